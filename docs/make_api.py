@@ -34,8 +34,10 @@ GROUPS = {
              "where", "minimum", "maximum", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
               "save_server_keys", "load_server_keys", "save_secret_key", "load_client", "loads", "unpickling"],
+    "Services": ["connect", "Service", "Remote", "Job"],
     "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
-               "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError", "SecurityWarning"],
+               "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError", "ServiceError",
+               "SecurityWarning"],
 }
 
 

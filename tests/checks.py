@@ -124,6 +124,28 @@ def try_cuda():
     return tiers.Counts(passed=1)
 
 
+def try_service():
+    """The service: its queue on SQLite and PostgreSQL, and real processes that are killed."""
+    folder = setup()
+    add_requirements("serve")
+    if not postgresql():
+        from_distribution(["postgresql"], "PostgreSQL")
+        if not postgresql():
+            die("PostgreSQL is missing; install it with: sudo apt-get install -y postgresql")
+    report = Path(folder, "pytest-service.xml")
+    report.unlink(missing_ok=True)
+    environ = dict(os.environ, LATTICINO_SERVICE_TESTS="1", OPENBLAS_NUM_THREADS="1")
+    command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}",
+               *tiers.in_processes(tiers.processes()), "tests/service"]
+    return tiers.counted(report, subprocess.call(command, cwd=ROOT, env=environ))
+
+
+def postgresql():
+    """Whether there are PostgreSQL's programs: installed, or unpacked under .deps/."""
+    return shutil.which("initdb") or any(glob.glob(f"{top}/lib/postgresql/*/bin/initdb")
+                                         for top in ("/usr", os.path.join(FETCHED, "usr")))
+
+
 # Tests that are left out where pandas or PyTorch is not installed.
 WITH_TORCH = ["tests/python/arrays/test_layout.py", "tests/python/arrays/test_joint.py::test_dlpack_with_torch"]
 
@@ -160,7 +182,7 @@ def try_networks():
 def run_more(arguments):
     """Every part to its end, or those that are named. The one that installs 7 GB of PyTorch runs where it is named."""
     known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package,
-             "cuda": try_cuda, "networks": try_networks}
+             "service": try_service, "cuda": try_cuda, "networks": try_networks}
     if set(arguments) - set(known):
         die(f"test --more takes {', '.join(known)}, not {' '.join(arguments)}")
 

@@ -53,6 +53,7 @@ from .errors import (
                      PrecisionError,
                      ScaleError,
                      SecurityWarning,
+                     ServiceError,
                      ShapeError,
                      UnsupportedError,
                      ValueError,
@@ -94,6 +95,7 @@ from .programs.profiling import Profile, ProfileRow, profile
 from .programs.program import Program, record
 from .saved.files import load_program, save_program
 from .saved.program import SavedProgram
+from .serve.client import Job, Remote, Service, connect
 from .tfhe.functions import where
 
 __all__ = [
@@ -106,10 +108,9 @@ __all__ = [
     "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
     "Program", "Range", "RangeWarning", "Scalar", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys",
-    "Shape", "ShapeError", "SharedValues", "UnsupportedError", "ValueError",
-    "__version__", "concatenate", "debug", "dot", "errors", "from_bytes", "keygen", "load_ciphertext", "load_client",
-    "ParameterCosts", "load_params", "load_server_keys", "make_params", "maximum", "minimum", "nn",
-    "SavedProgram", "load_program", "parameter_costs", "precision", "preset", "presets", "record",
-    "save_ciphertext", "save_params", "save_program", "save_secret_key", "save_server_keys", "stack", "tfhe",
-    "to_bytes", "where",
+    "Job", "Remote", "SavedProgram", "Service", "ServiceError", "Shape", "ShapeError", "SharedValues", "UnsupportedError",
+    "ValueError", "__version__", "concatenate", "connect", "debug", "dot", "errors", "from_bytes", "keygen",
+    "load_ciphertext", "load_client", "ParameterCosts", "load_params", "load_program", "load_server_keys", "make_params",
+    "maximum", "minimum", "nn", "parameter_costs", "precision", "preset", "presets", "record", "save_ciphertext",
+    "save_params", "save_program", "save_secret_key", "save_server_keys", "stack", "tfhe", "to_bytes", "where",
 ]

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from . import __version__, _native, arrays, errors, tfhe
 from .ckks.context import preset, presets
+from .serve import commands as commands_of_services
 
 DEFAULT_PRESET = "n16-d40-boot-v1"
 MOST_THREADS = 4096
@@ -376,6 +377,7 @@ def _parser() -> argparse.ArgumentParser:
     fuzz.add_argument("--jobs", type=count(1, 1024), default=1,
                       help="processes that share the programs; their first seeds lie 1,000,000 apart")
     fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
+    commands_of_services.add(command, count, on_device)
     return parser
 
 

@@ -12,7 +12,7 @@ import builtins
 __all__ = [
     "Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
     "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError",
-    "SecurityWarning",
+    "SecurityWarning", "ServiceError",
 ]
 
 
@@ -75,6 +75,19 @@ class FileError(Error, builtins.OSError):
 
 class PrecisionError(Error):
     """An error larger than what was asked for, or claimed (found by ``lt.debug``)."""
+
+
+class ServiceError(Error):
+    """A service refused a request, or a job ended there without a result.
+
+    ``status`` of HTTP where there was a response; ``retry_after``: seconds after which it may be sent again;
+    ``missing``: chunks that an upload lacks.
+    """
+
+    def __init__(self, message: str, operation: str = "", *, status: int | None = None,
+                 retry_after: float | None = None, missing: tuple[str, ...] = ()) -> None:
+        super().__init__(message, operation)
+        self.status, self.retry_after, self.missing = status, retry_after, missing
 
 
 class UnsupportedError(Error, builtins.NotImplementedError):

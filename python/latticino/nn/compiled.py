@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import cached_property
@@ -153,6 +153,7 @@ class Compiled(Network):
                          network.units[graph.output])
         self.plan = plan
         self.threads = 0  # of the CPU, for the context; 0: all cores
+        self.key_budget: int | None = None  # of the context
         self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
         self._network, self._placement, self._machine = network, placement, machine
         self._errors, self._device, self._memory = tuple(errors_), device, memory
@@ -165,7 +166,7 @@ class Compiled(Network):
     @cached_property
     def context(self) -> Context:
         """The context that it runs in, on the device that it was compiled for."""
-        context = Context(self.preset, self._device, threads=self.threads)
+        context = Context(self.preset, self._device, threads=self.threads, key_budget=self.key_budget)
         # Weights stay encoded, or as many as there is memory for beside all else and the layer that comes in.
         room = (self._memory or 0) - self.plan.least_bytes + max(layer.bytes for layer in self.plan.layers)
         context._products.limit = math.inf if self._resident else room
@@ -201,10 +202,14 @@ class Compiled(Network):
             y: Ciphertext = program(x)
         return y
 
-    def _run(self, x: Ciphertext) -> Ciphertext:
-        with Task("running a network", len(self._placement.steps)) as task:
+    def _run(self, x: Ciphertext, after: Callable[[float], None] | None = None) -> Ciphertext:
+        """``after`` each step it is told the part that is done, and ends the run by an exception."""
+        steps = len(self._placement.steps)
+        with Task("running a network", steps) as task:
             def watch(_: Step, y: Ciphertext) -> Ciphertext:
                 task.advance()
+                if after is not None:
+                    after(task.done / steps)
                 return y
 
             return self._result(self._machine.run(self._placement.steps, [x], watch))

@@ -1,0 +1,179 @@
+"""Files by their SHA-256, in a folder: written whole and on disk before they have their name."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from .. import errors
+from .manifest import is_hash
+
+AREAS = ("models", "chunks", "inputs", "results")
+OPERATOR = "operator"  # the owner of models
+_OWNER = re.compile(r"[0-9a-z]{1,32}")
+
+
+class Blobs:
+    """Content-addressed files of several owners below a folder, which is made. Each owner's lie apart: one owner's
+    upload never tells whether another one has the same bytes.
+
+    ``reserve``: bytes that stay free on the disk; `require_room` refuses what would take them.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], reserve: int = 0) -> None:
+        self.folder, self.reserve = Path(folder), reserve
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for name in (*AREAS, "tmp"):
+                (self.folder / name).mkdir(exist_ok=True)
+            _sync(self.folder)
+        except OSError as why:
+            raise errors.FileError.explain("blobs", f"{folder}: {why}", "a folder that can be written to",
+                                           "name another one") from why
+
+    def path(self, area: str, owner: str, hash_: str) -> Path:
+        """Where a blob lies, whether it is there or not."""
+        if area not in AREAS or not _OWNER.fullmatch(owner) or not is_hash(hash_):
+            raise errors.ValueError.explain("blobs", "a name that no blob has", "an area, an owner and a SHA-256",
+                                            "check the name")
+        return self.folder / area / owner / hash_[:2] / hash_
+
+    def has(self, area: str, owner: str, hash_: str) -> bool:
+        return self.path(area, owner, hash_).is_file()
+
+    def open(self, area: str, owner: str, hash_: str) -> BinaryIO:
+        """The blob for reading. FileError where there is none."""
+        try:
+            return self.path(area, owner, hash_).open("rb")
+        except OSError as why:
+            raise errors.FileError.explain("blobs", f"no blob {hash_[:16]} in {area}", "one that was stored",
+                                           "restore the folder of blobs from its backup") from why
+
+    def read(self, area: str, owner: str, hash_: str) -> bytes:
+        """All bytes of a blob, compared with its name. FileError where they differ."""
+        with self.open(area, owner, hash_) as file:
+            data = file.read()
+        if hashlib.sha256(data).hexdigest() != hash_:
+            raise errors.FileError.explain("blobs", f"other bytes in {area} than {hash_[:16]} names",
+                                           "those that were stored", "restore the folder of blobs from its backup")
+        return data
+
+    def put(self, area: str, owner: str, data: bytes) -> str:
+        """Stores bytes; their SHA-256."""
+        with self.writer(area, owner) as writer:
+            writer.write(data)
+            return writer.commit()
+
+    def writer(self, area: str, owner: str) -> Writer:
+        """For bytes that come in pieces."""
+        return Writer(self, area, owner)
+
+    def require_room(self, size: int) -> bool:
+        """Whether so many bytes leave the reserve on the disk free."""
+        return shutil.disk_usage(self.folder).free - size >= self.reserve
+
+    def sweep(self, area: str, kept: Callable[[], set[tuple[str, str]]], age: float) -> int:
+        """Removes blobs older than ``age`` seconds that ``kept`` does not name as (owner, hash): how many."""
+        before = time.time() - age
+        old = [path for path in (self.folder / area).glob("*/??/*") if _modified(path) < before]
+        if not old:
+            return 0
+        names, removed = kept(), 0  # asked after the files were listed: what is named since then is younger
+        for path in old:
+            if (path.parts[-3], path.name) in names:
+                continue
+            with self._locked(area, fcntl.LOCK_EX):
+                if _modified(path) < before:  # nobody has stored it again meanwhile
+                    path.unlink(missing_ok=True)
+                    removed += 1
+        return removed
+
+    def sweep_unfinished(self, age: float) -> None:
+        """Removes what writers that were killed left."""
+        for path in (self.folder / "tmp").glob("*"):
+            if _modified(path) < time.time() - age:
+                path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _locked(self, area: str, kind: int) -> Iterator[None]:
+        """Between writers (shared) and the sweeper (alone), in all processes on the folder."""
+        with (self.folder / area / ".lock").open("ab") as file:
+            fcntl.flock(file, kind)
+            yield
+
+    def _place(self, area: str, owner: str, temporary: Path, hash_: str) -> None:
+        target = self.path(area, owner, hash_)
+        fresh = [p for p in (target.parent, target.parent.parent) if not p.exists()]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with self._locked(area, fcntl.LOCK_SH):
+            if target.exists():
+                os.utime(target)  # the sweeper shall not take it for an old one
+                temporary.unlink()
+            else:
+                temporary.replace(target)
+        _sync(target.parent)
+        for made in fresh:
+            _sync(made.parent)
+
+
+class Writer:
+    """A blob that is being written. Without `commit` nothing is left of it."""
+
+    def __init__(self, blobs: Blobs, area: str, owner: str) -> None:
+        self._blobs, self._area, self._owner = blobs, area, owner
+        self._path = blobs.folder / "tmp" / secrets.token_hex(16)
+        self._file = self._path.open("xb")
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._hash.update(data)
+        self.size += len(data)
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of what was written so far."""
+        return self._hash.hexdigest()
+
+    def commit(self) -> str:
+        """Puts the blob on disk under its SHA-256, which it returns."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._blobs._place(self._area, self._owner, self._path, self.hash)
+        return self.hash
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+def _modified(path: Path) -> float:
+    """In seconds since 1970; never old where the file is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return float("inf")
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,70 @@
+"""Bodies of requests, which are read in pieces: nothing larger than was announced and is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+
+from .blobs import Writer
+from .refusals import Refused
+
+MOST_JSON = 1 << 20  # bytes
+IDLE = 60.0  # seconds between two pieces of a body
+_PIECE = 1 << 20  # bytes that are written at once
+
+
+def announced(request: Request) -> int:
+    """The bytes of the body by its header. Refused (411) without one: sizes are known before anything is read."""
+    text = request.headers.get("content-length", "")
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise Refused.of(411, "service", "a body of unknown length", "Content-Length", "send it")
+    return int(text)
+
+
+def require_length(request: Request, bytes_: int) -> None:
+    """Refused unless the body has exactly so many bytes: 413 for more, 400 for fewer."""
+    found = announced(request)
+    if found != bytes_:
+        raise Refused.of(413 if found > bytes_ else 400, "service", f"a body of {found} bytes", f"exactly {bytes_}",
+                         "send what the model and the manifest say")
+
+
+async def read_json(request: Request) -> Any:
+    """The body as JSON. Refused: 413 for more than `MOST_JSON` bytes, 400 for other text."""
+    if announced(request) > MOST_JSON:
+        raise Refused.of(413, "service", "a long body", f"{MOST_JSON} bytes at most", "send less")
+    data = b"".join([piece async for piece in _pieces(request)])
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as why:
+        raise Refused.of(400, "service", "a body that is no JSON", "JSON", "send it as docs/serving.md says") from why
+
+
+async def store(request: Request, writer: Writer) -> None:
+    """Writes the body into a blob."""
+    held = bytearray()
+    async for piece in _pieces(request):
+        held += piece
+        if len(held) >= _PIECE:
+            await run_in_threadpool(writer.write, bytes(held))
+            held.clear()
+    if held:
+        await run_in_threadpool(writer.write, bytes(held))
+
+
+async def _pieces(request: Request) -> AsyncIterator[bytes]:
+    stream = request.stream()
+    while True:
+        try:
+            piece = await asyncio.wait_for(stream.__anext__(), IDLE)
+        except StopAsyncIteration:
+            return
+        except (asyncio.TimeoutError, TimeoutError) as why:
+            raise Refused.of(408, "service", f"no piece of a body for {IDLE:g} s", "a steady body",
+                             "send it again") from why
+        yield piece

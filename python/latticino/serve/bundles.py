@@ -1,0 +1,253 @@
+"""Bundles of keys of tenants: announced by a manifest, uploaded in chunks, checked, then used by jobs.
+
+A bundle is *uploading*, then *uploaded*, then *checking* under the lease of one checker, then *ready* or *refused*.
+It is found by tenant, model and hash. The key id that it names is a claim of its sender and finds nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from .blobs import Blobs
+from .manifest import Joined, Manifest
+from .models import Facts
+from .refusals import Refused, not_found
+from .store import Store
+from .tables import bundles, chunks, jobs, models
+from .tenants import ACTIVE, bytes_of, locked
+
+LEASE = 60.0  # seconds of a checker
+ATTEMPTS = 3
+KEEP_UPLOADS = 86_400.0  # seconds that an upload may take
+_USELESS = ("uploading", "refused")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A bundle under the lease of a checker."""
+
+    tenant: str
+    model: str
+    hash: str
+    manifest: Manifest
+    lease: str
+
+
+class Bundles:
+    """The bundles in a store, and their chunks among the blobs."""
+
+    def __init__(self, store: Store, blobs: Blobs) -> None:
+        self._store, self._blobs = store, blobs
+
+    # ---- for tenants ----
+
+    def announce(self, tenant: str, model: str, manifest: Manifest) -> tuple[Any, tuple[str, ...]]:
+        """The row of the bundle, and which chunks are missing. The same manifest again gives the same bundle.
+
+        Refused: 404 or 410 without such a model, 413 for more bytes than a bundle of the model or the tenant's quota
+        has, 507 where the disk is full.
+        """
+        with self._store.write() as c:
+            owner = locked(c, tenant)
+            limit = _limit(c, model)
+            row = self._row(c, tenant, model, manifest.hash)
+            if row is None:
+                if manifest.size > limit:
+                    raise Refused.of(413, "keys", f"a bundle of {manifest.size} bytes",
+                                     f"at most {limit} for this model",
+                                     "send the keys that the model needs, and no others")
+                self._reserve(c, owner, manifest)
+                c.execute(bundles.insert().values(
+                    tenant=tenant, model=model, hash=manifest.hash, manifest=manifest.to_json(), size=manifest.size,
+                    state="uploading", created=self._store.now(c), used=self._store.now(c), attempts=0))
+                row = self._row(c, tenant, model, manifest.hash)
+            return row, self._missing(c, tenant, manifest)
+
+    def expected(self, tenant: str, chunk: str) -> tuple[int, bool]:
+        """The bytes of a chunk that a manifest of the tenant names, and whether it is stored. Refused (404) for one
+        that none names."""
+        with self._store.read() as c:
+            row = c.execute(sa.select(chunks).where(chunks.c.tenant == tenant, chunks.c.hash == chunk)).first()
+            if row is None:
+                raise not_found("keys", "announced chunk")
+            return row.size, bool(row.stored)
+
+    def stored(self, tenant: str, chunk: str) -> None:
+        """Says that a chunk lies among the blobs."""
+        with self._store.write() as c:
+            c.execute(chunks.update().where(chunks.c.tenant == tenant, chunks.c.hash == chunk).values(stored=True))
+
+    def commit(self, tenant: str, model: str, hash_: str) -> Any:
+        """Ends an upload: the bundle will be checked. The row; Refused (409) with the chunks that are missing."""
+        with self._store.write() as c:
+            locked(c, tenant)
+            row = self._row(c, tenant, model, hash_)
+            if row is None:
+                raise not_found("keys", "bundle of keys")
+            missing = self._missing(c, tenant, _manifest(row))
+            if missing:
+                raise Refused.of(409, "keys", f"{len(missing)} chunks fewer than the manifest names", "all of them",
+                                 "upload those that are missing", missing=missing)
+            if row.state == "uploading":
+                c.execute(bundles.update().where(*_named(row)).values(state="uploaded"))
+            return self._row(c, tenant, model, hash_)
+
+    def get(self, tenant: str, model: str, hash_: str) -> Any:
+        """The row of a bundle; Refused (404) for what the tenant has not made."""
+        with self._store.read() as c:
+            row = self._row(c, tenant, model, hash_)
+        if row is None:
+            raise not_found("keys", "bundle of keys")
+        return row
+
+    def of(self, tenant: str) -> list[Any]:
+        """The rows of a tenant's bundles."""
+        with self._store.read() as c:
+            return list(c.execute(sa.select(bundles).where(bundles.c.tenant == tenant).order_by(
+                bundles.c.created.desc())))
+
+    def delete(self, tenant: str, model: str, hash_: str) -> None:
+        """Removes a bundle, and its chunks that no other one has. Refused: 404; 409 while jobs need it."""
+        with self._store.write() as c:
+            locked(c, tenant)
+            row = self._row(c, tenant, model, hash_, lock=True)
+            if row is None:
+                raise not_found("keys", "bundle of keys")
+            waiting = c.execute(sa.select(sa.func.count()).select_from(jobs).where(
+                jobs.c.tenant == tenant, jobs.c.model == model, jobs.c.bundle == hash_,
+                jobs.c.state.in_(ACTIVE))).scalar()
+            if waiting:
+                raise Refused.of(409, "keys", f"a bundle that {waiting} jobs need", "one without jobs",
+                                 "cancel them, or wait for them")
+            self._remove(c, row)
+
+    # ---- for checkers and workers ----
+
+    def claim(self) -> Check | None:
+        """The next bundle to check, or None."""
+        with self._store.write() as c:
+            now = self._store.now(c)
+            row = c.execute(sa.select(bundles).where(sa.or_(
+                bundles.c.state == "uploaded",
+                sa.and_(bundles.c.state == "checking", bundles.c.lease_until < now))).order_by(
+                    bundles.c.created).limit(1).with_for_update(skip_locked=True)).first()
+            if row is None:
+                return None
+            if row.attempts >= ATTEMPTS:
+                c.execute(bundles.update().where(*_named(row)).values(
+                    state="refused", lease=None, reason=f"its check did not end in {ATTEMPTS} tries"))
+                return None
+            lease = secrets.token_hex(16)
+            c.execute(bundles.update().where(*_named(row)).values(
+                state="checking", attempts=row.attempts + 1, lease=lease, lease_until=now + LEASE))
+        return Check(row.tenant, row.model, row.hash, _manifest(row), lease)
+
+    def renew(self, check: Check) -> bool:
+        """Holds a bundle for another `LEASE` seconds; False if another checker has it."""
+        with self._store.write() as c:
+            return bool(c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
+                lease_until=self._store.now(c) + LEASE)).rowcount)
+
+    def accept(self, check: Check, key_id: str, device_bytes: int) -> None:
+        with self._store.write() as c:
+            c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
+                state="ready", lease=None, key_id=key_id, device_bytes=device_bytes))
+
+    def refuse(self, check: Check, reason: str) -> None:
+        with self._store.write() as c:
+            c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
+                state="refused", lease=None, reason=reason[:1000]))
+
+    def retry(self, check: Check) -> None:
+        """Gives a bundle back whose check failed for no fault of its own."""
+        with self._store.write() as c:
+            c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
+                state="uploaded", lease=None))
+
+    def file(self, tenant: str, manifest: Manifest) -> Joined:
+        """All bytes of a bundle, in order; each chunk is compared with its hash as it is read."""
+
+        def read() -> Iterator[bytes]:
+            for chunk in manifest.chunks:
+                yield self._blobs.read("chunks", tenant, chunk)
+
+        return Joined(read())
+
+    def manifest(self, tenant: str, model: str, hash_: str) -> Manifest:
+        return _manifest(self.get(tenant, model, hash_))
+
+    # ---- for the service ----
+
+    def sweep(self) -> None:
+        """Removes uploads that were never finished, and bundles that were refused, after a day."""
+        with self._store.read() as c:
+            old = c.execute(sa.select(bundles.c.tenant, bundles.c.model, bundles.c.hash).where(
+                bundles.c.state.in_(_USELESS), bundles.c.created < self._store.now(c) - KEEP_UPLOADS)).all()
+        for tenant, model, hash_ in old:
+            with self._store.write() as c:
+                locked(c, tenant)
+                row = self._row(c, tenant, model, hash_, lock=True)
+                if row is not None and row.state in _USELESS:
+                    self._remove(c, row)
+
+    def blobs(self) -> set[tuple[str, str]]:
+        """Chunks that a manifest names, as (tenant, hash)."""
+        with self._store.read() as c:
+            return {(row.tenant, row.hash) for row in c.execute(sa.select(chunks.c.tenant, chunks.c.hash))}
+
+    # ---- parts ----
+
+    def _reserve(self, c: Any, owner: Any, manifest: Manifest) -> None:
+        known = set(c.execute(sa.select(chunks.c.hash).where(chunks.c.tenant == owner.id)).scalars())
+        fresh = {hash_: size for hash_, size in manifest.sizes().items() if hash_ not in known}
+        room = max(owner.most_bytes - bytes_of(c, owner.id), 0)
+        if sum(fresh.values()) > room:
+            raise Refused.of(413, "keys", f"{sum(fresh.values())} bytes", f"{room} of its quota",
+                             "delete bundles or results that are not needed any more")
+        if not self._blobs.require_room(sum(fresh.values())):
+            raise Refused.of(507, "keys", f"{sum(fresh.values())} bytes", "as much room on the disk of the service",
+                             "ask its operator")
+        if fresh:
+            c.execute(chunks.insert(), [{"tenant": owner.id, "hash": hash_, "size": size, "stored": False}
+                                        for hash_, size in fresh.items()])
+
+    @staticmethod
+    def _missing(c: Any, tenant: str, manifest: Manifest) -> tuple[str, ...]:
+        stored = set(c.execute(sa.select(chunks.c.hash).where(chunks.c.tenant == tenant, chunks.c.stored)).scalars())
+        return tuple(dict.fromkeys(hash_ for hash_ in manifest.chunks if hash_ not in stored))
+
+    @staticmethod
+    def _row(c: Any, tenant: str, model: str, hash_: str, lock: bool = False) -> Any:
+        query = sa.select(bundles).where(bundles.c.tenant == tenant, bundles.c.model == model, bundles.c.hash == hash_)
+        return c.execute(query.with_for_update() if lock else query).first()
+
+    @staticmethod
+    def _remove(c: Any, row: Any) -> None:
+        c.execute(bundles.delete().where(*_named(row)))
+        others = c.execute(sa.select(bundles.c.manifest).where(bundles.c.tenant == row.tenant)).scalars()
+        needed = {hash_ for text in others for hash_ in json.loads(text)["chunks"]}
+        for hash_ in set(_manifest(row).chunks) - needed:
+            c.execute(chunks.delete().where(chunks.c.tenant == row.tenant, chunks.c.hash == hash_))
+
+
+def _limit(c: Any, model: str) -> int:
+    row = c.execute(sa.select(models).where(models.c.digest == model)).first()
+    if row is None:
+        raise not_found("keys", "model")
+    if not row.active:
+        raise Refused.of(410, "keys", "a model that is not served any more", "one that is", "ask for the models again")
+    return Facts.read(row.facts).bundle_bytes
+
+
+def _manifest(row: Any) -> Manifest:
+    return Manifest.read(json.loads(row.manifest))
+
+
+def _named(row: Any) -> tuple[Any, ...]:
+    return bundles.c.tenant == row.tenant, bundles.c.model == row.model, bundles.c.hash == row.hash

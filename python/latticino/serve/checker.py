@@ -1,0 +1,135 @@
+"""Checks uploaded bundles, each in a confined process, and tidies up behind tenants."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from .blobs import Blobs
+from .bundles import LEASE, Bundles, Check
+from .jobs import Jobs, Limits
+from .logs import log, of_tenant
+from .registry import Registry
+from .store import STORE_ERRORS, Store
+
+PAUSE = 0.2  # seconds between two looks for uploads
+SWEEP, SWEEP_BLOBS = 2.0, 60.0  # seconds between two sweeps of rows, and of blobs
+_FRESH = 60.0  # seconds that a blob without a row is left alone: its row is about to come
+_UNFINISHED = 3600.0
+_SECONDS, _RATE = 120, 2 << 20  # that a check may take: those, and those of bytes by that rate
+# What the confined process may know of its surroundings: no address of a store, no token.
+_KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
+class Checker:
+    """Works until ``stop`` is set."""
+
+    def __init__(self, store: Store, blobs: Blobs, stop: threading.Event, limits: Limits | None = None) -> None:
+        self._blobs, self._stop = blobs, stop
+        self._bundles, self._jobs, self._registry = Bundles(store, blobs), Jobs(store, limits), Registry(store, blobs)
+
+    def run(self) -> None:
+        log("checker.ready")
+        swept = swept_blobs = float("-inf")
+        while not self._stop.is_set():
+            busy = False
+            try:
+                busy = self.step()
+                if time.monotonic() - swept > SWEEP:
+                    swept = time.monotonic()
+                    self._jobs.sweep()
+                if time.monotonic() - swept_blobs > SWEEP_BLOBS:
+                    swept_blobs = time.monotonic()
+                    self._bundles.sweep()
+                    self.sweep_blobs(_FRESH)
+            except STORE_ERRORS as why:
+                log("checker.trouble", error=type(why).__name__)
+                self._stop.wait(1.0)
+            if not busy:
+                self._stop.wait(PAUSE)
+        log("checker.stopped")
+
+    def sweep_blobs(self, age: float) -> None:
+        """Removes blobs that no row names any more."""
+        self._blobs.sweep("chunks", self._bundles.blobs, age)
+        self._blobs.sweep("inputs", lambda: self._jobs.blobs("inputs"), age)
+        self._blobs.sweep("results", lambda: self._jobs.blobs("results"), age)
+        self._blobs.sweep_unfinished(_UNFINISHED)
+
+    def step(self) -> bool:
+        """Checks the next bundle; False if there is none."""
+        check = self._bundles.claim()
+        if check is None:
+            return False
+        ended = threading.Event()
+        thread = threading.Thread(target=self._hold, args=(check, ended), daemon=True)
+        thread.start()
+        start = time.monotonic()
+        try:
+            verdict = self._verdict(check)
+        finally:
+            ended.set()
+            thread.join()
+        if verdict is None:
+            self._bundles.retry(check)
+        elif "refused" in verdict:
+            self._bundles.refuse(check, str(verdict["refused"]))
+        else:
+            self._bundles.accept(check, str(verdict["id"]), int(verdict["bytes"]))
+        log("bundle.checked", tenant=of_tenant(check.tenant), bundle=check.hash[:16],
+            verdict="retried" if verdict is None else "refused" if "refused" in verdict else "ready",
+            seconds=round(time.monotonic() - start, 3))
+        return True
+
+    def _hold(self, check: Check, ended: threading.Event) -> None:
+        while not ended.wait(LEASE / 4):
+            try:
+                self._bundles.renew(check)
+            except STORE_ERRORS as why:
+                log("checker.trouble", error=type(why).__name__)
+
+    def _verdict(self, check: Check) -> dict[str, Any] | None:
+        """What the confined process says of a bundle; None if it was killed, or the chunks could not be read."""
+        environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "latticino.serve.confined", str(self._registry.path(check.model))],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
+            env={**environ, "OPENBLAS_NUM_THREADS": "1"})
+        assert process.stdin is not None
+        late = threading.Timer(_SECONDS + check.manifest.size / _RATE, process.kill)
+        late.start()
+        try:
+            unread = self._fed(check, process)
+            output = process.communicate()[0]
+        finally:
+            late.cancel()
+            process.kill()
+            process.wait()
+        if unread or process.returncode == -9:
+            return None
+        lines = output.splitlines()
+        if process.returncode or not lines:
+            return {"refused": f"keys: had a bundle that ended its check with status {process.returncode}; needs a "
+                    "bundle of this package; make it again"}
+        verdict: dict[str, Any] = json.loads(lines[-1])
+        return verdict
+
+    def _fed(self, check: Check, process: subprocess.Popen[bytes]) -> bool:
+        """Hands the chunks over; whether one of them could not be read."""
+        assert process.stdin is not None
+        try:
+            with self._bundles.file(check.tenant, check.manifest) as file:
+                while piece := file.read(1 << 20):
+                    process.stdin.write(piece)
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has read enough to refuse the rest
+        except OSError as why:  # FileError among them
+            log("checker.trouble", error=type(why).__name__)
+            return True
+        return False

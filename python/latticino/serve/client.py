@@ -1,0 +1,268 @@
+"""The client's side of a service: ``lt.connect(url, token)``."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from .. import arrays, errors
+from ..ckks.client import Client, ServerKeys
+from ..ckks.context import Context
+from ..common import roles
+from ..common.progress_bar import Task
+from ..files import saving
+from ..nn.compiled import Network
+from ..nn.loading import load as load_network
+from .http import Link
+from .manifest import CHUNK, Manifest
+
+_ENDED = ("done", "failed", "cancelled", "expired", "poisoned")
+_WAIT = 20.0  # seconds of a long poll
+_UPLOADS = 4  # at a time
+
+
+def connect(url: str, token: str, model: str | None = None, *, cafile: str | None = None) -> Service:
+    """A service at ``url`` (https, or http on this machine), under a ``token`` of its operator.
+
+    ``model``: its name; None where the token is for one model. ``cafile``: certificates of authorities, PEM, in place
+    of the system's. ServiceError where it does not answer, or has no such model for the token.
+
+    >>> service = lt.connect("https://score.example", token)
+    >>> client = lt.keygen(service.context())
+    >>> y = service.use(client).run(x)
+    """
+    return Service(Link(url, token, cafile), model)
+
+
+class Service:
+    """A model of a service. ``name``; ``facts``: a dictionary of what the service says of the model; ``network``: the
+    part of it that encrypts and decrypts."""
+
+    def __init__(self, link: Link, model: str | None) -> None:
+        self._link = link
+        models = {str(found["name"]): found for found in link.json("GET", "/v1/models")["models"]}
+        if model is None and len(models) == 1:
+            model = next(iter(models))
+        if model is None or model not in models:
+            raise errors.ServiceError.explain(
+                "connect", "no name of a model" if model is None else f"the model {arrays.shown(model)}",
+                f"one of {', '.join(sorted(models)) or 'none that this token is for'}", "pass model=NAME")
+        self.name, self.facts = model, models[model]
+        self.network = _network(link.send("GET", f"/v1/models/{model}/client"))
+
+    def context(self, device: str | None = None) -> Context:
+        """A context of the model's parameters, for a client."""
+        return Context(self.network.preset, device)
+
+    def use(self, client: Client, keys: ServerKeys | str | os.PathLike[str] | None = None) -> Remote:
+        """The model for this client: makes the keys that it needs, and uploads them, unless the service has a bundle of
+        this client already.
+
+        ``keys``: a bundle, or the file of one, in place of new keys. ServiceError if the service refuses them.
+        """
+        roles.require_kind("use", client, Client, "lt.keygen(service.context()) gives it")
+        found = None if keys is not None else self._known(client)
+        return Remote(self, client, found or self.push(self.network.server_keys(client) if keys is None else keys))
+
+    def push(self, keys: ServerKeys | str | os.PathLike[str]) -> str:
+        """Uploads a bundle of keys, or the chunks of it that the service lacks, and waits until it was checked: its
+        hash. ``keys``: a bundle, or the file of one (`lt.save_server_keys` with one_file=True)."""
+        if isinstance(keys, ServerKeys):
+            with tempfile.TemporaryFile() as file:
+                saving.save_server_keys(file, keys._context, keys)
+                return self._push(file)
+        try:
+            with open(arrays.as_path(keys, "push"), "rb") as file:
+                return self._push(file)
+        except OSError as why:
+            if isinstance(why, errors.Error):
+                raise
+            raise errors.FileError.explain("push", f"{keys}: {why}", "the file of a bundle", "check the path") from why
+
+    def bundles(self) -> list[dict[str, Any]]:
+        """What the service has of this tenant's bundles for the model: ``hash``, ``state``, ``key_id``, ``size``."""
+        rows: list[dict[str, Any]] = self._link.json("GET", "/v1/bundles")["bundles"]
+        return [row for row in rows if row["model"] == self.facts["digest"]]
+
+    def delete(self, bundle: str) -> None:
+        """Removes a bundle by its hash."""
+        self._link.send("DELETE", f"/v1/bundles/{bundle}", query={"model": self.name})
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """The latest jobs of this tenant."""
+        rows: list[dict[str, Any]] = self._link.json("GET", "/v1/jobs")["jobs"]
+        return rows
+
+    def cancel(self, job: str) -> dict[str, Any]:
+        """Cancels a job that has not ended, or takes away the result of one that has."""
+        row: dict[str, Any] = self._link.json("DELETE", f"/v1/jobs/{job}")
+        return row
+
+    def __repr__(self) -> str:
+        return f"Service({self.name!r} at {self._link.url}, {self.network.preset})"
+
+    def _known(self, client: Client) -> str | None:
+        """The newest bundle that was made from this client's key. The service says so of what this tenant uploaded."""
+        return next((str(row["hash"]) for row in self.bundles()
+                     if row["state"] == "ready" and row["key_id"] == client.key_id), None)
+
+    def _push(self, file: Any) -> str:
+        file.seek(0, io.SEEK_END)
+        size = file.tell()
+        file.seek(0)
+        with Task("reading keys", size, unit="bytes") as task:
+            manifest = Manifest.of(file, task.advance)
+        fields = {"model": self.name, "size": manifest.size, "chunks": list(manifest.chunks)}
+        missing = self._link.json("POST", "/v1/bundles", fields)["missing"]
+        while missing:
+            self._upload(file, manifest, set(missing))
+            try:
+                self._commit(manifest.hash)
+                break
+            except errors.ServiceError as why:
+                if not why.missing or set(why.missing) == set(missing):
+                    raise
+                missing = why.missing
+        else:
+            self._commit(manifest.hash)
+        return self._checked(manifest.hash)
+
+    def _upload(self, file: Any, manifest: Manifest, missing: set[str]) -> None:
+        places = {hash_: i for i, hash_ in enumerate(manifest.chunks) if hash_ in missing}
+        sizes, handle = manifest.sizes(), file.fileno()
+        with Task("uploading keys", sum(sizes[hash_] for hash_ in places), unit="bytes") as task, \
+                ThreadPoolExecutor(_UPLOADS) as pool:
+            def put(hash_: str) -> None:
+                data = os.pread(handle, sizes[hash_], places[hash_] * CHUNK)
+                self._link.send("PUT", f"/v1/chunks/{hash_}", data,
+                                headers={"Content-Type": "application/octet-stream"})
+                task.advance(len(data))
+
+            for done in [pool.submit(put, hash_) for hash_ in places]:
+                done.result()
+
+    def _commit(self, hash_: str) -> None:
+        self._link.json("POST", f"/v1/bundles/{hash_}/commit", query={"model": self.name})
+
+    def _checked(self, hash_: str) -> str:
+        with Task("the service checks the keys"):
+            while True:
+                row = self._link.json("GET", f"/v1/bundles/{hash_}", query={"model": self.name, "wait": _WAIT})
+                if row["state"] == "ready":
+                    return hash_
+                if row["state"] == "refused":
+                    raise errors.ServiceError(str(row["reason"]), "push")
+
+
+class Remote:
+    """A model of a service with one client's keys there. ``bundle``: their hash."""
+
+    def __init__(self, service: Service, client: Client, bundle: str) -> None:
+        self.service, self.client, self.bundle = service, client, bundle
+
+    def run(self, x: Any, *, deadline: float | None = None) -> arrays.PrivateArray:
+        """The result for a sample, or for as many as a run takes: encrypts, sends, waits, decrypts. Raises as `submit`
+        and `Job.result`."""
+        return self.submit(x, deadline=deadline).result()
+
+    def submit(self, x: Any, *, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
+        """Encrypts and sends a sample; the job runs there.
+
+        ``final``: the result is as small as its precision allows, and can only be decrypted. ``deadline``: seconds
+        from now after which the service does not run it any more. ``key``: of idempotency; the same key again gives the
+        same job. ServiceError where the service refuses it; it is sent again for as long as the service says when.
+        """
+        x = self.service.network.encrypt(self.client, x)
+        return self.send(saving.to_bytes(x), final=final, deadline=deadline, key=key)
+
+    def send(self, data: bytes, *, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
+        """The same for a sample that is encrypted, as a file's bytes."""
+        link, key = self.service._link, key or uuid.uuid4().hex
+        text = link.send("POST", "/v1/jobs", data, {
+            "model": self.service.name, "bundle": self.bundle, "final": final, "deadline": deadline},
+            {"Idempotency-Key": arrays.as_text(key, "submit", "key"), "Content-Type": "application/octet-stream"})
+        return Job(self, json.loads(text))
+
+    def __repr__(self) -> str:
+        return f"Remote({self.service.name!r}, key {self.client.key_id}, bundle {self.bundle[:16]})"
+
+
+class Job:
+    """A job of a service. ``id``; ``row``: what the service said of it last; ``state``; ``progress`` from 0 to 1."""
+
+    def __init__(self, remote: Remote, row: dict[str, Any]) -> None:
+        self._remote, self.row = remote, row
+        self.id = str(row["id"])
+
+    @property
+    def state(self) -> str:
+        return str(self.row["state"])
+
+    @property
+    def progress(self) -> float:
+        return float(self.row["progress"])
+
+    def look(self, wait: float = 0.0) -> Job:
+        """Asks the service for its state; ``wait``: up to so many seconds, until it has ended."""
+        self.row = self._link.json("GET", f"/v1/jobs/{self.id}", query={"wait": wait} if wait else None)
+        return self
+
+    def wait(self, timeout: float | None = None) -> Job:
+        """Waits until the job has ended. ServiceError after ``timeout`` seconds; the job goes on."""
+        last = None if timeout is None else time.monotonic() + timeout
+        with Task("the service computes", 100, unit="%") as task:
+            while self.state not in _ENDED:
+                left = _WAIT if last is None else min(last - time.monotonic(), _WAIT)
+                if left <= 0:
+                    raise errors.ServiceError.explain("wait", f"a job that is {self.state} after {timeout:g} s",
+                                                      "one that has ended", "wait again")
+                self.look(min(left, 1.0) if task.done < 100 and self.state == "running" else left)
+                task.done = round(100 * self.progress)
+        return self
+
+    def result(self, timeout: float | None = None) -> arrays.PrivateArray:
+        """The decrypted result, once there is one. ServiceError for a job that ended otherwise."""
+        data = self.data(timeout)
+        remote = self._remote
+        return remote.service.network.decrypt(remote.client, saving.from_bytes(data, remote.client.context))
+
+    def data(self, timeout: float | None = None) -> bytes:
+        """The file of the encrypted result."""
+        self.wait(timeout)
+        if self.state != "done":
+            raise errors.ServiceError.explain(
+                "service", f"a job that is {self.state}" + (f" ({self.row['error']})" if self.row["error"] else ""),
+                "one that is done", "see the reason; a new job can be sent")
+        return self._link.send("GET", f"/v1/jobs/{self.id}/result")
+
+    def cancel(self) -> Job:
+        """Cancels it, or takes away its result."""
+        self.row = self._remote.service.cancel(self.id)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Job({self.id}, {self.state}, {self.progress:.0%})"
+
+    @property
+    def _link(self) -> Link:
+        return self._remote.service._link
+
+
+def _network(data: bytes) -> Network:
+    """The part of a network that clients need, from the bytes of its file."""
+    handle, name = tempfile.mkstemp(suffix=".network")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        return load_network(name, "cpu")
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()

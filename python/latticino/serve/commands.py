@@ -1,0 +1,242 @@
+"""The commands of a service: serve, worker, tenants for its operator, keys and jobs for tenants."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from ..common import display
+from ..nn.compiling import as_bytes
+from . import packages
+
+if TYPE_CHECKING:
+    from .client import Service
+    from .process import Config
+    from .tenants import Tenants
+
+FOLDER = "latticino-service"
+TOKEN = "LATTICINO_TOKEN"
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
+
+
+def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[argparse.ArgumentParser], None]) -> None:
+    """Adds the commands to the parser of `latticino`."""
+    serve = command("serve", _serve, "serve networks to tenants over HTTP (docs/serving.md)")
+    serve.add_argument("models", nargs="+", help="files that enc.save wrote for the server, or NAME=FILE; default "
+                       "name: that of the file's folder")
+    serve.add_argument("--host", default="127.0.0.1")
+    serve.add_argument("--port", type=count(0, 65535), default=8000, help="0: any that is free")
+    serve.add_argument("--plain-http", action="store_true", help="listen beyond this machine without TLS: for a "
+                       "private network behind a proxy that has it")
+    serve.add_argument("--rate", type=count(1), default=100, help="requests per second of a token")
+    serve.add_argument("--most-queued", type=count(1), default=3600,
+                       help="predicted seconds that may wait for each worker")
+    serve.add_argument("--keep-results", type=count(1), default=86_400,
+                       help="seconds until a result is taken away")
+    serve.add_argument("--reserve", default="1GiB", help="that stays free on the disk of the blobs")
+    worker = command("worker", _worker, "run jobs of a service, on this machine or another one")
+    for sub in (serve, worker):
+        _on_store(sub)
+        on_device(sub)
+        sub.add_argument("--workers", type=count(0 if sub is serve else 1, 64), default=1, help="processes, each with "
+                         "the device; default: 1" + ("; 0: those of other machines" if sub is serve else ""))
+        sub.add_argument("--memory", help="of the device for each worker, such as 70GiB; default: half of the "
+                         "machine's for all workers on a CPU")
+        sub.add_argument("--host-memory", help="for bundles of keys of each worker; default: half of the machine's "
+                         "for all workers")
+        sub.add_argument("--grace", type=count(0, 3600), default=20,
+                         help="seconds that jobs may go on after SIGTERM")
+    tenants = command("tenants", _tenants, "add tenants of a service, make and revoke their tokens, list them")
+    tenants.add_argument("action", choices=("add", "token", "revoke", "list"))
+    tenants.add_argument("name", nargs="?")
+    _on_store(tenants)
+    tenants.add_argument("--models", help="token: names, separated by commas; default: all")
+    tenants.add_argument("--days", type=count(1, 3660), default=30, help="token: how long it is valid")
+    tenants.add_argument("--most-bytes", default="64GiB", help="add: of keys, inputs and results")
+    tenants.add_argument("--most-jobs", type=count(1), default=1000, help="add: that wait or run")
+    tenants.add_argument("--most-seconds", type=count(1), default=86_400,
+                         help="add: predicted, of jobs that wait or run")
+    tenants.add_argument("--weight", type=count(1, 1000), default=1, help="add: of its share beside other tenants'")
+    keys = command("keys", _keys, "upload a bundle of keys to a service, list or delete bundles there")
+    keys.add_argument("action", choices=("push", "list", "delete"))
+    keys.add_argument("bundle", nargs="?", help="push: a file that lt.save_server_keys wrote with one_file=True; "
+                      "delete: a hash")
+    jobs = command("jobs", _jobs, "list or cancel jobs of a service")
+    jobs.add_argument("action", nargs="?", choices=("list", "cancel"), default="list")
+    jobs.add_argument("job", nargs="?", help="cancel: its id")
+    for sub in (keys, jobs):
+        sub.add_argument("--url", required=True, help="of the service")
+        sub.add_argument("--model", help="its name; default: the one that the token is for")
+        sub.add_argument("--token-file", type=Path, help=f"default: the environment variable {TOKEN}")
+        sub.add_argument("--cafile", help="certificates of authorities in place of the system's")
+
+
+def _on_store(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--folder", type=Path, default=Path(FOLDER), help=f"of store and blobs; default: {FOLDER}")
+    sub.add_argument("--store", help="sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME; default: in the folder")
+    sub.add_argument("--blobs", type=Path, help="default: in the folder")
+
+
+# ---- the operator's ----
+
+
+def _serve(args: argparse.Namespace) -> int:
+    packages.require("serve")
+    from .models import Facts
+    from .registry import Registry
+    from .service import Service, quiet_environment
+    from .worker import Resources, key_budgets
+
+    if args.host not in _LOOPBACK and not args.plain_http:
+        raise errors.UnsupportedError.explain(
+            "serve", f"--host {args.host}, over which anybody can read tokens", "127.0.0.1 behind a proxy with TLS",
+            "leave --host out, or pass --plain-http for a private network")
+    quiet_environment()
+    config = _config(args, limits={"seconds": float(args.most_queued), "keep_results": float(args.keep_results)},
+                     rate=float(args.rate), burst=4.0 * args.rate, reserve=as_bytes(args.reserve))
+    store, blobs = config.open()
+    registry = Registry(store, blobs)
+    named = dict(map(_named, args.models))
+    digests = set()
+    for name, path in named.items():
+        facts = registry.add(path, name)
+        digests.add(facts.digest)
+        print(_described(name, facts), flush=True)
+    if not len(digests) == len(named) == len(args.models):
+        raise errors.UnsupportedError.explain("serve", "one model or one name twice", "a name for each model",
+                                              "pass NAME=FILE for each, once")
+    registry.retire_others(set(named))
+    if args.workers:  # said here, before each worker says it
+        key_budgets([Facts.read(row.facts) for row in registry.active()], Resources(**config.resources).for_device())
+    store.close()
+    service = Service(config, args.workers, (args.host, args.port), float(args.grace))
+    host = f"[{args.host}]" if ":" in args.host else args.host
+    print(f"serving at http://{host}:{service.port}", flush=True)
+    service.run()
+    return 0
+
+
+def _worker(args: argparse.Namespace) -> int:
+    packages.require("worker")
+    from .service import Service, quiet_environment
+
+    quiet_environment()
+    Service(_config(args), args.workers, None, float(args.grace)).run()
+    return 0
+
+
+def _tenants(args: argparse.Namespace) -> int:
+    packages.require("tenants")
+    from .tenants import Quota
+
+    tenants = _opened(args)
+    if args.action == "list":
+        for row in tenants.all():
+            print(f"{row.name}: {display.size(row.held)} of {display.size(row.quota.bytes)}, "
+                  f"{row.waiting} jobs that wait or run, {row.tokens} tokens")
+        return 0
+    name = _needed(args.name, "tenants", "the name of a tenant")
+    if args.action == "add":
+        tenants.add(name, Quota(as_bytes(args.most_bytes), args.most_jobs, float(args.most_seconds),
+                                float(args.weight)))
+        print(f"added {name}")
+    elif args.action == "token":
+        print(tenants.token(name, args.models.split(",") if args.models else None, float(args.days)))
+    else:
+        print(f"revoked {tenants.revoke(name)} tokens of {name}")
+    return 0
+
+
+def _opened(args: argparse.Namespace) -> Tenants:
+    from .store import Store
+    from .tenants import Tenants
+
+    args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Tenants(Store(_store_of(args)))
+
+
+def _store_of(args: argparse.Namespace) -> str:
+    """The store's address. One with a password is better in the environment than among the arguments."""
+    return str(args.store or os.environ.get("LATTICINO_STORE") or f"sqlite:///{args.folder.resolve()}/service.sqlite")
+
+
+def _config(args: argparse.Namespace, **more: Any) -> Config:
+    from .process import Config
+    from .worker import Resources, physical_memory
+
+    args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    device, share = args.device or "cpu", physical_memory() // 2 // max(args.workers, 1)
+    memory = as_bytes(args.memory) if args.memory else share if device == "cpu" else None
+    host_memory = as_bytes(args.host_memory) if args.host_memory else share
+    resources = Resources(device, args.threads, memory, host_memory, float(args.grace))
+    if args.workers:
+        resources.for_device()  # a GPU without --memory is refused here
+    return Config(_store_of(args), str((args.blobs or args.folder / "blobs").resolve()),
+                  resources=dict(vars(resources)), **more)
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name of a model and its file."""
+    name, mark, path = text.partition("=")
+    return (name, path) if mark else (Path(text).resolve().parent.name, text)
+
+
+def _described(name: str, facts: Any) -> str:
+    return (f"{name}: {facts.parameters}, requests of {display.size(facts.request_bytes)}, bundles of at most "
+            f"{display.size(facts.bundle_bytes)}, {display.seconds(facts.predicted_seconds)} predicted")
+
+
+# ---- tenants' ----
+
+
+def _keys(args: argparse.Namespace) -> int:
+    service = _connected(args)
+    if args.action == "list":
+        for row in service.bundles():
+            print(f"{row['hash']}  {row['state']:9}  {display.size(row['size'])}  key {row['key_id'] or '-'}"
+                  + (f"  {row['reason']}" if row["reason"] else ""))
+        return 0
+    bundle = _needed(args.bundle, "keys", "a file" if args.action == "push" else "a hash")
+    if args.action == "push":
+        print(service.push(bundle))
+    else:
+        service.delete(bundle)
+    return 0
+
+
+def _jobs(args: argparse.Namespace) -> int:
+    service = _connected(args)
+    if args.action == "cancel":
+        print(json.dumps(service.cancel(_needed(args.job, "jobs", "the id of a job"))))
+        return 0
+    for row in service.jobs():
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["created"]))
+        print(f"{row['id']}  {row['state']:9}  {when}  {row['progress']:.0%}"
+              + (f"  {row['error']}" if row["error"] else ""))
+    return 0
+
+
+def _connected(args: argparse.Namespace) -> Service:
+    from .client import connect
+
+    token = args.token_file.read_text().strip() if args.token_file else os.environ.get(TOKEN, "")
+    if not token:
+        raise errors.UnsupportedError.explain(args.command, "no token", f"{TOKEN} in the environment, or --token-file",
+                                              "ask the operator for one")
+    return connect(args.url, token, args.model, cafile=args.cafile)
+
+
+def _needed(value: str | None, operation: str, what: str) -> str:
+    if not value:
+        print(f"latticino: {operation} needs {what}", file=sys.stderr)
+        raise SystemExit(2)
+    return value

@@ -1,0 +1,324 @@
+"""The front: what tenants reach over HTTP. It has no device, opens no model and parses no file of a tenant."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from .. import errors
+from . import bodies
+from .blobs import OPERATOR, Blobs
+from .bundles import Bundles
+from .jobs import Jobs, Limits
+from .jobs import Request as JobRequest
+from .limits import Rate
+from .manifest import Manifest
+from .metrics import Metrics
+from .models import Facts
+from .refusals import Refused, not_found
+from .registry import Registry
+from .store import STORE_ERRORS, Store
+from .tables import facts
+from .tenants import ACTIVE, Identity, Tenants
+from .traffic import Traffic
+from .waiting import Waiting
+
+LONGEST_WAIT = 30.0  # seconds of a long poll
+_KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``rate``: requests per second of a token, and ``burst`` of them at once."""
+
+    limits: Limits = field(default_factory=Limits)
+    rate: float = 100.0
+    burst: float = 400.0
+
+
+class Front:
+    """The routes of one service, on its store and blobs. ``draining``: whether the service is about to stop."""
+
+    def __init__(self, store: Store, blobs: Blobs, settings: Settings, draining: Callable[[], bool]) -> None:
+        self._store, self._blobs, self._draining = store, blobs, draining
+        self._tenants, self._registry = Tenants(store), Registry(store, blobs)
+        self._bundles, self._jobs = Bundles(store, blobs), Jobs(store, settings.limits)
+        self._waiting, self._rate = Waiting(self._jobs.states), Rate(settings.rate, settings.burst)
+        self.metrics = Metrics(store)
+
+    def app(self) -> Any:
+        """The application for uvicorn, with /openapi.json."""
+        app = FastAPI(title="Latticino", version="1", docs_url=None, redoc_url=None,
+                      description="Encrypted computing for tenants: docs/serving.md")
+        binary = {"requestBody": {"required": True, "content": {"application/octet-stream": {
+            "schema": {"type": "string", "format": "binary"}}}}}
+        announced = {"requestBody": {"required": True, "content": {"application/json": {"schema": {
+            "type": "object", "required": ["model", "size", "chunks"], "properties": {
+                "model": {"type": "string"}, "size": {"type": "integer"},
+                "chunks": {"type": "array", "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}}}}}}
+        for method, path, handler, body in (
+                ("GET", "/v2/health/live", self.live, None), ("GET", "/v2/health/ready", self.ready, None),
+                ("GET", "/metrics", self.measures, None),
+                ("GET", "/v1/models", self.models, None), ("GET", "/v1/models/{name}", self.model, None),
+                ("GET", "/v1/models/{name}/client", self.client, None),
+                ("GET", "/v1/bundles", self.bundles, None), ("POST", "/v1/bundles", self.announce, announced),
+                ("GET", "/v1/bundles/{bundle}", self.bundle, None),
+                ("POST", "/v1/bundles/{bundle}/commit", self.commit, None),
+                ("DELETE", "/v1/bundles/{bundle}", self.delete_bundle, None),
+                ("PUT", "/v1/chunks/{chunk}", self.chunk, binary),
+                ("GET", "/v1/jobs", self.jobs, None), ("POST", "/v1/jobs", self.submit, binary),
+                ("GET", "/v1/jobs/{job}", self.job, None), ("DELETE", "/v1/jobs/{job}", self.cancel, None),
+                ("GET", "/v1/jobs/{job}/result", self.result, None)):
+            app.add_api_route(path, handler, methods=[method], response_model=None, openapi_extra=body)
+        for kind, answer in ((Refused, _refusal), (errors.ValueError, _bad), (RequestValidationError, _invalid),
+                             (ClientDisconnect, _gone), *((kind, _away) for kind in STORE_ERRORS),
+                             (OSError, _of_disk)):
+            app.add_exception_handler(kind, answer)
+        return Traffic(app, self.metrics)
+
+    # ---- the service ----
+
+    async def live(self) -> Response:
+        return JSONResponse({"live": True})
+
+    async def ready(self) -> Response:
+        def alive() -> int:
+            with self._store.read() as c:
+                c.execute(sa.select(facts.c.value))
+                return self._jobs.workers_alive(c)
+
+        count = await run_in_threadpool(alive)
+        ready = count > 0 and not self._draining()
+        return JSONResponse({"ready": ready, "workers": count}, 200 if ready else 503)
+
+    async def measures(self) -> Response:
+        text = await run_in_threadpool(generate_latest, self.metrics.registry)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    # ---- models ----
+
+    async def models(self, request: Request) -> Response:
+        who = await self._who(request)
+        rows = await run_in_threadpool(self._registry.active)
+        return JSONResponse({"models": [_of_model(row) for row in rows if who.may_use(row.name)]})
+
+    async def model(self, request: Request, name: str) -> Response:
+        return JSONResponse(_of_model(await self._model(await self._who(request), name)))
+
+    async def client(self, request: Request, name: str) -> Response:
+        row = await self._model(await self._who(request), name)
+        return FileResponse(self._blobs.path("models", OPERATOR, Facts.read(row.facts).client),
+                            media_type="application/octet-stream")
+
+    # ---- bundles ----
+
+    async def bundles(self, request: Request) -> Response:
+        who = await self._who(request)
+        rows = await run_in_threadpool(self._bundles.of, who.tenant)
+        return JSONResponse({"bundles": [_of_bundle(row) for row in rows]})
+
+    async def announce(self, request: Request) -> Response:
+        who = await self._who(request)
+        self._require_open()
+        fields = await bodies.read_json(request)
+        model = await self._model(who, fields.get("model") if isinstance(fields, dict) else None)
+        manifest = Manifest.read(fields)
+        row, missing = await run_in_threadpool(self._bundles.announce, who.tenant, model.digest, manifest)
+        return JSONResponse({**_of_bundle(row), "missing": missing}, 201)
+
+    async def bundle(self, request: Request, bundle: str, model: str, wait: float = 0.0) -> Response:
+        """``wait``: seconds until an answer that the bundle is still uploaded or checked."""
+        who = await self._who(request)
+        digest = (await self._model(who, model)).digest
+        for _ in range(int(_waited(wait) / 0.2) + 1):
+            row = await run_in_threadpool(self._bundles.get, who.tenant, digest, bundle)
+            if row.state not in ("uploaded", "checking") or not wait:
+                break
+            await asyncio.sleep(0.2)
+        return JSONResponse(_of_bundle(row))
+
+    async def commit(self, request: Request, bundle: str, model: str) -> Response:
+        who = await self._who(request)
+        digest = (await self._model(who, model)).digest
+        row = await run_in_threadpool(self._bundles.commit, who.tenant, digest, bundle)
+        return JSONResponse(_of_bundle(row), 202)
+
+    async def delete_bundle(self, request: Request, bundle: str, model: str) -> Response:
+        who = await self._who(request)
+        digest = (await self._model(who, model)).digest
+        await run_in_threadpool(self._bundles.delete, who.tenant, digest, bundle)
+        return Response(status_code=204)
+
+    async def chunk(self, request: Request, chunk: str) -> Response:
+        who = await self._who(request)
+        size, stored = await run_in_threadpool(self._bundles.expected, who.tenant, chunk)
+        bodies.require_length(request, size)
+        if not stored:
+            with self._blobs.writer("chunks", who.tenant) as writer:
+                await bodies.store(request, writer)
+                if writer.hash != chunk:
+                    raise Refused.of(400, "keys", f"a chunk of hash {writer.hash}", f"one of {chunk}", "send it again")
+                await run_in_threadpool(writer.commit)
+            await run_in_threadpool(self._bundles.stored, who.tenant, chunk)
+        return JSONResponse({"stored": chunk}, 200 if stored else 201)
+
+    # ---- jobs ----
+
+    async def submit(self, request: Request, model: str, bundle: str, final: bool = True,
+                     deadline: float | None = None) -> Response:
+        """The body: the files of all inputs. ``deadline``: seconds from now, after which the job is not run."""
+        who = await self._who(request)
+        self._require_open()
+        key = request.headers.get("idempotency-key", "")
+        if not _KEY.fullmatch(key):
+            raise Refused.of(400, "jobs", "no Idempotency-Key", "1 to 128 visible characters", "send one for each job")
+        row = await self._model(who, model)
+        size = Facts.read(row.facts).request_bytes
+        bodies.require_length(request, size)
+        if deadline is not None and not (math.isfinite(deadline) and 0 < deadline <= 30 * 86_400):
+            raise Refused.of(400, "jobs", "that deadline", "seconds from now, of 30 days at most", "correct it")
+        await run_in_threadpool(self._jobs.preview, who.tenant, key, row.digest, bundle, size)
+        if not await run_in_threadpool(self._blobs.require_room, size):
+            raise Refused.of(507, "jobs", f"{size} bytes", "as much room on the disk of the service",
+                             "ask its operator")
+        with self._blobs.writer("inputs", who.tenant) as writer:
+            await bodies.store(request, writer)
+            input_ = await run_in_threadpool(writer.commit)
+        job, new = await run_in_threadpool(self._jobs.submit, who.tenant, JobRequest(
+            key, row.digest, bundle, input_, size, final, deadline))
+        return JSONResponse(_of_job(job), 202 if new else 200)
+
+    async def jobs(self, request: Request) -> Response:
+        who = await self._who(request)
+        rows = await run_in_threadpool(self._jobs.latest, who.tenant)
+        return JSONResponse({"jobs": [_of_job(row) for row in rows]})
+
+    async def job(self, request: Request, job: str, wait: float = 0.0) -> Response:
+        """``wait``: seconds until an answer that the job has not ended."""
+        who = await self._who(request)
+        row = await run_in_threadpool(self._jobs.get, who.tenant, job)
+        if row.state in ACTIVE and _waited(wait):
+            await self._waiting.for_end(job, _waited(wait))
+            row = await run_in_threadpool(self._jobs.get, who.tenant, job)
+        before = await run_in_threadpool(self._jobs.seconds_before, row) if row.state == "queued" else None
+        return JSONResponse({**_of_job(row), "starts_in": before})
+
+    async def cancel(self, request: Request, job: str) -> Response:
+        who = await self._who(request)
+        return JSONResponse(_of_job(await run_in_threadpool(self._jobs.cancel, who.tenant, job)))
+
+    async def result(self, request: Request, job: str) -> Response:
+        """The result's file, or the bytes that a header Range asks for."""
+        who = await self._who(request)
+        row = await run_in_threadpool(self._jobs.get, who.tenant, job)
+        if row.state != "done":
+            raise Refused.of(409, "jobs", f"a job that is {row.state}", "one that is done", "wait for it")
+        if row.result is None or not self._blobs.has("results", who.tenant, row.result):
+            raise Refused.of(410, "jobs", "a result that was taken away", "one that is kept", "send the job again")
+        return FileResponse(self._blobs.path("results", who.tenant, row.result),
+                            media_type="application/octet-stream", headers={"ETag": f'"{row.result}"'})
+
+    # ---- parts ----
+
+    async def _who(self, request: Request) -> Identity:
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        who: Identity | None = None
+        if kind.lower() == "bearer":
+            who = await run_in_threadpool(self._tenants.identify, token)
+        if who is None:
+            raise Refused.of(401, "service", "no valid token", "Authorization: Bearer TOKEN",
+                             "ask the operator for a token")
+        request.state.tenant = who.tenant
+        self._rate.spend(who.token)
+        return who
+
+    async def _model(self, who: Identity, name: Any) -> Any:
+        if not isinstance(name, str) or not who.may_use(name):
+            raise not_found("models", "model")
+        return await run_in_threadpool(self._registry.named, name)
+
+    def _require_open(self) -> None:
+        if self._draining():
+            raise Refused.of(503, "service", "a service that is about to stop", "one that runs", "send it again",
+                             retry_after=10.0)
+
+
+def _waited(wait: float) -> float:
+    """Seconds of a long poll, whatever was asked for."""
+    return min(max(wait, 0.0), LONGEST_WAIT) if math.isfinite(wait) else 0.0
+
+
+# ---- rows as JSON ----
+
+
+def _of_model(row: Any) -> dict[str, Any]:
+    return {"name": row.name, **json.loads(row.facts), "seconds": row.seconds,
+            "request_bytes": Facts.read(row.facts).request_bytes}
+
+
+def _of_bundle(row: Any) -> dict[str, Any]:
+    return {"hash": row.hash, "model": row.model, "state": row.state, "reason": row.reason, "key_id": row.key_id,
+            "size": row.size, "created": row.created}
+
+
+def _of_job(row: Any) -> dict[str, Any]:
+    return {"id": row.id, "state": row.state, "model": row.model, "bundle": row.bundle, "error": row.error,
+            "progress": row.progress, "attempts": row.attempts, "created": row.created, "finished": row.finished,
+            "deadline": row.deadline, "seconds": row.seconds, "real_seconds": row.real_seconds,
+            "result": row.result, "result_size": row.result_size}
+
+
+# ---- errors as responses ----
+
+
+def _answer(status: int, message: str, headers: dict[str, str] | None = None, **more: Any) -> Response:
+    return JSONResponse({"message": message, **more}, status, headers or {})
+
+
+async def _refusal(_: Request, why: Any) -> Response:
+    headers = {}
+    if why.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if why.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(why.retry_after))
+    if why.status in (408, 411, 413):
+        headers["Connection"] = "close"  # the rest of the body is not read
+    return _answer(why.status, str(why), headers, **({"missing": list(why.missing)} if why.missing else {}))
+
+
+async def _bad(_: Request, why: Any) -> Response:
+    return _answer(400, str(why))
+
+
+async def _invalid(_: Request, why: Any) -> Response:
+    names = ", ".join(sorted({str(found["loc"][-1]) for found in why.errors()}))
+    return _answer(400, f"service: had a request whose {names} is missing or wrong; needs those of /openapi.json; "
+                   "correct it")
+
+
+async def _away(_: Request, why: Any) -> Response:
+    return _answer(503, "service: had a store that does not answer; needs one; send it again", {"Retry-After": "2"})
+
+
+async def _gone(_: Request, why: Any) -> Response:
+    return _answer(499, "service: had a body that ended early; needs all of it; send it again")  # nobody reads this
+
+
+async def _of_disk(_: Request, why: Any) -> Response:
+    if why.errno not in (errno.ENOSPC, errno.EDQUOT):
+        raise why
+    return _answer(507, "service: had a full disk; needs room; ask its operator")

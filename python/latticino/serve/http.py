@@ -1,0 +1,136 @@
+"""Requests to a service, with the standard library alone."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import ssl
+import threading
+import time
+import urllib.parse
+from typing import Any
+
+from .. import arrays, errors
+
+TRIES = 5
+_LONGEST_PAUSE = 30.0  # seconds
+_TIMEOUT = 90.0  # of a response; long polls take up to 30 s
+
+
+class Link:
+    """An address and a token. Each thread has a connection of its own, which is kept.
+
+    Requests that may be repeated are repeated where the connection breaks, and where the service says when to come
+    again (429, 503). ServiceError for what it refuses.
+    """
+
+    def __init__(self, url: str, token: str, cafile: str | None = None, patience: float = 600.0) -> None:
+        url, self._token = arrays.as_text(url, "connect", "url"), arrays.as_text(token, "connect", "token")
+        try:
+            parts = urllib.parse.urlsplit(url)
+            host, port = parts.hostname or "", parts.port
+        except ValueError:
+            parts, host, port = urllib.parse.urlsplit(""), "", None
+        if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username:
+            raise errors.ValueError.explain("connect", f"the address {arrays.shown(url)}",
+                                            "https://HOST or https://HOST:PORT", "correct it")
+        if parts.scheme == "http" and not _loopback(host):
+            raise errors.UnsupportedError.explain(
+                "connect", f"http to {host}, over which anybody can read the token",
+                "https, or an address of this machine", "put the service behind TLS (docs/serving.md)")
+        if not self._token.isascii() or not self._token.isprintable():
+            raise errors.ValueError.explain("connect", "a token of other characters than ASCII's",
+                                            "what the operator gave", "copy it again")
+        self.url, self.patience = url, patience
+        self._host, self._port, self._base = host, port, parts.path.rstrip("/")
+        self._tls = ssl.create_default_context(cafile=cafile) if parts.scheme == "https" else None
+        self._local = threading.local()
+
+    def json(self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None) -> Any:
+        """The response's JSON, for a request with a JSON body or none. All of them may be repeated."""
+        data = None if body is None else json.dumps(body).encode()
+        text = self.send(method, path, data, query, {"Content-Type": "application/json"} if data else {})
+        try:
+            return json.loads(text) if text else None
+        except ValueError as why:
+            raise _foreign(self.url) from why
+
+    def send(self, method: str, path: str, body: bytes | None = None, query: dict[str, Any] | None = None,
+             headers: dict[str, str] | None = None) -> bytes:
+        """The response's bytes."""
+        last = time.monotonic() + self.patience
+        tries = 0
+        while True:
+            try:
+                status, found, data = self._once(method, self._path(path, query), body, headers or {})
+            except (OSError, http.client.HTTPException) as why:
+                self._close()
+                tries += 1
+                if tries >= TRIES or isinstance(why, ssl.SSLCertVerificationError):
+                    raise errors.ServiceError.explain(
+                        "service", f"no answer of {self.url} ({type(why).__name__}: {why})", "a service that runs",
+                        "check the address, or try again") from why
+                time.sleep(min(0.2 * 2**tries, 5.0))
+                continue
+            if status < 300:
+                return data
+            pause = _pause(found)
+            if status not in (429, 503) or pause is None or time.monotonic() + pause > last:
+                raise _refusal(status, data, pause)
+            time.sleep(min(pause, _LONGEST_PAUSE))
+
+    def _path(self, path: str, query: dict[str, Any] | None) -> str:
+        words = {name: str(value).lower() if isinstance(value, bool) else str(value)
+                 for name, value in (query or {}).items() if value is not None}
+        return self._base + path + ("?" + urllib.parse.urlencode(words) if words else "")
+
+    def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, Any, bytes]:
+        connection = self._connection()
+        connection.request(method, path, body, {"Authorization": f"Bearer {self._token}", **headers})
+        response = connection.getresponse()
+        data = response.read()
+        if response.will_close:
+            self._close()
+        return response.status, response.headers, data
+
+    def _connection(self) -> http.client.HTTPConnection:
+        held: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if held is None:
+            held = (http.client.HTTPConnection(self._host, self._port, timeout=_TIMEOUT) if self._tls is None else
+                    http.client.HTTPSConnection(self._host, self._port, timeout=_TIMEOUT, context=self._tls))
+            self._local.connection = held
+        return held
+
+    def _close(self) -> None:
+        held = getattr(self._local, "connection", None)
+        if held is not None:
+            held.close()
+            self._local.connection = None
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _pause(headers: Any) -> float | None:
+    """Seconds of Retry-After; None where the service has not said when to come again."""
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+def _refusal(status: int, data: bytes, pause: float | None) -> errors.ServiceError:
+    try:
+        fields = json.loads(data)
+        message, missing = str(fields["message"]), tuple(map(str, fields.get("missing", ())))
+    except (ValueError, TypeError, LookupError, AttributeError):
+        message, missing = f"service: had a response of status {status}; needs one of a service; check the address", ()
+    return errors.ServiceError(message, "service", status=status, retry_after=pause, missing=missing)
+
+
+def _foreign(url: str) -> errors.Error:
+    return errors.ServiceError.explain("service", f"a response of {url} that is no JSON", "one of a service",
+                                       "check the address")

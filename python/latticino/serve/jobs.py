@@ -1,0 +1,352 @@
+"""The queue of jobs: who may add one, who runs which, and what becomes of them.
+
+A job is *queued*, then *running* under the lease of one worker, then *done*, *failed*, *cancelled*, *expired* (its
+deadline has passed) or *poisoned* (its workers died three times). A worker renews its lease. Where it stops, another
+one takes the job. Every change by a worker names its lease, so one whose lease has lapsed changes nothing any more.
+
+Tenants share the workers by start-time fair queueing (Goyal, Vin, Cheng, 1996). A job's start tag is the finish tag of
+its tenant's job before it, or the clock where that is later; its finish tag lies the predicted seconds, divided by the
+tenant's weight, behind. The smallest start tag runs first, and the clock is the start tag of the job that was taken
+last.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from .models import Facts
+from .refusals import Refused, not_found
+from .store import Store
+from .tables import bundles, facts, jobs, models, tenants, workers
+from .tenants import ACTIVE, bytes_of, locked
+
+Ended = Literal["done", "failed", "cancelled", "expired", "poisoned"]
+Verdict = Literal["go on", "cancel", "late", "lost"]
+
+LEASE = 30.0  # seconds
+RENEWAL = 10.0
+ATTEMPTS = 3
+SEEN = 30.0  # since a worker last said that it lives
+_WINDOW = 16  # candidates of a claim
+_NEAR = 2.0  # seconds of the fair share's clock that a job of a resident bundle may go ahead by
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of all tenants together: predicted ``seconds`` that may wait for each worker; for how long results stay, and the
+    rows of jobs, with which a repeated request is recognised."""
+
+    seconds: float = 3600.0
+    keep_results: float = 86_400.0
+    keep_rows: float = 7 * 86_400.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A job to be. ``idempotency``: the same key asks for the same job again. ``input``: SHA-256 of the body, whose
+    bytes are stored. ``final``: the result is cut to what its owner needs to decrypt it. ``deadline``: seconds from
+    now."""
+
+    idempotency: str
+    model: str
+    bundle: str
+    input: str
+    input_size: int
+    final: bool = True
+    deadline: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A job under a lease of its worker."""
+
+    id: str
+    tenant: str
+    model: str
+    bundle: str
+    input: str
+    final: bool
+    deadline: float | None
+    lease: str
+    attempt: int
+
+
+class Jobs:
+    """The queue in a store."""
+
+    def __init__(self, store: Store, limits: Limits | None = None) -> None:
+        self._store, self.limits = store, limits or Limits()
+
+    # ---- for tenants ----
+
+    def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> None:
+        """Raises before its body is read what `submit` would raise of a request, unless its key has made a job."""
+        with self._store.read() as c:
+            if c.execute(sa.select(jobs.c.id).where(
+                    jobs.c.tenant == tenant, jobs.c.idempotency == idempotency)).first() is None:
+                row = self._require_ready(c, tenant, model, bundle)
+                owner = c.execute(sa.select(tenants).where(tenants.c.id == tenant)).one()
+                self._require_room(c, owner, row, input_size)
+
+    def submit(self, tenant: str, request: Request) -> tuple[Any, bool]:
+        """The row of the job, and whether it is new.
+
+        Refused: 404 without such a bundle, 409 while it is not ready or for a key that asked for something else, 410
+        for a retired model, 429 where a quota or the queue is full.
+        """
+        with self._store.write() as c:
+            owner = locked(c, tenant)
+            row = self._known(c, tenant, request)
+            if row is not None:
+                return row, False
+            model = self._require_ready(c, tenant, request.model, request.bundle, lock=True)
+            self._require_room(c, owner, model, request.input_size)
+            now, clock = self._store.now(c), self._clock(c)
+            tag = max(clock, owner.finish_tag)
+            c.execute(tenants.update().where(tenants.c.id == tenant).values(
+                finish_tag=tag + model.seconds / owner.weight))
+            c.execute(jobs.insert().values(
+                id=secrets.token_hex(16), tenant=tenant, idempotency=request.idempotency, model=request.model,
+                bundle=request.bundle, input=request.input, input_size=request.input_size, final=request.final,
+                state="queued", result_size=0, seconds=model.seconds, start_tag=tag, created=now,
+                deadline=None if request.deadline is None else now + request.deadline, attempts=0,
+                progress=0.0, cancel=False))
+            return self._known(c, tenant, request), True
+
+    def get(self, tenant: str, id_: str) -> Any:
+        """The row of a job; Refused (404) for what the tenant has not made."""
+        with self._store.read() as c:
+            return _one(c, tenant, id_)
+
+    def states(self, ids: Collection[str]) -> dict[str, str]:
+        """The states of jobs, of any tenants."""
+        with self._store.read() as c:
+            rows = c.execute(sa.select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(ids)))
+            return {row.id: row.state for row in rows}
+
+    def latest(self, tenant: str, most: int = 100) -> list[Any]:
+        """The rows of a tenant's latest jobs."""
+        with self._store.read() as c:
+            return list(c.execute(sa.select(jobs).where(jobs.c.tenant == tenant).order_by(
+                jobs.c.created.desc(), jobs.c.id).limit(most)))
+
+    def cancel(self, tenant: str, id_: str) -> Any:
+        """Cancels a job that waits, asks the worker of one that runs to stop, takes away the result of one that has
+        ended. The row after that."""
+        with self._store.write() as c:
+            owner = locked(c, tenant)
+            row = _one(c, tenant, id_, lock=True)
+            if row.state == "queued":
+                self._end(c, row.id, "cancelled")
+                c.execute(tenants.update().where(tenants.c.id == tenant).values(
+                    finish_tag=owner.finish_tag - row.seconds / owner.weight))  # it took nothing of its share
+            elif row.state == "running":
+                c.execute(jobs.update().where(jobs.c.id == id_).values(cancel=True))
+            else:
+                c.execute(jobs.update().where(jobs.c.id == id_).values(result=None, result_size=0))
+            return _one(c, tenant, id_)
+
+    def seconds_before(self, row: Any) -> float:
+        """Predicted seconds until a job that waits begins: those of all jobs before it, shared by the workers."""
+        with self._store.read() as c:
+            before = c.execute(sa.select(sa.func.coalesce(sa.func.sum(jobs.c.seconds), 0.0)).where(
+                jobs.c.state.in_(ACTIVE), jobs.c.start_tag < row.start_tag)).scalar()
+            return float(before) / max(self.workers_alive(c), 1)
+
+    # ---- for workers ----
+
+    def claim(self, models_: Collection[str], resident: Collection[tuple[str, str, str]] = ()) -> Claim | None:
+        """The next job for a worker that has these models, or None. ``resident``: bundles, as (tenant, model, hash),
+        that it has on its device: their jobs go ahead of others by up to `_NEAR` seconds of the clock."""
+        with self._store.read() as c:
+            if not self._candidates(c, models_):  # most calls of an idle worker end here, without a lock
+                return None
+        with self._store.write() as c:
+            now = self._store.now(c)
+            rows = self._candidates(c, models_)
+            if not rows:
+                return None
+            near = [r for r in rows if r.start_tag <= rows[0].start_tag + _NEAR]
+            row = next((r for r in near if (r.tenant, r.model, r.bundle) in resident), rows[0])
+            lease = secrets.token_hex(16)
+            c.execute(jobs.update().where(jobs.c.id == row.id).values(
+                state="running", attempts=row.attempts + 1, lease=lease, lease_until=now + LEASE, progress=0.0))
+            c.execute(facts.update().where(facts.c.name == "clock", facts.c.value < row.start_tag).values(
+                value=row.start_tag))
+            c.execute(bundles.update().where(
+                bundles.c.tenant == row.tenant, bundles.c.model == row.model, bundles.c.hash == row.bundle).values(
+                used=now))
+        return Claim(row.id, row.tenant, row.model, row.bundle, row.input, row.final, row.deadline, lease,
+                     row.attempts + 1)
+
+    def renew(self, claim: Claim, progress: float) -> Verdict:
+        """Holds a job for another `LEASE` seconds, and says whether to go on."""
+        with self._store.write() as c:
+            now = self._store.now(c)
+            held = c.execute(jobs.update().where(*_held(claim)).values(lease_until=now + LEASE, progress=progress))
+            if not held.rowcount:
+                return "lost"
+        return self.verdict(claim)
+
+    def verdict(self, claim: Claim) -> Verdict:
+        """Whether the worker of a job shall go on with it."""
+        with self._store.read() as c:
+            row = c.execute(sa.select(jobs.c.cancel).where(*_held(claim))).first()
+            if row is None:
+                return "lost"
+            if row.cancel:
+                return "cancel"
+            return "late" if claim.deadline is not None and self._store.now(c) > claim.deadline else "go on"
+
+    def finish(self, claim: Claim, result: str, size: int, real_seconds: float) -> bool:
+        """The result, whose blob is stored. False if another worker has the job: then nothing changes."""
+        with self._store.write() as c:
+            done = self._end(c, claim.id, "done", claim, result=result, result_size=size, progress=1.0,
+                             real_seconds=real_seconds)
+            if done:
+                before = c.execute(sa.select(models.c.seconds).where(models.c.digest == claim.model)).scalar()
+                c.execute(models.update().where(models.c.digest == claim.model).values(
+                    seconds=0.8 * float(before) + 0.2 * real_seconds))
+            return done
+
+    def end(self, claim: Claim, state: Ended, error: str | None = None) -> bool:
+        """Ends a job without a result. False if another worker has it."""
+        with self._store.write() as c:
+            return self._end(c, claim.id, state, claim, error=error)
+
+    def release(self, claim: Claim, error: str | None = None, blame: bool = True) -> None:
+        """Gives a job back: another try begins at once, unless it was the last one. Without ``blame`` it does not count
+        as a try."""
+        with self._store.write() as c:
+            if blame and claim.attempt >= ATTEMPTS:
+                self._end(c, claim.id, "poisoned", claim, error=error)
+            else:
+                c.execute(jobs.update().where(*_held(claim)).values(
+                    state="queued", lease=None, lease_until=None, attempts=claim.attempt - (not blame)))
+
+    # ---- for the service ----
+
+    def sweep(self) -> None:
+        """Ends jobs whose time has passed or whose workers died too often; takes away old results and rows."""
+        with self._store.write() as c:
+            now = self._store.now(c)
+            lapsed = (jobs.c.state == "running", jobs.c.lease_until < now)
+            late = (jobs.c.deadline.is_not(None), jobs.c.deadline < now)
+            for state, where in (("cancelled", (*lapsed, jobs.c.cancel)), ("expired", (*lapsed, *late)),
+                                 ("expired", (jobs.c.state == "queued", *late)),
+                                 ("poisoned", (*lapsed, jobs.c.attempts >= ATTEMPTS))):
+                error = f"its workers died {ATTEMPTS} times" if state == "poisoned" else None
+                c.execute(jobs.update().where(*where).values(
+                    state=state, finished=now, lease=None, lease_until=None, error=error))
+            retired = sa.select(models.c.digest).where(sa.not_(models.c.active))
+            c.execute(jobs.update().where(jobs.c.state == "queued", jobs.c.model.in_(retired)).values(
+                state="failed", finished=now, error="its model is not served any more"))
+            c.execute(jobs.update().where(
+                jobs.c.state.not_in(ACTIVE), jobs.c.finished < now - self.limits.keep_results,
+                jobs.c.result.is_not(None)).values(result=None, result_size=0))
+            c.execute(jobs.delete().where(
+                jobs.c.state.not_in(ACTIVE), jobs.c.finished < now - self.limits.keep_rows))
+            c.execute(workers.delete().where(workers.c.seen < now - 3600))
+
+    def blobs(self, area: Literal["inputs", "results"]) -> set[tuple[str, str]]:
+        """Blobs that jobs still need, as (tenant, hash)."""
+        column, where = ((jobs.c.input, jobs.c.state.in_(ACTIVE)) if area == "inputs"
+                         else (jobs.c.result, jobs.c.result.is_not(None)))
+        with self._store.read() as c:
+            return {(row[0], row[1]) for row in c.execute(sa.select(jobs.c.tenant, column).where(where))}
+
+    def workers_alive(self, c: Any) -> int:
+        return int(c.execute(sa.select(sa.func.count()).select_from(workers).where(
+            workers.c.seen > self._store.now(c) - SEEN)).scalar())
+
+    # ---- parts ----
+
+    def _known(self, c: Any, tenant: str, request: Request) -> Any | None:
+        row = c.execute(sa.select(jobs).where(
+            jobs.c.tenant == tenant, jobs.c.idempotency == request.idempotency)).first()
+        if row is not None and (row.model, row.bundle, row.input, row.final) != (
+                request.model, request.bundle, request.input, request.final):
+            raise Refused.of(409, "jobs", "an idempotency key of another request", "a key for each request",
+                             "make a new key")
+        return row
+
+    @staticmethod
+    def _require_ready(c: Any, tenant: str, digest: str, bundle: str, lock: bool = False) -> Any:
+        model = c.execute(sa.select(models).where(models.c.digest == digest)).first()
+        if model is None:
+            raise not_found("jobs", "model")
+        if not model.active:
+            raise Refused.of(410, "jobs", "a model that is not served any more", "one that is",
+                             "ask for the models again")
+        query = sa.select(bundles.c.state).where(
+            bundles.c.tenant == tenant, bundles.c.model == digest, bundles.c.hash == bundle)
+        state = c.execute(query.with_for_update() if lock else query).scalar()
+        if state is None:
+            raise not_found("jobs", "bundle of keys")
+        if state != "ready":
+            raise Refused.of(409, "jobs", f"a bundle of keys that is {state}", "one that is ready",
+                             "wait for its check, or upload another one")
+        return model
+
+    def _require_room(self, c: Any, owner: Any, model: Any, input_size: int) -> None:
+        total = sa.func.coalesce(sa.func.sum(jobs.c.seconds), 0.0)
+        own = c.execute(sa.select(sa.func.count(), total).where(
+            jobs.c.tenant == owner.id, jobs.c.state.in_(ACTIVE))).one()
+        waiting = float(c.execute(sa.select(total).where(jobs.c.state.in_(ACTIVE))).scalar())
+        alive = max(self.workers_alive(c), 1)
+        if own[0] >= owner.most_jobs:
+            raise _full(f"{own[0]} jobs of this tenant", f"less than {owner.most_jobs}", model.seconds / alive)
+        over = own[1] + model.seconds - owner.most_seconds
+        if own[0] and over > 0:
+            raise _full(f"{own[1]:.0f} predicted seconds of this tenant", f"at most {owner.most_seconds:.0f}",
+                        over / alive)
+        over = waiting / alive + model.seconds - self.limits.seconds
+        if waiting and over > 0:
+            raise _full(f"{waiting / alive:.0f} predicted seconds in the queue", f"at most {self.limits.seconds:.0f}",
+                        over)
+        room = owner.most_bytes - bytes_of(c, owner.id)
+        if input_size + Facts.read(model.facts).result_bytes > room:
+            raise Refused.of(413, "jobs", f"{input_size} bytes and a result", f"{max(room, 0)} of its quota",
+                             "delete results or bundles that are not needed any more")
+
+    @staticmethod
+    def _clock(c: Any) -> float:
+        return float(c.execute(sa.select(facts.c.value).where(facts.c.name == "clock")).scalar())
+
+    def _candidates(self, c: Any, models_: Collection[str]) -> list[Any]:
+        """The first of the jobs that wait, and of those whose worker has gone, within their deadlines."""
+        now = self._store.now(c)
+        lapsed = (jobs.c.state == "running", jobs.c.lease_until < now, jobs.c.attempts < ATTEMPTS,
+                  sa.not_(jobs.c.cancel))
+        found: list[Any] = []
+        for where in ((jobs.c.state == "queued",), lapsed):
+            found += c.execute(sa.select(jobs).where(
+                *where, jobs.c.model.in_(list(models_)), sa.or_(jobs.c.deadline.is_(None), jobs.c.deadline >= now),
+            ).order_by(jobs.c.start_tag, jobs.c.id).limit(_WINDOW).with_for_update(skip_locked=True)).all()
+        return sorted(found, key=lambda row: (row.start_tag, row.id))
+
+    def _end(self, c: Any, id_: str, state: Ended, claim: Claim | None = None, **values: Any) -> bool:
+        where = (jobs.c.id == id_,) if claim is None else _held(claim)
+        return bool(c.execute(jobs.update().where(*where).values(
+            state=state, finished=self._store.now(c), lease=None, lease_until=None, **values)).rowcount)
+
+
+def _full(had: str, needs: str, seconds: float) -> Refused:
+    return Refused.of(429, "jobs", had, needs, "send it again later", retry_after=max(seconds, 1.0))
+
+
+def _held(claim: Claim) -> tuple[Any, ...]:
+    return jobs.c.id == claim.id, jobs.c.state == "running", jobs.c.lease == claim.lease
+
+
+def _one(c: Any, tenant: str, id_: str, lock: bool = False) -> Any:
+    query = sa.select(jobs).where(jobs.c.id == id_, jobs.c.tenant == tenant)
+    row = c.execute(query.with_for_update() if lock else query).first()
+    if row is None:
+        raise not_found("jobs", "job")
+    return row

@@ -1,0 +1,70 @@
+"""Holds the lease of a job while it runs, in a thread, and tells the run when to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+from .jobs import LEASE, RENEWAL, Claim, Jobs
+from .logs import log
+
+LOOK = 1.0  # seconds between two looks at whether the job was cancelled
+
+
+class Stopped(Exception):
+    """Ends a run. ``why``: ``"cancel"``, ``"late"``, ``"lost"`` (another worker has the job) or ``"stop"`` (this
+    worker ends)."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Holder:
+    """``with Holder(...) as holder:`` keeps the lease; ``holder.after`` is told of each step and raises `Stopped`.
+
+    ``stop`` is set once the worker shall end; the run may then go on for ``grace`` seconds.
+    """
+
+    def __init__(self, jobs: Jobs, claim: Claim, stop: threading.Event, grace: float) -> None:
+        self._jobs, self._claim, self._stop, self._grace = jobs, claim, stop, grace
+        self._verdict, self._progress = "go on", 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._hold, daemon=True, name="lease")
+        self._stopping_since: float | None = None
+
+    def __enter__(self) -> Holder:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def after(self, progress: float) -> None:
+        """After each step: notes how far the run is, and ends it where it shall not go on."""
+        self._progress = progress
+        if self._verdict != "go on":
+            raise Stopped(self._verdict)
+
+    def _hold(self) -> None:
+        renewed = time.monotonic()
+        while not self._ended.wait(LOOK):
+            now = time.monotonic()
+            try:
+                if now - renewed >= RENEWAL:
+                    verdict = self._jobs.renew(self._claim, self._progress)
+                    renewed = now
+                else:
+                    verdict = self._jobs.verdict(self._claim)
+            except Exception as why:  # a store that is away for a while must not end the run
+                log("lease.trouble", job=self._claim.id, error=type(why).__name__)
+                verdict = "lost" if now - renewed >= LEASE else "go on"
+            if verdict == "go on" and self._stop.is_set():
+                self._stopping_since = self._stopping_since or now
+                if now - self._stopping_since >= self._grace:
+                    self._verdict = "stop"
+            if verdict != "go on":
+                self._verdict = verdict

@@ -1,0 +1,18 @@
+"""The packages that a server needs beside numpy."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from .. import errors
+
+NAMES = ("fastapi", "uvicorn", "sqlalchemy", "prometheus_client")
+
+
+def require(operation: str, names: tuple[str, ...] | None = None) -> None:
+    """UnsupportedError unless these packages of the extra `serve` are there; None: all that every server needs."""
+    lacking = [name for name in (NAMES if names is None else names) if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise errors.UnsupportedError.explain(
+            operation, f"a Python without {', '.join(lacking)}", "the packages of a server",
+            "from this checkout: pip install .[serve]")

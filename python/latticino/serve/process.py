@@ -1,0 +1,133 @@
+"""One process of a service: ``python -m latticino.serve.process ROLE``, which `service` starts.
+
+Its standard input is a line of JSON with the configuration, and then a line from which it stays open to: ``drain`` says
+that the service is about to stop, and the end of the input that it has stopped, or was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .. import errors
+from .blobs import Blobs
+from .jobs import Limits
+from .logs import log
+from .store import Store
+
+
+@dataclass(frozen=True)
+class Config:
+    """Of all processes. ``store`` and ``blobs`` as of their classes; ``reserve``: bytes that stay free on the disk;
+    ``resources`` of a worker, ``limits`` of all tenants, ``rate`` and ``burst`` of a token; ``socket``: a file
+    descriptor that the front listens on."""
+
+    store: str
+    blobs: str
+    reserve: int = 1 << 30
+    resources: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+    rate: float = 100.0
+    burst: float = 400.0
+    socket: int = -1
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    def open(self) -> tuple[Store, Blobs]:
+        return Store(self.store), Blobs(self.blobs, self.reserve)
+
+
+class Signals:
+    """When to stop: ``drain`` is set first, then ``stop``. SIGTERM and SIGINT set both."""
+
+    def __init__(self) -> None:
+        self.drain, self.stop = threading.Event(), threading.Event()
+        self._on_stop: Callable[[], None] = lambda: None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._end())
+
+    def follow(self, lines: Any) -> None:
+        """Follows the service's standard output, in a thread."""
+        threading.Thread(target=self._follow, args=(lines,), daemon=True, name="service").start()
+
+    def _follow(self, lines: Any) -> None:
+        for line in lines:
+            if line.strip() == "drain":
+                self.drain.set()
+        self._end()
+
+    def call_on_stop(self, end: Callable[[], None]) -> None:
+        """Calls ``end`` when to stop; at once if that was before."""
+        self._on_stop = end
+        if self.stop.is_set():
+            end()
+
+    def _end(self) -> None:
+        self.drain.set()
+        self.stop.set()
+        self._on_stop()
+
+
+def run_worker(config: Config, signals: Signals) -> None:
+    from .worker import Resources, Worker
+
+    store, blobs = config.open()
+    Worker(store, blobs, Resources(**config.resources), signals.drain, Limits(**config.limits)).run()
+
+
+def run_checker(config: Config, signals: Signals) -> None:
+    from .checker import Checker
+
+    store, blobs = config.open()
+    Checker(store, blobs, signals.drain, Limits(**config.limits)).run()
+
+
+def run_front(config: Config, signals: Signals) -> None:
+    import uvicorn
+
+    from .front import Front, Settings
+
+    store, blobs = config.open()
+    front = Front(store, blobs, Settings(Limits(**config.limits), config.rate, config.burst), signals.drain.is_set)
+    options = uvicorn.Config(front.app(), http="httptools", loop="asyncio", lifespan="off", log_config=None,
+                             access_log=False, server_header=False, limit_concurrency=4096, timeout_keep_alive=75,
+                             timeout_graceful_shutdown=5, backlog=2048)
+    server = uvicorn.Server(options)
+
+    def end() -> None:
+        server.should_exit = True
+
+    signals.call_on_stop(end)
+    log("front.ready")
+    with socket.socket(fileno=config.socket) as listening:
+        server.run(sockets=[listening])
+    log("front.stopped")
+
+
+ROLES = {"worker": run_worker, "checker": run_checker, "front": run_front}
+
+
+def main() -> int:
+    """The status: 0 for an orderly end, 1 for an error, which is logged."""
+    warnings.simplefilter("ignore", errors.SecurityWarning)  # the service has said it when it read the model
+    role, signals = sys.argv[1], Signals()
+    config = Config(**json.loads(sys.stdin.readline()))
+    signals.follow(sys.stdin)
+    try:
+        ROLES[role](config, signals)
+    except errors.Error as why:
+        log("process.failed", role=role, error=type(why).__name__, message=str(why))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Which models a service has: their files among the blobs, their facts in the store."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from .. import errors
+from .blobs import OPERATOR, Blobs
+from .models import Facts, open_model
+from .refusals import Refused, not_found
+from .store import Store
+from .tables import models
+from .tenants import require_name
+
+_DESCRIBE = "from latticino.serve.registry import describe; describe()"
+
+
+class Registry:
+    """The models in a store."""
+
+    def __init__(self, store: Store, blobs: Blobs) -> None:
+        self._store, self._blobs = store, blobs
+
+    def add(self, path: str | os.PathLike[str], name: str) -> Facts:
+        """Serves the model in a file under this name, in place of the one that had the name before.
+
+        FileError or UnsupportedError for what is no model.
+        """
+        require_name("serve", name)
+        facts, client = _described(Path(path))
+        data = Path(path).read_bytes()
+        if self._blobs.put("models", OPERATOR, data) != facts.digest:
+            raise errors.FileError.explain("serve", f"{path}, which changed while it was read", "a file that stays",
+                                           "start again")
+        self._blobs.put("models", OPERATOR, client)
+        with self._store.write() as c:
+            others = models.c.name == name, models.c.digest != facts.digest
+            c.execute(models.update().where(*others).values(active=False))
+            known = c.execute(models.update().where(models.c.digest == facts.digest).values(
+                name=name, active=True, facts=facts.to_json()))
+            if not known.rowcount:
+                c.execute(models.insert().values(
+                    digest=facts.digest, name=name, active=True, facts=facts.to_json(),
+                    seconds=max(facts.predicted_seconds, 1e-3), created=self._store.now(c)))
+        return facts
+
+    def retire_others(self, names: set[str]) -> None:
+        """Serves no models but those of these names: requests for others are told so (410)."""
+        with self._store.write() as c:
+            c.execute(models.update().where(models.c.name.not_in(names)).values(active=False))
+
+    def active(self) -> list[Any]:
+        """The rows of the models that are served."""
+        with self._store.read() as c:
+            return list(c.execute(sa.select(models).where(models.c.active).order_by(models.c.name)))
+
+    def named(self, name: str) -> Any:
+        """The row of the model of a name. Refused: 404; 410 for one that is retired."""
+        with self._store.read() as c:
+            rows = list(c.execute(sa.select(models).where(models.c.name == name).order_by(models.c.active.desc())))
+        if not rows:
+            raise not_found("models", "model")
+        if not rows[0].active:
+            raise Refused.of(410, "models", "a model that is not served any more", "one that is",
+                             "ask for the models again")
+        return rows[0]
+
+    def path(self, digest: str) -> Path:
+        return self._blobs.path("models", OPERATOR, digest)
+
+
+def _described(path: Path) -> tuple[Facts, bytes]:
+    """What `describe` prints, in a process of its own: neither its memory nor its device stay with the caller."""
+    done = subprocess.run([sys.executable, "-c", _DESCRIBE, str(path)], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    fields = json.loads(lines[-1]) if done.returncode == 0 and lines else {"error": "FileError", "message": done.stderr}
+    if "error" in fields:
+        raise getattr(errors, fields["error"], errors.Error)(fields["message"], "serve")
+    return Facts.read(fields["facts"]), base64.b64decode(fields["client"])
+
+
+def describe() -> None:
+    """The program of `_described`: prints facts and the clients' part of the model that its argument names."""
+    try:
+        model = open_model(sys.argv[1], "cpu")
+        print(json.dumps({"facts": model.facts().to_json(), "client": base64.b64encode(model.client_file()).decode()}))
+    except errors.Error as why:
+        print(json.dumps({"error": type(why).__name__, "message": str(why)}))

@@ -1,0 +1,136 @@
+"""One machine's service: a front, a checker and workers, each a process, which are started anew where they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from .. import errors
+from .logs import log
+from .process import Config
+
+_RESTART = 1.0  # seconds between two starts of a process
+_LAST = 10.0  # seconds that processes have to end once all else has
+
+
+class Child:
+    """A process of a role, and the end of a pipe that it follows."""
+
+    def __init__(self, role: str, config: Config) -> None:
+        self.role, self._config, self._started = role, config, float("-inf")
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def pid(self) -> int:
+        return -1 if self._process is None else self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Starts it, unless it was started a moment ago."""
+        if time.monotonic() - self._started < _RESTART:
+            return
+        self._started = time.monotonic()
+        sockets = [self._config.socket] if self._config.socket >= 0 else []
+        self._process = subprocess.Popen([sys.executable, "-m", "latticino.serve.process", self.role], text=True,
+                                         stdin=subprocess.PIPE, pass_fds=sockets)
+        log("process.started", role=self.role, pid=self._process.pid)
+        self.say(self._config.to_json())
+
+    def say(self, line: str) -> None:
+        """Writes a line to its standard input."""
+        assert self._process is not None and self._process.stdin is not None
+        with suppress(OSError):  # it has gone, which the next look finds
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+
+    def end(self) -> None:
+        """Closes its input, on which it ends."""
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+
+    def wait(self, seconds: float) -> None:
+        """Waits until it ends, or kills it."""
+        if self._process is None:
+            return
+        try:
+            self._process.wait(max(seconds, 0.1))
+        except subprocess.TimeoutExpired:
+            log("process.killed", role=self.role, pid=self.pid)
+            self._process.kill()
+            self._process.wait()
+
+
+class Service:
+    """``workers`` processes beside a front, where there is an address to listen on, and a checker.
+
+    `run` returns once SIGTERM or SIGINT has come and all processes have ended: jobs that run may end within
+    ``grace`` seconds, and results can be fetched until then.
+    """
+
+    def __init__(self, config: Config, workers: int, address: tuple[str, int] | None, grace: float) -> None:
+        self._grace, self._stop = grace, threading.Event()
+        self.socket = None if address is None else listening(*address)
+        roles = [*["worker"] * workers]
+        self._front: list[Child] = []
+        if self.socket is not None:
+            roles.append("checker")
+            self._front = [Child("front", replace(config, socket=self.socket.fileno()))]
+        self._others = [Child(role, config) for role in roles]
+
+    @property
+    def port(self) -> int:
+        return -1 if self.socket is None else int(self.socket.getsockname()[1])
+
+    def run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stop.set())
+        children = [*self._front, *self._others]
+        while not self._stop.wait(0.2):
+            for child in children:
+                if not child.alive:
+                    child.start()
+        log("service.stopping")
+        for child in children:
+            child.say("drain")
+        self._end(self._others, self._grace + _LAST)
+        self._end(self._front, _LAST)
+        log("service.stopped")
+
+    @staticmethod
+    def _end(children: Sequence[Child], seconds: float) -> None:
+        last = time.monotonic() + seconds
+        for child in children:
+            child.end()
+        for child in children:
+            child.wait(last - time.monotonic())
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; the processes of the front inherit it, so that a new one goes on where one died."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        out = socket.socket(family, socket.SOCK_STREAM)
+        out.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        out.bind((host, port))
+        out.listen(2048)
+    except OSError as why:
+        raise errors.UnsupportedError.explain("serve", f"{host}:{port}: {why}", "an address that can be listened on",
+                                              "choose another with --host and --port") from why
+    return out
+
+
+def quiet_environment() -> None:
+    """One thread for each process's linear algebra of the clear: the library has its own threads."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,0 +1,64 @@
+"""The keys of tenants that a worker has in memory: found by tenant, model and bundle. The longest unused go first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..ckks.client import ServerKeys
+from ..ckks.context import Session
+from .models import Model
+
+
+class Name(NamedTuple):
+    """Of a bundle. The tenant is that of the request's token, and never one that a file names."""
+
+    tenant: str
+    model: str
+    bundle: str
+
+
+class Sessions:
+    """Bound sessions within ``budget`` bytes of memory, for one thread.
+
+    A context moves keys from its device to host memory within a budget of its own. Here whole bundles go, which then
+    have to be read again. ``share``: what a bundle counts beside its bytes on the device. Its form in host memory takes
+    half of those; where the device is the host, both lie there.
+    """
+
+    def __init__(self, budget: int, share: float) -> None:
+        self.budget, self._share = budget, share
+        self._held: OrderedDict[Name, tuple[Session, int]] = OrderedDict()
+        self.hits = self.misses = self.dropped = 0
+
+    def get(self, name: Name, model: Model, size: int, load: Callable[[], ServerKeys]) -> Session:
+        """The session of a bundle, whose keys are loaded where they are not in memory. ``size`` on the device."""
+        if name in self._held:
+            self.hits += 1
+            self._held.move_to_end(name)
+            return self._held[name][0]
+        self.misses += 1
+        # Room first: the new bundle lies beside those that stay.
+        self._shrink(self.budget - int(size * self._share))
+        keys = load()
+        session = model.context.bind(keys)
+        self._held[name] = session, int(keys.bytes * self._share)
+        return session
+
+    @property
+    def names(self) -> frozenset[Name]:
+        return frozenset(self._held)
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self._held.values())
+
+    def clear(self) -> None:
+        """Drops all, where memory has run out."""
+        self._shrink(0)
+
+    def _shrink(self, room: int) -> None:
+        while self._held and self.bytes > max(room, 0):
+            self._held.popitem(last=False)
+            self.dropped += 1

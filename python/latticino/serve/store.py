@@ -1,0 +1,131 @@
+"""Transactions on the tables of a service: SQLite for one machine, PostgreSQL for several."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+
+from .. import errors
+from . import packages, tables
+
+Clock = Callable[[], float]
+
+STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)  # of a store that is away, or busy for too long
+BUSY_MS = 30_000  # that a writer of SQLite waits for another process
+
+
+class Store:
+    """A database of ``url``, such as ``sqlite:///folder/service.sqlite`` or ``postgresql+psycopg://user@host/name``.
+
+    SQLite is in WAL mode and synchronous, so that what was committed outlives a loss of power. The tables are made
+    where they are not there. FileError for a database that cannot be opened, or of another version of the tables.
+    ``clock``: seconds since 1970 in place of the database's own, for tests.
+    """
+
+    def __init__(self, url: str, clock: Clock | None = None) -> None:
+        self.url, self._clock = url, clock
+        self._engine = _engine(url)
+        try:
+            self.sqlite = self._engine.dialect.name == "sqlite"
+            self._writing = threading.Lock()  # of SQLite, which would poll for its own lock
+            with self.write() as c:
+                if not self.sqlite:  # two processes that both make the tables
+                    c.execute(sa.text("SELECT pg_advisory_xact_lock(7107)"))
+                tables.metadata.create_all(c)
+                self._require_version(c)
+        except errors.FileError:
+            self.close()
+            raise
+        except sa.exc.SQLAlchemyError as why:
+            self.close()
+            raise errors.FileError.explain(
+                "store", f"{_without_password(url)}: {type(why).__name__}: {_first_line(why)}",
+                "a database that can be opened", "check --store and its permissions") from why
+
+    def _require_version(self, c: Any) -> None:
+        found = c.execute(sa.select(tables.facts.c.value).where(tables.facts.c.name == "version")).scalar()
+        if found is None:
+            c.execute(tables.facts.insert(), [{"name": "version", "value": tables.VERSION},
+                                              {"name": "clock", "value": 0.0}])
+        elif found != tables.VERSION:
+            raise errors.FileError.explain("store", f"tables of version {found:g}", f"version {tables.VERSION}",
+                                           "use the release that made them, or a new store")
+
+    @contextmanager
+    def read(self) -> Iterator[Any]:
+        """A connection that sees one state of the database."""
+        with self._engine.connect().execution_options(latticino_begin="BEGIN") as c, c.begin():
+            yield c
+
+    @contextmanager
+    def write(self) -> Iterator[Any]:
+        """A connection in a transaction that is committed at the end, and undone if the block raises."""
+        if self.sqlite:
+            with self._writing, self._engine.connect() as c, c.begin():
+                yield c
+        else:
+            with self._engine.connect() as c, c.begin():
+                yield c
+
+    def now(self, c: Any) -> float:
+        """The time of all machines that share the store."""
+        if self._clock is not None:
+            return self._clock()
+        if self.sqlite:
+            return time.time()
+        return float(c.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar())
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+def _engine(url: str) -> Any:
+    try:
+        parsed = sa.engine.make_url(url)
+    except sa.exc.ArgumentError as why:
+        raise errors.ValueError.explain("store", "what is no address of a database",
+                                        "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME",
+                                        "correct --store") from why
+    kind = parsed.get_backend_name()
+    if kind not in ("sqlite", "postgresql"):
+        raise errors.UnsupportedError.explain("store", f"a database {kind}", "SQLite or PostgreSQL", "use one of them")
+    if kind == "postgresql":
+        packages.require("store", ("psycopg",))
+        return sa.create_engine(parsed.set(drivername="postgresql+psycopg"), pool_size=20, max_overflow=40,
+                                pool_pre_ping=True)
+    if not parsed.database or parsed.database == ":memory:":
+        raise errors.UnsupportedError.explain("store", "a database in memory", "a file, which outlives the process",
+                                              "name one: sqlite:///folder/service.sqlite")
+    engine = sa.create_engine(parsed, pool_size=20, max_overflow=40, pool_timeout=60,
+                              connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False})
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where `_begin_sqlite` says so
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_MS}"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(c: Any) -> None:
+    """Writers take the lock at once: a transaction that reads first could not be repeated where it meets another."""
+    c.exec_driver_sql(c.get_execution_options().get("latticino_begin", "BEGIN IMMEDIATE"))
+
+
+def _first_line(why: BaseException) -> str:
+    lines = str(why).splitlines()
+    return lines[0] if lines else ""
+
+
+def _without_password(url: str) -> str:
+    try:
+        return str(sa.engine.make_url(url).render_as_string(hide_password=True))
+    except sa.exc.ArgumentError:
+        return "a store"

@@ -1,0 +1,101 @@
+"""The tables of a service, for SQLite and PostgreSQL. Times are seconds since 1970."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+VERSION = 1  # of this layout, stated in `facts`
+
+metadata = sa.MetaData()
+
+facts = sa.Table(  # the version of the layout; the clock of the fair share; whether the service is stopping
+    "facts", metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Double, nullable=False))
+
+tenants = sa.Table(
+    "tenants", metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("weight", sa.Double, nullable=False),  # of its share
+    sa.Column("most_bytes", sa.BigInteger, nullable=False),
+    sa.Column("most_jobs", sa.Integer, nullable=False),
+    sa.Column("most_seconds", sa.Double, nullable=False),
+    sa.Column("finish_tag", sa.Double, nullable=False))  # of its last job, on the clock of the fair share
+
+tokens = sa.Table(
+    "tokens", metadata,
+    sa.Column("hash", sa.Text, primary_key=True),  # SHA-256 of a token of 256 random bits
+    sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), nullable=False, index=True),
+    sa.Column("models", sa.Text),  # a JSON list of names; NULL: all
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("expires", sa.Double, nullable=False))
+
+models = sa.Table(
+    "models", metadata,
+    sa.Column("digest", sa.Text, primary_key=True),  # SHA-256 of the file
+    sa.Column("name", sa.Text, nullable=False, index=True),
+    sa.Column("active", sa.Boolean, nullable=False),  # at most one of a name
+    sa.Column("facts", sa.Text, nullable=False),  # JSON of models.Facts
+    sa.Column("seconds", sa.Double, nullable=False),  # of a job: predicted, then nearer and nearer to the measured
+    sa.Column("created", sa.Double, nullable=False))
+
+bundles = sa.Table(
+    "bundles", metadata,
+    sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), primary_key=True),
+    sa.Column("model", sa.Text, sa.ForeignKey("models.digest"), primary_key=True),
+    sa.Column("hash", sa.Text, primary_key=True),  # SHA-256 of the manifest
+    sa.Column("manifest", sa.Text, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.Text, nullable=False, index=True),  # uploading, uploaded, checking, ready, refused
+    sa.Column("reason", sa.Text),
+    sa.Column("key_id", sa.Text),  # its maker's claim
+    sa.Column("device_bytes", sa.BigInteger),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("used", sa.Double, nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("lease", sa.Text),
+    sa.Column("lease_until", sa.Double))
+
+chunks = sa.Table(
+    "chunks", metadata,
+    sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), primary_key=True),
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("size", sa.Integer, nullable=False),
+    sa.Column("stored", sa.Boolean, nullable=False))
+
+jobs = sa.Table(
+    "jobs", metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), nullable=False, index=True),
+    sa.Column("idempotency", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, sa.ForeignKey("models.digest"), nullable=False),
+    sa.Column("bundle", sa.Text, nullable=False),
+    sa.Column("input", sa.Text, nullable=False),  # SHA-256 of the body
+    sa.Column("input_size", sa.BigInteger, nullable=False),
+    sa.Column("final", sa.Boolean, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),  # queued, running, done, failed, cancelled, expired, poisoned
+    sa.Column("error", sa.Text),
+    sa.Column("result", sa.Text),  # SHA-256; NULL once it was taken away
+    sa.Column("result_size", sa.BigInteger, nullable=False),
+    sa.Column("seconds", sa.Double, nullable=False),  # predicted
+    sa.Column("real_seconds", sa.Double),
+    sa.Column("start_tag", sa.Double, nullable=False),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("deadline", sa.Double),
+    sa.Column("finished", sa.Double),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("lease", sa.Text),
+    sa.Column("lease_until", sa.Double),
+    sa.Column("progress", sa.Double, nullable=False),
+    sa.Column("cancel", sa.Boolean, nullable=False),
+    sa.UniqueConstraint("tenant", "idempotency"),
+    sa.Index("jobs_in_order", "state", "start_tag", "id"))
+
+workers = sa.Table(
+    "workers", metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("seen", sa.Double, nullable=False),
+    sa.Column("device", sa.Text, nullable=False),
+    sa.Column("counters", sa.Text, nullable=False))  # JSON

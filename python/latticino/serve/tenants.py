@@ -1,0 +1,155 @@
+"""Tenants of a service, what they may take of it, and their bearer tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from .. import arrays, errors
+from .store import Store
+from .tables import chunks, jobs, tenants, tokens
+
+PREFIX = "lt_"  # of a token, so that scanners of secrets find one that was published
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What a tenant may hold at a time. ``bytes`` of bundles, inputs and results; ``jobs`` that wait or run, and their
+    predicted ``seconds``. ``weight`` of its share beside other tenants'."""
+
+    bytes: int = 64 << 30
+    jobs: int = 1000
+    seconds: float = 24 * 3600.0
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who sent a request: the tenant of its token, and the models that the token is for (None: all)."""
+
+    tenant: str
+    token: str  # its hash
+    models: frozenset[str] | None
+
+    def may_use(self, model: str) -> bool:
+        return self.models is None or model in self.models
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A row for its operator. ``held``: bytes that it has stored; ``waiting``: jobs that wait or run."""
+
+    id: str
+    name: str
+    quota: Quota
+    tokens: int
+    held: int
+    waiting: int
+
+
+class Tenants:
+    """Adds and lists tenants, makes tokens, and says whose a token is."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, name: str, quota: Quota | None = None) -> str:
+        """The id of a new tenant. ValueError for a name that is taken or no name."""
+        quota = quota or Quota()
+        require_name("tenants", name)
+        weight = arrays.as_real(quota.weight, "tenants", "weight", above=0)
+        id_ = secrets.token_hex(8)
+        try:
+            with self._store.write() as c:
+                c.execute(tenants.insert().values(
+                    id=id_, name=name, created=self._store.now(c), weight=weight, most_bytes=quota.bytes,
+                    most_jobs=quota.jobs, most_seconds=quota.seconds, finish_tag=0.0))
+        except sa.exc.IntegrityError as why:
+            raise errors.ValueError.explain("tenants", f"the name {name!r}, which is taken", "a new name",
+                                            "choose another") from why
+        return id_
+
+    def token(self, name: str, models: Sequence[str] | None = None, days: float = 30.0) -> str:
+        """A new token of a tenant, for these models (None: all), valid for so many days. Only its hash is stored."""
+        days = arrays.as_real(days, "tenants", "days", above=0)
+        text = PREFIX + secrets.token_urlsafe(32)
+        with self._store.write() as c:
+            now = self._store.now(c)
+            c.execute(tokens.insert().values(
+                hash=hashed(text), tenant=self._id(c, name), created=now, expires=now + days * 86_400,
+                models=None if models is None else json.dumps(sorted(models))))
+        return text
+
+    def revoke(self, name: str) -> int:
+        """Takes back all tokens of a tenant: how many."""
+        with self._store.write() as c:
+            return int(c.execute(tokens.delete().where(tokens.c.tenant == self._id(c, name))).rowcount)
+
+    def identify(self, token: str) -> Identity | None:
+        """Whose token it is; None for one that does not exist or has expired."""
+        with self._store.read() as c:
+            row = c.execute(sa.select(tokens).where(tokens.c.hash == hashed(token))).first()
+            if row is None or row.expires <= self._store.now(c):
+                return None
+        return Identity(row.tenant, row.hash, None if row.models is None else frozenset(json.loads(row.models)))
+
+    def all(self) -> list[Tenant]:
+        """A row for each tenant."""
+        with self._store.read() as c:
+            return [self._row(c, row) for row in c.execute(sa.select(tenants).order_by(tenants.c.name))]
+
+    def _row(self, c: Any, row: Any) -> Tenant:
+        def count(table: Any, *where: Any) -> int:
+            return int(c.execute(sa.select(sa.func.count()).select_from(table).where(
+                table.c.tenant == row.id, *where)).scalar())
+
+        return Tenant(row.id, row.name, Quota(row.most_bytes, row.most_jobs, row.most_seconds, row.weight),
+                      count(tokens, tokens.c.expires > self._store.now(c)), bytes_of(c, row.id),
+                      count(jobs, jobs.c.state.in_(ACTIVE)))
+
+    @staticmethod
+    def _id(c: Any, name: str) -> str:
+        found = c.execute(sa.select(tenants.c.id).where(tenants.c.name == name)).scalar()
+        if found is None:
+            raise errors.ValueError.explain("tenants", f"no tenant {arrays.shown(name)}", "one that exists",
+                                            "latticino tenants list names them")
+        return str(found)
+
+
+ACTIVE = ("queued", "running")  # states of jobs
+
+
+def locked(c: Any, tenant: str) -> Any:
+    """The row of a tenant, which nobody else changes until the transaction ends."""
+    return c.execute(sa.select(tenants).where(tenants.c.id == tenant).with_for_update()).one()
+
+
+def bytes_of(c: Any, tenant: str) -> int:
+    """What a tenant has stored or reserved: chunks of its bundles, inputs of jobs that have not ended, results."""
+    held = sa.select(sa.func.coalesce(sa.func.sum(chunks.c.size), 0)).where(chunks.c.tenant == tenant)
+    inputs = sa.select(sa.func.coalesce(sa.func.sum(jobs.c.input_size), 0)).where(
+        jobs.c.tenant == tenant, jobs.c.state.in_(ACTIVE))
+    results = sa.select(sa.func.coalesce(sa.func.sum(jobs.c.result_size), 0)).where(
+        jobs.c.tenant == tenant, jobs.c.result.is_not(None))
+    return sum(int(c.execute(query).scalar()) for query in (held, inputs, results))
+
+
+def hashed(token: str) -> str:
+    """What the store has of a token. It is 256 random bits, so no slower hash is needed."""
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def require_name(operation: str, name: str) -> str:
+    """ValueError unless it can name a tenant or a model."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise errors.ValueError.explain(operation, f"the name {arrays.shown(name)}",
+                                        "1 to 64 letters, digits, dots, dashes and underscores", "choose another")
+    return name

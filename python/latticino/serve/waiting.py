@@ -1,0 +1,53 @@
+"""Long polls: one look at the store serves all requests that wait for a job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+
+from starlette.concurrency import run_in_threadpool
+
+from .store import STORE_ERRORS
+from .tenants import ACTIVE
+
+LOOK = 0.1  # seconds between two looks
+MOST = 500  # jobs of one query
+
+
+class Waiting:
+    """Requests that wait for jobs to end. ``states`` asks the store for those of several jobs at once."""
+
+    def __init__(self, states: Callable[[Collection[str]], dict[str, str]]) -> None:
+        self._states = states
+        self._events: dict[str, list[asyncio.Event]] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    async def for_end(self, id_: str, seconds: float) -> None:
+        """Returns when the job has ended, or when the time has passed."""
+        event = asyncio.Event()
+        self._events.setdefault(id_, []).append(event)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        try:
+            await asyncio.wait_for(event.wait(), seconds)
+        except (asyncio.TimeoutError, TimeoutError):
+            pass
+        finally:
+            self._events[id_].remove(event)
+            if not self._events[id_]:
+                del self._events[id_]
+
+    async def _look(self) -> None:
+        while self._events:
+            ids = list(self._events)
+            for at in range(0, len(ids), MOST):
+                some = ids[at : at + MOST]
+                try:
+                    states = await run_in_threadpool(self._states, some)
+                except STORE_ERRORS:  # the requests themselves will find out
+                    continue
+                for id_ in some:
+                    if states.get(id_) not in ACTIVE:
+                        for event in self._events.get(id_, ()):
+                            event.set()
+            await asyncio.sleep(LOOK)

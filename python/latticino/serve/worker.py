@@ -1,0 +1,246 @@
+"""A worker: one process that owns a device, claims jobs and runs them with the keys of their tenants."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, cast
+
+from .. import errors
+from ..ckks.client import ServerKeys
+from .blobs import Blobs
+from .bundles import Bundles
+from .jobs import Claim, Jobs, Limits
+from .leases import Holder, Stopped
+from .logs import log, of_tenant
+from .models import Facts, Model, open_model
+from .registry import Registry
+from .sessions import Name, Sessions
+from .store import STORE_ERRORS, Store
+from .tables import workers
+
+BEAT = 5.0  # seconds between two signs of life
+_IDLE = (0.02, 0.2)  # seconds between two looks at an empty queue: at first, and at most
+# What a tenant's own data cause. A DeviceError or a lack of memory is not the fault of a job.
+_FAULTS = (errors.FileError, errors.KeyError, errors.ContextError, errors.ShapeError, errors.LevelError,
+           errors.ScaleError, errors.ValueError, errors.UnsupportedError, errors.ParameterError)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a worker may take. ``device`` and ``threads`` as of `lt.Context`. ``memory``: bytes of its device;
+    ``host_memory`` for bundles of keys; ``grace``: seconds that a job may go on when the worker shall end."""
+
+    device: str = "cpu"
+    threads: int = 0
+    memory: int | None = None
+    host_memory: int | None = None
+    grace: float = 20.0
+
+    def for_device(self) -> int:
+        """``memory``, or half of the machine's for a CPU. UnsupportedError for a GPU without it."""
+        if self.memory is not None:
+            return self.memory
+        if self.device != "cpu":
+            raise errors.UnsupportedError.explain("worker", f"the device {self.device} without memory=",
+                                                  "how much of its memory to use", "pass --memory, such as 70GiB")
+        return physical_memory() // 2
+
+    def for_host(self) -> int:
+        return physical_memory() // 2 if self.host_memory is None else self.host_memory
+
+
+def physical_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass
+class Counters:
+    """What a worker has done so far, for metrics."""
+
+    jobs: dict[str, int] = field(default_factory=dict)  # by how they ended
+    predicted_seconds: float = 0.0
+    real_seconds: float = 0.0
+
+    def count(self, ended: str) -> None:
+        self.jobs[ended] = self.jobs.get(ended, 0) + 1
+
+
+class Worker:
+    """Runs jobs of all active models until ``stop`` is set."""
+
+    def __init__(self, store: Store, blobs: Blobs, resources: Resources, stop: threading.Event,
+                 limits: Limits | None = None) -> None:
+        self.id = secrets.token_hex(8)
+        self._store, self._blobs, self._resources, self._stop = store, blobs, resources, stop
+        self._jobs, self._bundles, self._registry = Jobs(store, limits), Bundles(store, blobs), Registry(store, blobs)
+        share = 1.5 if resources.device == "cpu" else 0.5
+        self._sessions, self._counters = Sessions(resources.for_host(), share), Counters()
+        self._models: dict[str, tuple[Model, Facts]] = {}
+
+    def run(self) -> None:
+        """Opens the models, then works. OutOfMemoryError if they do not fit beside one bundle of keys each."""
+        self._open_models()
+        beats = threading.Thread(target=self._beat, daemon=True, name="beats")
+        beats.start()
+        log("worker.ready", worker=self.id, device=self._resources.device, models=len(self._models))
+        pause = _IDLE[0]
+        while not self._stop.is_set():
+            try:
+                claim = self._jobs.claim(self._models.keys(), self._sessions.names)
+                if claim is not None:
+                    self._work(claim)
+            except STORE_ERRORS as why:  # the store is away: what was claimed lapses, and is claimed again
+                log("worker.trouble", worker=self.id, error=type(why).__name__)
+                claim, pause = None, 1.0
+            pause = _IDLE[0] if claim else min(2 * pause, max(_IDLE[1], pause))
+            if claim is None:
+                self._stop.wait(pause)
+        beats.join()
+        log("worker.stopped", worker=self.id)
+
+    # ---- start ----
+
+    def _open_models(self) -> None:
+        rows = self._registry.active()
+        if not rows:
+            raise errors.UnsupportedError.explain("worker", "a store without models", "one of a service",
+                                                  "start latticino serve on the store first")
+        known = [Facts.read(row.facts) for row in rows]
+        budgets = key_budgets(known, self._resources.for_device())
+        for facts, budget in zip(known, budgets):
+            model = open_model(self._registry.path(facts.digest), self._resources.device,
+                               threads=self._resources.threads, key_budget=budget)
+            self._models[facts.digest] = model, facts
+
+    # ---- a job ----
+
+    def _work(self, claim: Claim) -> None:
+        start = time.monotonic()
+        ended, error = "failed", None
+        with Holder(self._jobs, claim, self._stop, self._resources.grace) as holder:
+            try:
+                ended = self._carried_out(claim, holder, start)
+            except Stopped as why:
+                ended = self._stopped(claim, why.why)
+            except _FAULTS as why:
+                error = f"{type(why).__name__}: {why}"
+                self._jobs.end(claim, "failed", error)
+            except (errors.OutOfMemoryError, errors.DeviceError, _Lacking) as why:
+                ended, error = "retried", f"{type(why).__name__}: {why}"
+                self._sessions.clear()
+                self._jobs.release(claim, error=error)
+                if isinstance(why, errors.DeviceError):
+                    self._stop.set()  # a device that failed once is not to be trusted: another process begins anew
+        self._counters.count(ended)
+        log("job." + ended, worker=self.id, job=claim.id, tenant=of_tenant(claim.tenant), attempt=claim.attempt,
+            seconds=round(time.monotonic() - start, 3), error=None if error is None else error.partition(":")[0])
+
+    def _carried_out(self, claim: Claim, holder: Holder, start: float) -> str:
+        model, facts = self._models[claim.model]
+        body = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
+        name = Name(claim.tenant, claim.model, claim.bundle)
+        session = self._sessions.get(name, model, facts.key_bytes, lambda: self._keys(name, model))
+        holder.after(0.0)
+        result = model.run(session, parts_of(body, facts), claim.final, holder.after)
+        stored = self._blobs.put("results", claim.tenant, result)
+        seconds = time.monotonic() - start
+        if not self._jobs.finish(claim, stored, len(result), seconds):
+            return "lost"
+        self._counters.predicted_seconds += facts.predicted_seconds
+        self._counters.real_seconds += seconds
+        return "done"
+
+    def _keys(self, name: Name, model: Model) -> ServerKeys:
+        """Reads a bundle that a checker has accepted: what is wrong with it now is no fault of the job."""
+
+        def read() -> ServerKeys:
+            manifest = self._bundles.manifest(*name)
+            return model.load_keys(cast(BinaryIO, self._bundles.file(name.tenant, manifest)))
+
+        keys: ServerKeys = _lacking(read)
+        return keys
+
+    def _stopped(self, claim: Claim, why: str) -> str:
+        if why == "cancel":
+            self._jobs.end(claim, "cancelled")
+        elif why == "late":
+            self._jobs.end(claim, "expired")
+        elif why == "stop":
+            self._jobs.release(claim, blame=False)
+        return {"cancel": "cancelled", "late": "expired", "stop": "returned"}.get(why, "lost")
+
+    # ---- signs of life ----
+
+    def _beat(self) -> None:
+        while True:
+            try:
+                self._say()
+                if {row.digest for row in self._registry.active()} != self._models.keys():
+                    log("worker.outdated", worker=self.id)
+                    self._stop.set()  # the process that takes its place opens the models of today
+            except STORE_ERRORS as why:
+                log("worker.trouble", worker=self.id, error=type(why).__name__)
+            if self._stop.wait(BEAT):
+                break
+        with self._store.write() as c:
+            c.execute(workers.delete().where(workers.c.id == self.id))
+
+    def _say(self) -> None:
+        counters = json.dumps(self.counters())
+        with self._store.write() as c:
+            now = self._store.now(c)
+            known = c.execute(workers.update().where(workers.c.id == self.id).values(seen=now, counters=counters))
+            if not known.rowcount:
+                c.execute(workers.insert().values(id=self.id, seen=now, device=self._resources.device,
+                                                  counters=counters))
+
+    def counters(self) -> dict[str, Any]:
+        resident = [model.context.resident for model, _ in self._models.values()]
+        return {"jobs": dict(self._counters.jobs), "predicted_seconds": self._counters.predicted_seconds,
+                "real_seconds": self._counters.real_seconds, "key_hits": self._sessions.hits,
+                "key_misses": self._sessions.misses, "bundles_dropped": self._sessions.dropped,
+                "evictions": sum(r.evictions for r in resident), "resident_bytes": sum(r.bytes for r in resident),
+                "bundles": len(self._sessions.names)}
+
+
+class _Lacking(Exception):
+    """What a job needs of the service is not to be had now."""
+
+
+def _lacking(read: Any) -> Any:
+    try:
+        return read()
+    except (errors.FileError, errors.KeyError, errors.ContextError) as why:
+        raise _Lacking(str(why)) from why
+
+
+def parts_of(body: bytes, facts: Facts) -> Sequence[bytes]:
+    """The files of the inputs in a request's body. FileError for a body of another length."""
+    if len(body) != facts.request_bytes:
+        raise errors.FileError.explain("jobs", f"{len(body)} bytes", f"{facts.request_bytes} for this model",
+                                       "encrypt the inputs as the model says")
+    out, at = [], 0
+    for port in facts.inputs:
+        out.append(body[at : at + port.bytes])
+        at += port.bytes
+    return out
+
+
+def key_budgets(models: Sequence[Facts], memory: int) -> list[int]:
+    """Bytes of keys on a device for each model, beside the weights and buffers of all. OutOfMemoryError if a bundle
+    does not fit."""
+    rest = memory - sum(m.peak_bytes - m.key_bytes for m in models)
+    each = rest // max(len(models), 1)
+    short = max((m.key_bytes for m in models), default=0)
+    if each < short:
+        raise errors.OutOfMemoryError.explain(
+            "worker", f"{memory} bytes of memory for {len(models)} models",
+            f"{memory + len(models) * (short - each)} for their weights, buffers and a bundle of keys each",
+            "pass more --memory, or serve fewer models")
+    return [each] * len(models)

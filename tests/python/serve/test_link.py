@@ -1,0 +1,141 @@
+"""The client's requests, against a server of the standard library: what is repeated, what is refused before it is sent."""
+
+import http.server
+import json
+import threading
+import time
+
+import pytest
+
+import latticino as lt
+from latticino.serve import http as link
+from latticino.serve.http import Link
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """Gives the answers of the server's list, one a request: (status, headers, body), or None to break the connection."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.seen.append((self.command, self.path, dict(self.headers)))
+        answer = self.server.answers.pop(0)
+        if answer is None:
+            self.close_connection = True
+            return
+        status, headers, body = answer
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_PUT = do_DELETE = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(link.time, "sleep", lambda seconds: made.slept.append(seconds))
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    made.answers, made.seen, made.slept = [], [], []
+    made.url = f"http://127.0.0.1:{made.server_port}"
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+OK = (200, {}, b'{"a": 1}')
+
+
+def test_a_request(server):
+    server.answers = [OK, OK]
+    made = Link(server.url + "/below/", "tok en")
+    assert made.json("POST", "/v1/x", {"b": 2}, {"c": True, "d": None, "e": 1.5}) == {"a": 1}
+    assert made.json("GET", "/v1/y") == {"a": 1}
+    (method, path, headers), second = server.seen
+    assert (method, path) == ("POST", "/below/v1/x?c=true&e=1.5") and headers["Authorization"] == "Bearer tok en"
+    assert second[:2] == ("GET", "/below/v1/y")
+
+
+def test_what_is_sent_again(server):
+    """A connection that breaks, and answers that say when to come again."""
+    server.answers = [None, (429, {"Retry-After": "7"}, b"{}"), None, (503, {"Retry-After": "100"}, b"{}"), OK]
+    assert Link(server.url, "t").json("GET", "/x") == {"a": 1}
+    assert len(server.seen) == 5 and server.slept[1] == 7 and server.slept[3] == 30.0
+
+
+def test_what_is_not_sent_again(server):
+    refusal = json.dumps({"message": "jobs: had x", "missing": ["ab"]}).encode()
+    for answer, status, pause in (((404, {}, refusal), 404, None), ((503, {}, refusal), 503, None),
+                                  ((429, {"Retry-After": "601"}, refusal), 429, 601.0),
+                                  ((429, {"Retry-After": "soon"}, refusal), 429, None)):
+        server.answers = [answer]
+        with pytest.raises(lt.ServiceError, match="jobs: had x") as why:
+            Link(server.url, "t").json("GET", "/x")
+        assert (why.value.status, why.value.retry_after, why.value.missing) == (status, pause, ("ab",))
+    assert server.slept == []
+    for body in (b"<html>", b"[]", b'{"message": 3, "missing": 4}', b"\xff"):
+        server.answers = [(500, {}, body)]
+        with pytest.raises(lt.ServiceError) as why:
+            Link(server.url, "t").send("GET", "/x")
+        assert why.value.status == 500
+    server.answers = [(200, {}, b"<html>")]
+    with pytest.raises(lt.ServiceError, match="no JSON"):
+        Link(server.url, "t").json("GET", "/x")
+
+
+def test_a_service_that_is_not_there(server):
+    server.answers = [None] * link.TRIES
+    with pytest.raises(lt.ServiceError, match="no answer of http://127.0.0.1"):
+        Link(server.url, "t").send("GET", "/x")
+    assert len(server.seen) == link.TRIES
+    with pytest.raises(lt.ServiceError, match="ConnectionRefusedError"):
+        Link("http://127.0.0.1:1", "t").send("GET", "/x")
+
+
+@pytest.mark.parametrize("url, error", [
+    ("http://example.org", lt.UnsupportedError), ("http://10.0.0.1:8000", lt.UnsupportedError), ("ftp://127.0.0.1", lt.ValueError),
+    ("127.0.0.1:8000", lt.ValueError), ("https://", lt.ValueError), ("https://u:p@example.org", lt.ValueError),
+    ("https://example.org/?a=b", lt.ValueError), ("http://127.0.0.1:x", lt.ValueError), ("http://[::1", lt.ValueError), (3, lt.ValueError)])
+def test_addresses_that_are_refused(url, error):
+    """A token is never sent in the clear to another machine."""
+    with pytest.raises(error):
+        Link(url, "t")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://localhost", "http://[::1]:8000", "https://example.org", "https://10.0.0.1/x"])
+def test_addresses_that_are_taken(url):
+    assert Link(url, "t").url == url
+
+
+@pytest.mark.parametrize("token", ["a\nb", "ä", 3])
+def test_tokens_that_are_refused(token):
+    with pytest.raises(lt.ValueError):
+        lt.connect("https://example.org", token)
+
+
+def test_the_model_is_named(server):
+    names = [(200, {}, json.dumps({"models": [{"name": n} for n in found]}).encode()) for found in ([], ["a", "b"], ["a", "b"])]
+    for answer, model, match in zip(names, (None, None, "c"), ("none that this token is for", "one of a, b", "the model 'c'")):
+        server.answers = [answer]
+        with pytest.raises(lt.ServiceError, match=match):
+            lt.connect(server.url, "t", model)
+
+
+def test_threads_have_connections_of_their_own(server):
+    server.answers = [OK] * 40
+    made, found = Link(server.url, "t"), []
+    threads = [threading.Thread(target=lambda: found.extend(made.json("GET", "/x")["a"] for _ in range(10))) for _ in range(4)]
+    start = time.monotonic()
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [1] * 40 and time.monotonic() - start < 60

@@ -1,0 +1,169 @@
+"""Uploads in chunks: what is missing, what is shared, what is refused, what is left behind."""
+
+import hashlib
+import io
+import os
+
+import pytest
+from test_jobs import refused
+from world import hash_of
+
+import latticino as lt
+from latticino.serve.bundles import ATTEMPTS, KEEP_UPLOADS, LEASE
+from latticino.serve.manifest import Manifest
+from latticino.serve.tables import bundles
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr("latticino.serve.manifest.CHUNK", 1000)
+
+
+def manifest_of(data):
+    return Manifest.of(io.BytesIO(data))
+
+
+def upload(rows, tenant, data, chunks=None):
+    """Puts chunks, as the front does."""
+    for at in range(0, len(data), 1000):
+        piece = data[at : at + 1000]
+        if chunks is None or hashlib.sha256(piece).hexdigest() in chunks:
+            rows.blobs.put("chunks", tenant, piece)
+            rows.bundles.stored(tenant, hashlib.sha256(piece).hexdigest())
+
+
+@pytest.mark.stores
+def test_an_upload_that_is_resumed(rows):
+    tenant, model = rows.tenant("a"), rows.model()
+    data = os.urandom(3500)
+    manifest = manifest_of(data)
+    row, missing = rows.bundles.announce(tenant, model, manifest)
+    assert row.state == "uploading" and missing == manifest.chunks and len(missing) == 4
+    upload(rows, tenant, data, missing[:2])
+    assert refused(409, rows.bundles.commit, tenant, model, row.hash).missing == missing[2:]
+    _, rest = rows.bundles.announce(tenant, model, manifest)  # after a lost connection, from the beginning
+    assert rest == missing[2:]
+    upload(rows, tenant, data, rest)
+    assert rows.bundles.commit(tenant, model, row.hash).state == "uploaded"
+    assert rows.bundles.commit(tenant, model, row.hash).state == "uploaded"
+    assert rows.bundles.file(tenant, manifest).read() == data
+
+
+def test_chunks_are_shared_within_a_tenant_only(rows):
+    a, b, model = rows.tenant("a"), rows.tenant("b"), rows.model()
+    data = os.urandom(3000)
+    _, missing = rows.bundles.announce(a, model, manifest_of(data))
+    upload(rows, a, data)
+    _, more = rows.bundles.announce(a, model, manifest_of(data + b"x"))
+    assert more == (hash_of("x"),)
+    _, all_ = rows.bundles.announce(b, model, manifest_of(data))  # b learns nothing of what a has
+    assert all_ == missing
+    refused(409, rows.bundles.commit, b, model, manifest_of(data).hash)
+    assert rows.bundles.expected(a, missing[0]) == (1000, True) and rows.bundles.expected(b, missing[0]) == (1000, False)
+    refused(404, rows.bundles.expected, rows.tenant("c"), missing[0])
+
+
+def test_a_bundle_is_one_tenants(rows):
+    a, b, model = rows.tenant("a"), rows.tenant("b"), rows.model()
+    hash_ = rows.bundles.announce(a, model, manifest_of(b"keys"))[0].hash
+    for call in (rows.bundles.get, rows.bundles.commit, rows.bundles.delete):
+        refused(404, call, b, model, hash_)
+        refused(404, call, a, rows.model("other" + call.__name__), hash_)
+    assert rows.bundles.of(b) == [] and len(rows.bundles.of(a)) == 1
+
+
+def test_sizes_and_quotas(rows, monkeypatch):
+    tenant, model = rows.tenant("a", bytes=5000), rows.model(bundle_bytes=4000)
+    assert "at most 4000 for this model" in str(
+        refused(413, rows.bundles.announce, tenant, model, manifest_of(bytes(4001))))
+    first = manifest_of(os.urandom(3000))
+    rows.bundles.announce(tenant, model, first)
+    refused(413, rows.bundles.announce, tenant, model, manifest_of(os.urandom(2001)))  # reserved, not only stored
+    rows.bundles.delete(tenant, model, first.hash)
+    rows.bundles.announce(tenant, model, manifest_of(os.urandom(2001)))
+    monkeypatch.setattr(rows.blobs, "reserve", 1 << 60)
+    refused(507, rows.bundles.announce, tenant, model, manifest_of(os.urandom(100)))
+    refused(404, rows.bundles.announce, tenant, hash_of("none"), first)
+    refused(410, rows.bundles.announce, tenant, rows.model("old", active=False), first)
+
+
+@pytest.mark.stores
+def test_a_bundle_that_goes_leaves_what_others_need(rows, clock):
+    tenant, model = rows.tenant("a"), rows.model()
+    shared, own = bytes(1000), os.urandom(1000)
+    one, two = manifest_of(shared + own), manifest_of(shared)
+    for manifest in (one, two):
+        rows.bundles.announce(tenant, model, manifest)
+    upload(rows, tenant, shared + own)
+    rows.bundles.commit(tenant, model, one.hash)
+    rows.bundles.delete(tenant, model, one.hash)
+    assert rows.bundles.blobs() == {(tenant, two.chunks[0])}
+    assert rows.blobs.sweep("chunks", rows.bundles.blobs, -1) == 1
+    assert rows.blobs.has("chunks", tenant, two.chunks[0]) and not rows.blobs.has("chunks", tenant, one.chunks[1])
+
+
+def test_a_bundle_with_jobs_stays(rows):
+    tenant, model, bundle = rows.ready()
+    id_ = rows.submit(tenant, model, bundle)
+    refused(409, rows.bundles.delete, tenant, model, bundle)
+    rows.jobs.cancel(tenant, id_)
+    rows.bundles.delete(tenant, model, bundle)
+    refused(404, rows.bundles.get, tenant, model, bundle)
+
+
+def test_uploads_that_were_left_go(rows, clock):
+    tenant, model = rows.tenant("a"), rows.model()
+    rows.bundles.announce(tenant, model, manifest_of(b"keys"))
+    refused_, ready = (rows.bundle(tenant, model, state, state) for state in ("refused", "ready"))
+    with rows.store.write() as c:
+        c.execute(bundles.update().values(created=clock.now))
+    clock.now += KEEP_UPLOADS - 1
+    rows.bundles.sweep()
+    assert len(rows.bundles.of(tenant)) == 3
+    clock.now += 2
+    rows.bundles.sweep()
+    assert [row.hash for row in rows.bundles.of(tenant)] == [ready] != [refused_]
+    assert (tenant, hashlib.sha256(b"keys").hexdigest()) not in rows.bundles.blobs()
+
+
+@pytest.mark.stores
+def test_checks_have_leases(rows, clock):
+    tenant, model = rows.tenant("a"), rows.model()
+    hash_ = rows.bundle(tenant, model, state="uploaded")
+    first = rows.bundles.claim()
+    assert first.hash == hash_ and rows.bundles.claim() is None
+    clock.now += LEASE + 1
+    second = rows.bundles.claim()
+    assert second.lease != first.lease and not rows.bundles.renew(first)
+    rows.bundles.accept(first, "id", 1)
+    assert rows.bundles.get(tenant, model, hash_).state == "checking"  # the first checker is too late
+    rows.bundles.accept(second, "id", 1)
+    row = rows.bundles.get(tenant, model, hash_)
+    assert (row.state, row.key_id, row.device_bytes) == ("ready", "id", 1)
+    other = rows.bundle(tenant, model, "other", state="uploaded")
+    rows.bundles.refuse(rows.bundles.claim(), "no keys")
+    assert rows.bundles.get(tenant, model, other).reason == "no keys"
+
+
+def test_a_check_that_never_ends_refuses(rows, clock):
+    tenant, model = rows.tenant("a"), rows.model()
+    hash_ = rows.bundle(tenant, model, state="uploaded")
+    for attempt in range(ATTEMPTS):
+        check = rows.bundles.claim()
+        if attempt % 2:
+            rows.bundles.retry(check)
+        else:
+            clock.now += LEASE + 1
+    assert rows.bundles.claim() is None and rows.bundles.get(tenant, model, hash_).state == "refused"
+
+
+def test_a_chunk_that_changed_on_disk_is_found(rows):
+    tenant, model = rows.tenant("a"), rows.model()
+    data = os.urandom(1500)
+    manifest = manifest_of(data)
+    rows.bundles.announce(tenant, model, manifest)
+    upload(rows, tenant, data)
+    path = rows.blobs.path("chunks", tenant, manifest.chunks[1])
+    path.write_bytes(bytes(500))
+    with pytest.raises(lt.FileError, match="other bytes in chunks"):
+        rows.bundles.file(tenant, manifest).read()
