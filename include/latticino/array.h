@@ -23,7 +23,12 @@ struct ArrayState;
 
 /// How to bootstrap. Options that are left empty are chosen by predicted precision.
 struct BootstrapOptions {
-  bool real = false;          ///< of real values: imaginary errors are removed
+  /// Of real values, each ciphertext by itself: imaginary errors are removed. Left empty: values
+  /// that are known to be real are refreshed so, or two ciphertexts as one where that is faster.
+  std::optional<bool> real;
+  /// Asks for two ciphertexts of real values as one. UnsupportedError for an array of one
+  /// ciphertext, or of values that are not known to be real.
+  bool merged = false;
   bool minimal_keys = false;  ///< a third of the keys, slower
   /// SlotToCoeff at the lowest levels, first. LevelError if the level is too low.
   std::optional<bool> slot_to_coeff_first;

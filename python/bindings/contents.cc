@@ -117,16 +117,18 @@ void bind_refresher(nb::module_& m) {
                         "Bootstrapping of a context: when, in which form, with what.")
       .def(
           "__init__",
-          [](Refresher* self, ContextPtr context, const Refresher* like) {
-            if (like == nullptr) {
-              new (self) Refresher(std::move(context));
-            } else {
-              new (self) Refresher(std::move(context), *like);
-            }
+          [](Refresher* self, ContextPtr context, std::string kernels, int threads) {
+            new (self) Refresher(std::move(context), {std::move(kernels), threads});
           },
-          "context"_a, "like"_a.none() = nb::none())
+          "context"_a, "kernels"_a, "threads"_a)
+      .def(
+          "__init__",
+          [](Refresher* self, ContextPtr context, const Refresher& like) {
+            new (self) Refresher(std::move(context), like);
+          },
+          "context"_a, "like"_a)
       .def("more_levels", &Refresher::more_levels, "automatic"_a)
-      .def("refreshes", &Refresher::refreshes, "level"_a, "levels"_a, "slots"_a, ReleaseGil())
+      .def("refreshes", &Refresher::refreshes, "contents"_a, "levels"_a, ReleaseGil())
       .def(
           "require",
           [](const Refresher& r, const std::string& operation) { r.require(operation.c_str()); },
@@ -194,12 +196,31 @@ void bind_refresher(nb::module_& m) {
       .def_prop_ro("bytes", &Refresher::bytes, ReleaseGil());
   m.def(
       "bootstrapped",
-      [](const Evaluator& e, const Bootstrapper& b, const Contents& x) {
+      [](const Evaluator& e, Refresher& r, const Contents& x, std::optional<Message> message,
+         bool minimal_keys, std::optional<bool> slot_to_coeff_first,
+         std::optional<bool> over_mod_raise, std::optional<int> arcsine,
+         std::optional<int> log_message_ratio, bool random_like) {
+        const Contents* const only[] = {&x};
+        const Refresher::Request request = Refresher::of(only, {0,
+                                                                0,
+                                                                message.value_or(Message::Complex),
+                                                                minimal_keys,
+                                                                slot_to_coeff_first,
+                                                                over_mod_raise,
+                                                                arcsine,
+                                                                log_message_ratio,
+                                                                {random_like, 1, {}}});
+        const session::Manner manner = r.manner(x, request, message);
         std::vector<Misfit> misfits;
-        Contents out = session::bootstrapped(e, b, x, &misfits);
-        return std::pair(std::move(out), texts_of(misfits));
+        Contents out = session::bootstrapped(e, r, manner, x, &misfits);
+        return std::tuple(std::move(out), manner.note, manner.bootstraps(), texts_of(misfits));
       },
-      "evaluator"_a, "bootstrapper"_a, "x"_a, ReleaseGil());
+      "evaluator"_a, "refresher"_a, "x"_a, "message"_a.none(), "minimal_keys"_a,
+      "slot_to_coeff_first"_a.none(), "over_mod_raise"_a.none(), "arcsine"_a.none(),
+      "log_message_ratio"_a.none(), "random_like"_a, ReleaseGil(),
+      "The array refreshed, what a plan notes of it, how many bootstrappings it took, and what "
+      "does "
+      "not fit.");
   m.def(
       "bootstrapped_pair",
       [](const Evaluator& e, const Bootstrapper& b, const Contents& x, const Contents& y) {
@@ -209,14 +230,6 @@ void bind_refresher(nb::module_& m) {
         return std::tuple(std::move(first), std::move(second), texts_of(misfits));
       },
       "evaluator"_a, "bootstrapper"_a, "x"_a, "y"_a, ReleaseGil());
-  m.def(
-      "known_bootstrapped",
-      [](const Bootstrapper& b, const Contents& x) {
-        std::vector<Misfit> misfits;
-        Known out = session::known_bootstrapped(b, x, &misfits);
-        return std::pair(std::move(out), texts_of(misfits));
-      },
-      "bootstrapper"_a, "x"_a, ReleaseGil());
 }
 
 void bind_lookup(nb::module_& m) {

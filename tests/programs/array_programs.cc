@@ -88,7 +88,9 @@ std::vector<Array> step(const std::vector<Array>& of, const std::string& text) {
   if (name == "sum") return {x.sum()};
   if (name == "bootstrap") {
     latticino::BootstrapOptions options;
-    options.real = integer() != 0;
+    const auto kind = integer();  // of values: left to the library, complex, real, merged
+    if (kind == 1 || kind == 2) options.real = kind == 2;
+    options.merged = kind == 3;
     return {x.bootstrap(options)};
   }
   if (name == "bootstrap_with") {

@@ -12,11 +12,13 @@ _KINDS = {"complex": _native.Message.Complex, "real": _native.Message.Real, "mer
 class Bootstrapping:
     """Checks options and asks the core, which chooses forms and keeps what was made (``native``).
 
-    ``like``: that of the context which a twin stands for. They share the forms that are known.
+    ``timed``: whose rates predict what forms take. ``like``: that of the context which a twin stands for. They share
+    these rates and the forms that are known.
     """
 
-    def __init__(self, context: _native.Context, like: Bootstrapping | None = None) -> None:
-        self.native: _native.Refresher = _native.Refresher(context, None if like is None else like.native)
+    def __init__(self, context: _native.Context, timed: tuple[str, int], like: Bootstrapping | None = None) -> None:
+        self.native: _native.Refresher = (
+            _native.Refresher(context, *timed) if like is None else _native.Refresher(context, like.native))
         self._params = context.params
 
     def bootstrapper(self, slots: int | None, message: str, **options: Any) -> _native.Bootstrapper:
@@ -36,14 +38,20 @@ class Bootstrapping:
         slots = self._slots(slots)
         return self.native.form(level, slots, kind, *_checked(*options))
 
-    def form_of(self, xs: list[_native.Contents], message: str, *options: Any) -> tuple[_native.Bootstrapper, str]:
-        """The operation that refreshes these arrays together, and the note of a plan on it."""
-        kind = _message_kind(message)
+    def refreshed(self, evaluator: _native.Evaluator, x: _native.Contents, message: str | None,
+                  *options: Any) -> tuple[_native.Contents, str, int, list[tuple[str, str, str]]]:
+        """The array refreshed, the note of a plan on it, the number of bootstrappings, and what does not fit.
+        ``message=None``: the core chooses."""
+        kind = None if message is None else _message_kind(message)
+        return _native.bootstrapped(evaluator, self.native, x, kind, *_checked(*options))
+
+    def form_of_pair(self, xs: list[_native.Contents], *options: Any) -> tuple[_native.Bootstrapper, str]:
+        """The operation that refreshes two arrays of real values as one, and the note of a plan on it."""
         checked = _checked(*options)
-        form, note = self.native.form_of(xs, kind, *checked)
+        form, note = self.native.form_of(xs, _native.Message.MergedReals, *checked)
         booter = self.native.bootstrapper(
-            xs[0].slots, kind, checked[0], form.slot_to_coeff_first, form.over_mod_raise, form.arcsine,
-            form.log_message_ratio)
+            xs[0].slots, _native.Message.MergedReals, checked[0], form.slot_to_coeff_first, form.over_mod_raise,
+            form.arcsine, form.log_message_ratio)
         return booter, note
 
     def _slots(self, slots: int | None) -> int:

@@ -285,7 +285,7 @@ class Ciphertext(OfNumpy):
 
     def _ready(self, levels: int) -> Ciphertext:
         """This, refreshed if the context bootstraps on its own and should do so before `levels` more are taken."""
-        refreshes = self.context._refreshes(self.level, levels, self.slots)
+        refreshes = self.context._refreshes(self._contents, levels)
         return refreshing.refreshed_for(self, levels) if refreshes else self
 
     def _aligned(self, other: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
@@ -687,9 +687,10 @@ class Ciphertext(OfNumpy):
         """The smaller of two, element by element. As `maximum`."""
         return signs.minimum(self, other, bound, bits)
 
-    def bootstrap(self, message: str = "complex", minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
-                  over_mod_raise: bool | None = None, *, arcsine: int | None = None,
-                  log_message_ratio: int | None = None, random_like: bool = False) -> Ciphertext:
+    def bootstrap(self, message: str | None = None, minimal_keys: bool = False,
+                  slot_to_coeff_first: bool | None = None, over_mod_raise: bool | None = None, *,
+                  arcsine: int | None = None, log_message_ratio: int | None = None,
+                  random_like: bool = False) -> Ciphertext:
         """The same values at a higher level; which one depends on the form.
 
         The form is chosen by predicted precision; `Context.bootstrap_form` and the notes of a plan say which and why.
@@ -698,7 +699,11 @@ class Ciphertext(OfNumpy):
         ``params.level_after_bootstrap``. All other data end at most 3 levels lower, with a correction that keeps large
         coefficients; constant or positive data have these.
 
-        ``message="real"`` removes imaginary errors of real data. Values should lie in the unit box.
+        Values should lie in the unit box. If all inputs of an array were real (``dtype`` is float64), bootstrapping
+        takes less: ``message="real"`` refreshes each ciphertext without imaginary parts, which removes their errors,
+        and ``"merged"`` refreshes two ciphertexts of the array as one. ``"complex"`` refreshes any values. By default
+        the library takes what is predicted to be fastest and about as precise. UnsupportedError for ``"merged"`` and
+        one ciphertext, or values not known to be real.
         ``random_like=True`` declares values without structure: no mean, no pattern (a declared `lt.Range` with
         ``random=True`` does as well).
 

@@ -96,7 +96,9 @@ class Context(Tenancy, roles.Handle):
         self._debugging: Any = None  # of lt.debug
         self.bootstraps = 0  # done so far, in all threads
         self._notes: list[str] = []  # of a twin's program, for its plan
-        self._bootstrapping: Bootstrapping = Bootstrapping(native, None if like is None else like._bootstrapping)
+        self._bootstrapping: Bootstrapping = Bootstrapping(
+            native, devices.timed_as(self.device, self.threads, self.simd) if timed is None else timed,
+            None if like is None else like._bootstrapping)
         self._encodings: Encodings = Encodings(native)
         if sets is None:
             kind, _, index = self.device.partition(":")
@@ -299,9 +301,9 @@ class Context(Tenancy, roles.Handle):
         return self._bootstrapping.form(level, slots, message, minimal_keys, slot_to_coeff_first, over_mod_raise,
                                         arcsine, log_message_ratio, random_like)
 
-    def _refreshes(self, level: int, levels: int, slots: int) -> bool:
-        """Whether ``auto_bootstrap`` refreshes at `level` before an operation that takes `levels`."""
-        return self.auto_bootstrap and self._bootstrapping.native.refreshes(level, levels, slots)
+    def _refreshes(self, x: _native.Contents, levels: int) -> bool:
+        """Whether ``auto_bootstrap`` refreshes x before an operation that takes `levels`."""
+        return self.auto_bootstrap and self._bootstrapping.native.refreshes(x, levels)
 
     def switch_set(self, name: str | None = None, key: str = "") -> str:
         """The name of a set of switching for these parameters; the default one for None.

@@ -271,7 +271,7 @@ def evaluation_error(operation: str, x: Ciphertext, fit: Fit) -> float:
         return 0.0
     ctx, p = x.context, fit._native
     level = x.level
-    if ctx._refreshes(level, p.levels, x.slots):
+    if ctx._refreshes(x._contents, p.levels):
         level = max(level, ctx.params.level_after_bootstrap)
     if level < p.levels:
         require_levels(operation, x, p)

@@ -14,6 +14,7 @@ rotations, and log2(q) more to add them up.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -56,11 +57,12 @@ def product(x: Ciphertext, y: Ciphertext) -> Ciphertext:
     if y.ndim == 1 or y.shape[-1] == 1:
         vector = y if y.ndim == 1 else y.reshape(y.shape[:-1])
         return (x * vector.expand_dims(-2)).sum(-1).reshape(shape)
-    if shape[:-2] and math.prod(shape) * x.shape[-1] <= x.context.slots:  # all at once, in one ciphertext
-        return (x.expand_dims(-1) * y.expand_dims(-3)).sum(-2)
     lead = shape[:-2]
     if not lead:
         return _of_matrices(x, y)
+    if math.prod(shape) * x.shape[-1] <= x.context.slots:  # all at once, in one ciphertext
+        with contextlib.suppress(errors.UnsupportedError):  # the values would move by too many distances
+            return (x.expand_dims(-1) * y.expand_dims(-3)).sum(-2)
     xs, ys = (v.broadcast_to((*lead, *v.shape[-2:])) for v in (x, y))
     every = [_of_matrices(xs[at], ys[at]) for at in itertools.product(*map(range, lead))]
     out = moves.joined(every, np.stack, "matmul") if len(every) > 1 else every[0]

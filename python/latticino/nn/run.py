@@ -12,7 +12,7 @@ import numpy as np
 from ..common.layout import Layout
 from ..linear import arranged
 from ..linear.arranged import Side
-from ..ops import moves, refreshing
+from ..ops import moves
 from .lowered import Lowered, Node
 from .maps.transforms import Transform
 from .packing import Packing, of_product, packings, renames
@@ -165,7 +165,4 @@ def _in(x: Ciphertext, like: Layout, shape: tuple[int, ...] | None = None) -> Ci
 
 def refreshed(x: Ciphertext, level: int, form: Form) -> Ciphertext:
     """x bootstrapped from `level`. ``"merged"``: its ciphertexts in pairs, each as one complex message."""
-    x = at_level(x, level)
-    if form == "real":
-        return x.bootstrap(message="real")
-    return refreshing.bootstrap_pairs(x)
+    return at_level(x, level).bootstrap(message=form)

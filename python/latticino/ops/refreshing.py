@@ -1,4 +1,4 @@
-"""Bootstrapping of one ciphertext, and of two at once."""
+"""Bootstrapping of an array, and of two at once."""
 
 from __future__ import annotations
 
@@ -14,23 +14,16 @@ if TYPE_CHECKING:
     from ..ckks.context import Context
 
 
-_OPTIONS = (False, None, None, None, None, False)  # of bootstrapping, where nobody asked for any
-
-
-def bootstrap(x: Ciphertext, message: str, *options: Any) -> Ciphertext:
+def bootstrap(x: Ciphertext, message: str | None, *options: Any) -> Ciphertext:
     """See Ciphertext.bootstrap."""
     ctx = x.context
     _require_bootstrap(ctx, "bootstrap")
-    if isinstance(message, str) and message == "merged":
-        raise errors.UnsupportedError.explain(
-            "bootstrap", "one ciphertext and message='merged'", "two ciphertexts of real values",
-            "a.bootstrap_with(b) refreshes both as one")
     x = _prepared(x)
     if ctx._bootstrapping.native.lowers_first(x._contents):
         x = x._canonical()
-    booter = _chosen([x], message, *options)
-    made, misfits = _native.bootstrapped(x._evaluator, booter, x._contents)
-    ctx.count_bootstraps(len(made.parts))
+    made, note, count, misfits = ctx._bootstrapping.refreshed(x._evaluator, x._contents, message, *options)
+    ctx.note(note)
+    ctx.count_bootstraps(count)
     _report(ctx, misfits)
     return x._made(made)
 
@@ -56,14 +49,6 @@ def _prepared(x: Ciphertext) -> Ciphertext:
     return align.cleared(x, "bootstrap")
 
 
-def _chosen(xs: Sequence[Ciphertext], message: str, *options: Any) -> _native.Bootstrapper:
-    """The operation that refreshes these together."""
-    ctx = xs[0].context
-    booter, note = ctx._bootstrapping.form_of([x._contents for x in xs], message, *options)
-    ctx.note(note)
-    return booter
-
-
 def _report(ctx: Context, misfits: Sequence[tuple[str, str, str]]) -> None:
     """For values outside of the message box it raises ScaleError in a plan, and warns elsewhere."""
     for misfit in misfits:
@@ -83,36 +68,12 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphert
     if not x.layout.same(y.layout):
         x, y = align.plain(x, operation), align.plain(y, operation)
     x, y = _prepared(x), _prepared(y)
-    booter = _chosen([x, y], "merged", *options)
+    booter, note = ctx._bootstrapping.form_of_pair([x._contents, y._contents], *options)
+    ctx.note(note)
     first, second, misfits = _native.bootstrapped_pair(x._evaluator, booter, x._contents, y._contents)
     ctx.count_bootstraps(len(first.parts))
     _report(ctx, misfits)
     return x._made(first), y._made(second)
-
-
-def bootstrap_pairs(x: Ciphertext) -> Ciphertext:
-    """The ciphertexts of an array of real values refreshed in pairs, as `bootstrap_pair` does it; one that is left over
-    by itself."""
-    ctx, operation = x.context, "bootstrap"
-    _require_bootstrap(ctx, operation)
-    if len(x._parts) < 2:
-        return bootstrap(x, "real", *_OPTIONS)
-    x = _prepared(x)
-    held = x._parts
-    booter = _chosen([x], "merged", *_OPTIONS)
-    pairs = [booter.bootstrap_pair(x._evaluator, a, b) for a, b in zip(held[::2], held[1::2])]
-    parts = [part for pair in pairs for part in pair]
-    ctx.count_bootstraps(len(pairs))
-    known, misfits = _native.known_bootstrapped(booter, x._contents)
-    _report(ctx, misfits)
-    known = known.plus_error(x._known.error, x._known.error_seen)
-    if len(held) % 2:
-        alone = _chosen([x], "real", *_OPTIONS)
-        parts.append(alone.bootstrap(x._evaluator, held[-1]))
-        ctx.count_bootstraps(1)
-        level = min(p.level for p in parts)
-        parts = [p if p.level == level else x._evaluator.to_level([p], level)[0] for p in parts]
-    return x._like(parts, known)
 
 
 def _require_bootstrap(ctx: Context, operation: str) -> None:

@@ -16,17 +16,39 @@ std::string bits_text(const char* message, const Bootstrapper::Precision& bits) 
   return text;
 }
 
-std::string lines(const Params& params, const std::string& when, int level, bool random_like) {
+Choice choice_at(const Params& params, int level, bool random_like) {
   FormRequest request;
   request.level = level;
   request.known.random_like = random_like;
-  const Choice choice = choose_form(params, request);
+  return choose_form(params, request);
+}
+
+// The chosen form for real values: of both ways a plan takes the faster one, by its device's rates.
+std::string real_line(const Params& params, int level, const BootstrapOptions& chosen) {
+  const auto predicted = [&](BootstrapOptions::Message message) {
+    FormRequest request;
+    request.level = level;
+    request.message = message;
+    request.slot_to_coeff_first = chosen.slot_to_coeff_first;
+    request.over_mod_raise = chosen.over_mod_raise;
+    request.arcsine = chosen.arcsine;
+    request.log_message_ratio = chosen.log_message_ratio;
+    return choose_form(params, request).predicted;
+  };
+  using Message = BootstrapOptions::Message;
+  return "    real values, as a plan finds faster: " +
+         bits_text("by themselves", predicted(Message::Real)) + ", " +
+         bits_text("two ciphertexts as one", predicted(Message::MergedReals)) + "\n";
+}
+
+std::string lines(const Params& params, const std::string& when, int level, bool random_like) {
+  const Choice choice = choice_at(params, level, random_like);
   const std::string out = "  " + when + ": " + choice.reason + "\n";
   if (random_like) return out;  // whose prediction is of random messages
   const std::vector<Complex> constant(static_cast<std::size_t>(params.max_slots()), 1.0);
   return out + "    " + bits_text("random messages", predict_precision(params, choice.options)) +
          ", " + bits_text("a constant of 1", predict_precision(params, choice.options, constant)) +
-         "\n";
+         "\n" + real_line(params, level, choice.options);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ Array result_of(const ArrayState& x, Contents made, Shape shape) {
 
 Array ready(const Array& x, int levels) {
   const ArrayState& s = state(x);
-  return s.host().refreshes(s.level(), levels, s.slots()) ? refreshed_for(x, levels) : x;
+  return s.host().refreshes(s.open(), levels) ? refreshed_for(x, levels) : x;
 }
 
 Array with_rest(const Array& a, Complex added, Complex after) {

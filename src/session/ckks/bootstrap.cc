@@ -8,10 +8,13 @@ namespace {
 
 using Request = Refresher::Request;
 
+using Message = ckks::BootstrapOptions::Message;
+
 Request request_of(const BootstrapOptions& options, bool merged) {
-  using Message = ckks::BootstrapOptions::Message;
   Request request;
-  request.message = merged ? Message::MergedReals : options.real ? Message::Real : Message::Complex;
+  request.message = merged                         ? Message::MergedReals
+                    : options.real.value_or(false) ? Message::Real
+                                                   : Message::Complex;
   request.minimal_keys = options.minimal_keys;
   request.slot_to_coeff_first = options.slot_to_coeff_first;
   request.over_mod_raise = options.over_mod_raise;
@@ -21,10 +24,17 @@ Request request_of(const BootstrapOptions& options, bool merged) {
   return request;
 }
 
-// What refreshes these.
+// What the caller says of the values of one array; none: the library chooses.
+std::optional<Message> message_of(const BootstrapOptions& options) {
+  if (options.merged) return Message::MergedReals;
+  if (!options.real) return std::nullopt;
+  return *options.real ? Message::Real : Message::Complex;
+}
+
+// What refreshes these two as one.
 std::shared_ptr<const ckks::Bootstrapper> chosen(Host& host, std::span<const Contents* const> xs,
-                                                 const BootstrapOptions& options, bool merged) {
-  const Request request = Refresher::of(xs, request_of(options, merged));
+                                                 const BootstrapOptions& options) {
+  const Request request = Refresher::of(xs, request_of(options, true));
   const ckks::bootstrap::Choice form = host.refresher().form(request);
   host.note(Refresher::note(request, form));
   ckks::BootstrapOptions made = form.options;
@@ -76,10 +86,14 @@ Array Array::bootstrap(const BootstrapOptions& options) const {
   }
   const ArrayState& x = session::state(from);
   const Contents* const only[] = {&x.open()};
-  const auto bootstrapper = session::chosen(x.host(), only, options, false);
+  session::Refresher& refresher = x.host().refresher();
+  const session::Manner manner =
+      refresher.manner(x.open(), session::Refresher::of(only, session::request_of(options, false)),
+                       session::message_of(options));
+  x.host().note(manner.note);
   std::vector<session::Misfit> misfits;
-  Contents made = bootstrapped(x.evaluator(), *bootstrapper, x.open(), &misfits);
-  x.host().bootstraps += made.parts.size();
+  Contents made = bootstrapped(x.evaluator(), refresher, manner, x.open(), &misfits);
+  x.host().bootstraps += manner.bootstraps();
   session::report(x.host(), misfits);
   return session::result_of(x, std::move(made));
 }
@@ -99,7 +113,7 @@ std::pair<Array, Array> Array::bootstrap_with(const Array& other,
                      "equal shapes", "refresh them one by one");
   }
   const Contents* const both[] = {&x.open(), &y.open()};
-  const auto bootstrapper = session::chosen(x.host(), both, options, true);
+  const auto bootstrapper = session::chosen(x.host(), both, options);
   std::vector<session::Misfit> misfits;
   auto [first, second] =
       bootstrapped_pair(x.evaluator(), *bootstrapper, x.open(), y.open(), &misfits);

@@ -61,6 +61,15 @@ Rest Rest::times(ckks::Complex c) const {
 
 Rest Rest::conjugated() const { return number ? holding(std::conj(*number)) : *this; }
 
+Rest Rest::real() const { return number ? holding(number->real()) : *this; }
+
+Rest Rest::beside(const Rest& other) const {
+  if (number && other.number) return holding(number->real() - other.number->imag());
+  // What operations on real values leave elsewhere is real.
+  const double more = other.kind == Kind::Unknown ? other.bound : 0;
+  return {std::max(kind, more > 0 ? other.kind : kind), bound + more, std::nullopt};
+}
+
 int Contents::level() const {
   int least = parts[0].level;
   for (const ckks::Ciphertext& part : parts) least = std::min(least, part.level);

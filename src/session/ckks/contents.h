@@ -34,6 +34,11 @@ struct Rest {
   bool clean() const { return kind == Kind::Zero; }
   Rest times(ckks::Complex c) const;
   Rest conjugated() const;
+  // Without imaginary parts.
+  Rest real() const;
+  // The real part of this plus i times another: what slots hold where two arrays of real values are
+  // refreshed as one.
+  Rest beside(const Rest& other) const;
 };
 
 struct Contents {

@@ -66,7 +66,7 @@ Host::Host(ParameterSet set, const ContextOptions& options)
   timed = timed_as(chosen, options.threads, options.simd);
   native = ckks::Context::create(parameters.native(),
                                  make_queue(chosen, options.threads, options.simd, options.tuning));
-  refresher_ = std::make_unique<Refresher>(native);
+  refresher_ = std::make_unique<Refresher>(native, timed);
   store = std::make_shared<KeyStore>(native->shared_queue(), options.key_budget);
   switch_sets_ = switch_sets_for(params(), fast_doubles(chosen, options.threads, options.simd));
 }

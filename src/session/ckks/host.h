@@ -74,9 +74,9 @@ class Host {
   std::shared_ptr<const ckks::MatrixProduct> matrix_product(Complexes w, int rows, int columns,
                                                             int slots, int level);
   Refresher& refresher() { return *refresher_; }
-  // Whether auto_bootstrap refreshes at `level` before an operation that takes `levels`.
-  bool refreshes(int level, int levels, int slots) {
-    return auto_bootstrap && refresher_->refreshes(level, levels, slots);
+  // Whether auto_bootstrap refreshes x before an operation that takes `levels`.
+  bool refreshes(const Contents& x, int levels) {
+    return auto_bootstrap && refresher_->refreshes(x, levels);
   }
 
   // Switching. Sets for these parameters, the device's first choice first.

@@ -4,20 +4,99 @@
 #include <cmath>
 
 #include "math/errors.h"
+#include "session/ckks/host.h"
 
 namespace latticino::session {
 namespace {
 
+using ckks::bootstrap::Choice;
+using Message = ckks::BootstrapOptions::Message;
+
+// Bits that suffice, and by how many a faster form may fall below the most precise one otherwise.
+constexpr double kEnough = 18, kFewerBits = 0.5;
+constexpr double kAsFast = 1.05;  // times alike: the more precise form is taken
+
 int option(const std::optional<bool>& x) { return x ? static_cast<int>(*x) : -1; }
 int option(const std::optional<int>& x) { return x ? *x : -1; }
 
+std::string number(const char* format, double x) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, x);
+  return text;
+}
+
+std::string time_text(double seconds) {
+  return seconds < 1 ? number("%.3g ms", seconds * 1e3) : number("%.3g s", seconds);
+}
+
+// Whether the values are real, and nothing else lies beside them that a real form would change.
+bool known_real(const Contents& x) {
+  return x.known.range().is_real() && x.known.widest().is_real() &&
+         (!x.rest.number || x.rest.number->imag() == 0);
+}
+
+// Whether two ciphertexts of the array can be the parts of one.
+bool pairable(const Contents& x) {
+  return x.parts.size() > 1 && x.rest.kind != Rest::Kind::Unknown &&
+         std::ranges::all_of(x.parts, [&](const ckks::Ciphertext& part) {
+           return part.scale == x.parts[0].scale && part.level == x.parts[0].level;
+         });
+}
+
+// A way to refresh an array, with what decides between several.
+struct Way {
+  Manner manner;
+  std::string name;
+  double seconds = 0;
+  double bits() const {
+    const double each = manner.each.predicted.mean_bits;
+    if (!manner.pair) return each;
+    const double pair = manner.pair->predicted.mean_bits;
+    return manner.leaves_one() ? std::min(each, pair) : pair;
+  }
+};
+
+// The fastest of those that are precise enough.
+const Way& best_of(const std::vector<Way>& ways) {
+  double bits = 0;
+  for (const Way& w : ways) bits = std::max(bits, w.bits());
+  const auto fits = [&](const Way& w) { return w.bits() >= std::min(kEnough, bits - kFewerBits); };
+  const Way* best = nullptr;
+  for (const Way& w : ways) {
+    if (fits(w) && (best == nullptr || w.seconds < best->seconds)) best = &w;
+  }
+  const double most = best->seconds * kAsFast;
+  for (const Way& w : ways) {
+    if (fits(w) && w.seconds <= most && w.bits() > best->bits()) best = &w;
+  }
+  return *best;
+}
+
+// What was chosen among these, with the times of all.
+std::string comparison(const std::vector<Way>& ways, const Way& best) {
+  std::string out = "; real values " + best.name + ", about " + number("%.1f bits, ", best.bits()) +
+                    time_text(best.seconds) + " predicted";
+  const char* joint = " (";
+  for (const Way& w : ways) {
+    if (&w == &best) continue;
+    out += joint + w.name + " " + time_text(w.seconds);
+    joint = ", ";
+  }
+  return out + ")";
+}
+
 }  // namespace
 
-Refresher::Refresher(Context context)
-    : context_(std::move(context)), forms_(std::make_shared<Forms>()) {}
+int Manner::output_level() const {
+  if (!pair) return each.output_level;
+  return leaves_one() ? std::min(each.output_level, pair->output_level) : pair->output_level;
+}
+
+Refresher::Refresher(Context context, TimedAs timed)
+    : context_(std::move(context)), timed_(std::move(timed)), forms_(std::make_shared<Forms>()) {}
 
 Refresher::Refresher(Context context, const Refresher& like)
-    : context_(std::move(context)), forms_(like.forms_) {}
+    : context_(std::move(context)), timed_(like.timed_), forms_(like.forms_) {}
 
 int Refresher::first_level() const {
   return context_->params().default_level() - context_->params().level_after_bootstrap();
@@ -31,16 +110,15 @@ std::string Refresher::more_levels(bool automatic) const {
                    : "bootstrap() first, or use auto_bootstrap";
 }
 
-bool Refresher::refreshes(int level, int levels, int slots) {
+bool Refresher::refreshes(const Contents& x, int levels) {
   if (!context_->params().bootstrap()) return false;
+  const int level = x.level();
   if (level < levels) return true;
   const int first = first_level();
   if (levels == 0 || level - levels >= first || level < first) return false;
-  Request request;
-  request.level = level;
-  request.slots = slots;
-  const auto chosen = form(request);
-  return chosen.options.slot_to_coeff_first && level < chosen.output_level;
+  const Contents* const only[] = {&x};
+  const Manner chosen = manner(x, of(only, {}), std::nullopt);
+  return chosen.each.options.slot_to_coeff_first && level < chosen.output_level();
 }
 
 void Refresher::require(const char* operation) const {
@@ -60,8 +138,8 @@ std::optional<int> Refresher::arcsine_for(const Contents& x, int levels) {
   const int most = context_->params().level_after_bootstrap();
   const int needed = levels <= most ? levels : std::min(levels, first_level());
   for (const int degree : {3, 1}) {
-    const auto chosen = form(request);
-    if (chosen.output_level >= needed || chosen.options.arcsine <= 1) break;
+    const Manner chosen = manner(x, request, std::nullopt);
+    if (chosen.output_level() >= needed || chosen.each.options.arcsine <= 1) break;
     request.arcsine = degree;
   }
   return request.arcsine;
@@ -75,7 +153,7 @@ std::string Refresher::note_of_arcsine(int arcsine, int levels) {
 
 bool Refresher::leads_higher(const Contents& x, int levels) {
   const Contents* const only[] = {&x};
-  return x.level() < levels && form(of(only, {})).output_level > x.level();
+  return x.level() < levels && manner(x, of(only, {}), std::nullopt).output_level() > x.level();
 }
 
 ckks::bootstrap::Choice Refresher::form(const Request& request) {
@@ -99,6 +177,92 @@ ckks::bootstrap::Choice Refresher::form(const Request& request) {
       .first->second;
 }
 
+Manner Refresher::manner(const Contents& x, const Request& request,
+                         std::optional<Message> message) {
+  Request asked = request;
+  Manner out;
+  out.count = x.parts.size();
+  if (!message && known_real(x)) {
+    out = fastest(x, request);
+  } else if (message == Message::MergedReals) {
+    if (x.parts.size() < 2 || !known_real(x)) {
+      const bool one = x.parts.size() < 2;
+      throw UnsupportedError(
+          "bootstrap", one ? "one ciphertext and message='merged'" : "complex values to merge",
+          "two ciphertexts of real values",
+          one ? "a.bootstrap_with(b) refreshes both as one" : "leave the option out");
+    }
+    asked.message = Message::MergedReals;
+    out.pair = form(asked);
+    asked.message = Message::Real;
+    out.each = form(asked);
+    out.note = note(request, *out.pair) + "; two ciphertexts of real values as one, as asked";
+  } else {
+    asked.message = message.value_or(Message::Complex);
+    out.each = form(asked);
+    out.note = note(request, out.each);
+  }
+  return out;
+}
+
+Manner Refresher::fastest(const Contents& x, const Request& request) {
+  const std::size_t count = x.parts.size();
+  // All ways take the form of complex values: what is known of the values decides no level, and so
+  // no key. A plan may know less of them than a run.
+  Request asked = request;
+  asked.message = Message::Complex;
+  const Choice complex = form(asked);
+  asked.slot_to_coeff_first = complex.options.slot_to_coeff_first;
+  asked.over_mod_raise = complex.options.over_mod_raise;
+  asked.arcsine = complex.options.arcsine;
+  asked.log_message_ratio = complex.options.log_message_ratio;
+  const auto of_message = [&](Message message) {
+    asked.message = message;
+    return form(asked);
+  };
+  std::vector<Way> ways;
+  for (const auto& [choice, name] : {std::pair{of_message(Message::Real), "by themselves"},
+                                     std::pair{complex, "as complex ones"}}) {
+    const double seconds = seconds_of(choice.options) * static_cast<double>(count);
+    ways.push_back({{choice, std::nullopt, count, ""}, name, seconds});
+  }
+  if (pairable(x)) {
+    const Way alone = best_of(ways);
+    const Choice pair = of_message(Message::MergedReals);
+    double seconds = seconds_of(pair.options) * static_cast<double>(count / 2);
+    if (count % 2 == 1) seconds += alone.seconds / static_cast<double>(count);
+    ways.push_back({{alone.manner.each, pair, count, ""}, "two ciphertexts as one", seconds});
+  }
+  const Way& best = best_of(ways);
+  Manner out = best.manner;
+  out.note = note(request, complex) + comparison(ways, best);
+  return out;
+}
+
+double Refresher::seconds_of(const ckks::BootstrapOptions& options) {
+  const std::lock_guard lock(forms_->timing);
+  const Key key = key_of(options);
+  const auto found = forms_->seconds.find(key);
+  if (found != forms_->seconds.end()) return found->second;
+  Context& dry = forms_->without_data;
+  if (dry == nullptr) dry = ckks::Context::create_dry(context_->shared_params());
+  const ckks::Evaluator e(dry, std::make_shared<rlwe::KeyRecorder>(dry->constants()));
+  const ckks::Bootstrapper b(dry, options);
+  const int level = b.input_level();
+  const ckks::Ciphertext x = shape_only(dry, level, dry->params().scale(level), options.slots);
+  double before = 0, after = 0;
+  for (int run = 0; run < 2; ++run) {  // the first one makes what later ones find
+    before = counts_of(dry->queue().report(), timed_).seconds;
+    if (options.message == Message::MergedReals) {
+      b.bootstrap_pair(e, x, x);
+    } else {
+      b.bootstrap(e, x);
+    }
+    after = counts_of(dry->queue().report(), timed_).seconds;
+  }
+  return forms_->seconds.emplace(key, after - before).first->second;
+}
+
 Refresher::Request Refresher::of(std::span<const Contents* const> xs, Request request) {
   request.level = xs[0]->level();
   request.slots = xs[0]->slots();
@@ -117,17 +281,20 @@ std::string Refresher::note(const Request& request, const ckks::bootstrap::Choic
          std::to_string(request.level) + ": " + choice.reason;
 }
 
+Refresher::Key Refresher::key_of(const ckks::BootstrapOptions& options) {
+  return {options.slots,
+          static_cast<int>(options.message),
+          options.minimal_keys,
+          options.slot_to_coeff_first,
+          options.over_mod_raise,
+          options.arcsine,
+          options.log_message_ratio};
+}
+
 std::shared_ptr<const ckks::Bootstrapper> Refresher::bootstrapper(
     const ckks::BootstrapOptions& options) {
-  const Key key{options.slots,
-                static_cast<int>(options.message),
-                options.minimal_keys,
-                options.slot_to_coeff_first,
-                options.over_mod_raise,
-                options.arcsine,
-                options.log_message_ratio};
   const auto held = context_->queue().lock();
-  std::shared_ptr<const ckks::Bootstrapper>& made = made_[key];
+  std::shared_ptr<const ckks::Bootstrapper>& made = made_[key_of(options)];
   if (made == nullptr) made = std::make_shared<const ckks::Bootstrapper>(context_, options);
   return made;
 }
@@ -141,26 +308,63 @@ std::uint64_t Refresher::bytes() const {
   return sum;
 }
 
-Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x,
-                         std::vector<Misfit>* misfits) {
-  const bool halved = b.options().message != ckks::BootstrapOptions::Message::Complex;
-  const bool beside = x.rest.kind == Rest::Kind::Unknown || x.rest.bound > x.known.reach();
-  const Refreshing how{.noise = std::sqrt(b.noise().total() / (halved ? 2 : 1)),
+namespace {
+
+// What is known of values that `b` refreshed; `partner`: of those that were the imaginary parts
+// meanwhile.
+Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x, const Rest& rest,
+                         const Known* partner, std::vector<Misfit>* misfits) {
+  const bool beside = rest.kind == Rest::Kind::Unknown || rest.bound > x.known.reach();
+  // With SlotToCoeff first, one half has half of the noise, imaginary errors among it. In the usual
+  // order the real part of all of it is left, whose variance is that of a real part as it was.
+  const bool one_half = b.options().slot_to_coeff_first && b.options().message != Message::Complex;
+  const Refreshing how{.noise = std::sqrt(b.noise().total() / (one_half ? 2 : 1)),
                        .sine_ratio = b.sine_ratio(),
                        .message_ratio = b.message_ratio(),
                        .log_message_ratio = x.params().bootstrap()->log_message_ratio,
                        .arcsine = b.options().arcsine,
                        .slots_first = b.options().slot_to_coeff_first,
                        .slots = x.slots(),
-                       .rest = beside ? x.rest.bound : 0};
+                       .rest = beside ? rest.bound : 0,
+                       .partner = partner};
   return x.known.bootstrapped(how, misfits);
 }
 
-Contents bootstrapped(const ckks::Evaluator& e, const ckks::Bootstrapper& b, const Contents& x,
-                      std::vector<Misfit>* misfits) {
+Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const Manner& manner,
+                  const Contents& x, std::vector<Misfit>* misfits) {
+  const auto pair = refresher.bootstrapper(manner.pair->options);
+  const Parts level = e.to_level(x.parts, x.level());
   Parts made;
-  for (const ckks::Ciphertext& part : x.parts) made.push_back(b.bootstrap(e, part));
-  return {std::move(made), known_bootstrapped(b, x, misfits), x.rest};
+  for (std::size_t i = 0; i + 1 < level.size(); i += 2) {
+    auto [first, second] = pair->bootstrap_pair(e, level[i], level[i + 1]);
+    made.push_back(std::move(first));
+    made.push_back(std::move(second));
+  }
+  const Known partner = x.known.partners(x.slots());
+  const Rest rest = x.rest.beside(x.rest);
+  Known known = known_bootstrapped(*pair, x, rest, &partner, misfits);
+  if (manner.leaves_one()) {
+    const auto each = refresher.bootstrapper(manner.each.options);
+    made.push_back(each->bootstrap(e, level.back()));
+    made = e.to_level(made, manner.output_level());
+    // Its error is of its own form: the larger one is claimed of all.
+    const Known alone = known_bootstrapped(*each, x, rest, nullptr, misfits);
+    if (alone.error() > known.error()) known = alone;
+  }
+  return {std::move(made), std::move(known), rest};
+}
+
+}  // namespace
+
+Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const Manner& manner,
+                      const Contents& x, std::vector<Misfit>* misfits) {
+  if (manner.pair) return in_pairs(e, refresher, manner, x, misfits);
+  const auto b = refresher.bootstrapper(manner.each.options);
+  Parts made;
+  for (const ckks::Ciphertext& part : x.parts) made.push_back(b->bootstrap(e, part));
+  const bool real = b->options().message == Message::Real;
+  return {std::move(made), known_bootstrapped(*b, x, x.rest, nullptr, misfits),
+          real ? x.rest.real() : x.rest};
 }
 
 std::pair<Contents, Contents> bootstrapped_pair(const ckks::Evaluator& e,
@@ -172,10 +376,13 @@ std::pair<Contents, Contents> bootstrapped_pair(const ckks::Evaluator& e,
     first.push_back(std::move(re));
     second.push_back(std::move(im));
   }
-  Known of_x = known_bootstrapped(b, x, misfits).plus_error(y.known.error(), y.known.error_seen());
-  Known of_y = known_bootstrapped(b, y, misfits).plus_error(x.known.error(), x.known.error_seen());
-  return {{std::move(first), std::move(of_x), x.rest},
-          {std::move(second), std::move(of_y), y.rest}};
+  // The second is the real part of -i (x + i y) = y - i x.
+  const Known minus_x = x.known.times_number(-1, 0);
+  const Rest behind_x = x.rest.beside(y.rest), behind_y = y.rest.beside(x.rest.times(-1));
+  Known left = known_bootstrapped(b, x, behind_x, &y.known, misfits);
+  Known right = known_bootstrapped(b, y, behind_y, &minus_x, misfits);
+  return {{std::move(first), std::move(left), behind_x},
+          {std::move(second), std::move(right), behind_y}};
 }
 
 }  // namespace latticino::session

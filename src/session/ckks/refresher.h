@@ -15,23 +15,39 @@
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/bootstrap/choice.h"
 #include "session/ckks/contents.h"
+#include "session/device.h"
 
 namespace latticino::session {
+
+// How the ciphertexts of an array are refreshed.
+struct Manner {
+  ckks::bootstrap::Choice each;  // of one by itself
+  std::optional<ckks::bootstrap::Choice>
+      pair;               // two of real values as one; one left over by itself
+  std::size_t count = 1;  // ciphertexts of the array
+  std::string note;       // what a plan notes of it
+
+  std::size_t bootstraps() const { return pair ? (count + 1) / 2 : count; }
+  bool leaves_one() const { return !pair || count % 2 == 1; }
+  int output_level() const;
+};
 
 class Refresher {
  public:
   using Context = std::shared_ptr<const ckks::Context>;
   using Request = ckks::bootstrap::FormRequest;
-  explicit Refresher(Context context);
+  using Message = ckks::BootstrapOptions::Message;
+  // `timed`: whose rates predict what forms take.
+  Refresher(Context context, TimedAs timed);
   // Of a twin, which shares the forms that are known: comparing them takes longer than using one.
   Refresher(Context context, const Refresher& like);
 
   // What to do where levels are lacking; `automatic`: bootstraps by itself.
   std::string more_levels(bool automatic) const;
-  // Whether a context that bootstraps by itself does so at `level` before an operation that takes
+  // Whether a context that bootstraps by itself refreshes x before an operation that takes
   // `levels`. It does where the levels do not suffice, and where the operation would end below the
   // level that SlotToCoeff first needs, if that is the form chosen there and levels are gained.
-  bool refreshes(int level, int levels, int slots);
+  bool refreshes(const Contents& x, int levels);
   // ParameterError without bootstrapping.
   void require(const char* operation) const;
   // Whether one level below must be taken first: SlotToCoeff at its own level has none to spare for
@@ -48,6 +64,10 @@ class Refresher {
 
   // As choose_form.
   ckks::bootstrap::Choice form(const Request& request);
+  // How to refresh x. `message`: as its caller asks; none: complex values as such; real values by
+  // themselves or two ciphertexts as one, whichever is predicted to be faster and about as precise.
+  // UnsupportedError for merged values of one ciphertext, or of values not known to be real.
+  Manner manner(const Contents& x, const Request& request, std::optional<Message> message);
   // `request` with the lowest level of these arrays and their slots. Only what is declared of them
   // counts as known: sample data of a plan do not, as the run may have none.
   static Request of(std::span<const Contents* const> xs, Request request);
@@ -63,23 +83,27 @@ class Refresher {
   struct Forms {
     std::mutex mutex;
     std::map<FormKey, ckks::bootstrap::Choice> known;
+    std::mutex timing;  // of what follows
+    std::map<Key, double> seconds;
+    Context without_data;  // where they are predicted
   };
   int first_level() const;  // from which SlotToCoeff can come first
+  static Key key_of(const ckks::BootstrapOptions& options);
+  double seconds_of(const ckks::BootstrapOptions& options);  // predicted, of one bootstrapping
+  Manner fastest(const Contents& x, const Request& request);
 
   Context context_;
+  TimedAs timed_;
   std::shared_ptr<Forms> forms_;
   std::map<Key, std::shared_ptr<const ckks::Bootstrapper>> made_;  // under the queue's lock
 };
 
 // `misfits`: why nothing is claimed of the result, where values leave the message box.
-Contents bootstrapped(const ckks::Evaluator& e, const ckks::Bootstrapper& b, const Contents& x,
-                      std::vector<Misfit>* misfits);
+Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const Manner& manner,
+                      const Contents& x, std::vector<Misfit>* misfits);
 // Of two arrays of real values as one: imaginary errors of either become errors of the other.
 std::pair<Contents, Contents> bootstrapped_pair(const ckks::Evaluator& e,
                                                 const ckks::Bootstrapper& b, const Contents& x,
                                                 const Contents& y, std::vector<Misfit>* misfits);
-// What is known of the result alone.
-Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x,
-                         std::vector<Misfit>* misfits);
 
 }  // namespace latticino::session

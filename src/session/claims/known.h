@@ -35,6 +35,8 @@ struct Misfit {
   std::string had, needs, remedy;
 };
 
+class Known;
+
 // How a bootstrapping meets the values of an array.
 struct Refreshing {
   double noise = 0;       // of a slot, root mean square
@@ -45,6 +47,8 @@ struct Refreshing {
   bool slots_first = false;   // SlotToCoeff comes first: each slot errs by its own value
   int slots = 0;
   double rest = 0;  // what slots without values hold, up to this size
+  // Real values that are the imaginary parts meanwhile, as many as there are real ones.
+  const Known* partner = nullptr;
 };
 
 class Known {
@@ -180,8 +184,12 @@ class Known {
   // Bootstrapped; what of the values does not fit is told in `misfits`: nothing is claimed then.
   Known bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) const;
   // The part of it that is its error; `ratio`: at which the sine alone takes what EvalMod takes of
-  // a coefficient of size 1.
-  Known refreshed(double noise, double ratio, bool of_slots, int slots) const;
+  // a coefficient of size 1. `partner` as above.
+  Known refreshed(double noise, double ratio, bool of_slots, int slots,
+                  const Known* partner = nullptr) const;
+  // What is the imaginary part of each ciphertext where two of `slots` slots are refreshed as one,
+  // the second as the real part of -i times their sum: values of the other one, with its sign.
+  Known partners(int slots) const;
   // Through the table of a function with values of `range`; deviations of the noise beside an
   // argument and beside a result. Where `where` is false, values stay.
   Known looked_up(const RealMap& f, const Range& range, double error,
@@ -205,6 +213,8 @@ class Known {
   double error_of_few() const;
   bool too_large(std::size_t size) const;
   SamplePtr others_within(Interval domain) const;
+  // These real values and i times others.
+  Known with_imaginary(const Known& partner) const;
   Errors errors_of_sample(double size, bool full) const;
 
   Estimate estimate_;

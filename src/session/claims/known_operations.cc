@@ -480,7 +480,10 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
     std::snprintf(out, sizeof out, "%.3g", x);
     return std::string(out);
   };
-  const double of_values = how.slots_first ? this->reach() : largest_coefficient(how.slots);
+  const bool alone = how.slots_first || how.partner == nullptr;
+  const double of_values = how.slots_first ? this->reach()
+                           : alone         ? largest_coefficient(how.slots)
+                                   : with_imaginary(*how.partner).largest_coefficient(how.slots);
   const double reach = std::max(of_values, how.rest);
   // Coefficients are at most those of the corners of the unit box.
   const double limit =
@@ -502,7 +505,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
     const int degree = how.arcsine > 0 ? how.arcsine : kLargestArcsine;
     sine *= std::pow(std::min(reach, limit), (degree - 1) / 2.0);
   }
-  known = known.refreshed(how.noise, sine, how.slots_first, how.slots);
+  known = known.refreshed(how.noise, sine, how.slots_first, how.slots, how.partner);
   if (how.rest == 0 || how.slots_first) return known;
   const Interval largest{-how.rest, how.rest};
   const Estimate others =
@@ -512,17 +515,70 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   return known.plus_error(loss, shadow_ ? 0 : loss);
 }
 
-Known Known::refreshed(double noise, double ratio, bool of_slots, int slots) const {
+Known Known::refreshed(double noise, double ratio, bool of_slots, int slots,
+                       const Known* partner) const {
   const double gain = std::pow(2 * std::numbers::pi * ratio, 2) / 6;
-  return with(session::refreshed(estimate_, noise, ratio, of_slots, slots),
-              each(sample_, sample_ == nullptr ? 0 : sample_->size, noise,
-                   [&](NumbersView in, std::span<Complex> out, std::size_t r) {
-                     std::ranges::copy(in, out.begin());
-                     if (!sample_->noisy(r) || ratio == 0) return;  // what is meant
-                     const Numbers lost = lost_to_sine(in, slots, gain, of_slots);
-                     for (std::size_t i = 0; i < out.size(); ++i) out[i] += lost[i];
-                   }),
-              noise);
+  const bool mixed = partner != nullptr && !of_slots;  // slots are added up in coefficients
+  Estimate estimate = session::refreshed(estimate_, noise, mixed ? 0 : ratio, of_slots, slots);
+  SamplePtr meant = sample_;
+  if (mixed) {
+    const Known whole = with_imaginary(*partner);
+    // Of a complex error whose parts are alike, what is real of it; its mean is its root mean
+    // square.
+    const double loss =
+        session::refreshed({whole.estimate_.range, {}}, 0, ratio, false, slots).error.rms() *
+        std::numbers::pi / 2 / std::numbers::sqrt2;
+    estimate.error = estimate.error + Error::of_values(loss, 0, slots);
+    meant = whole.sample_;
+  }
+  // Of rows with noise, what the sine takes of all that is refreshed, and of it the real part.
+  const auto out_of = [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+    std::ranges::copy(in, out.begin());
+    if (meant == nullptr || !meant->noisy(r) || ratio == 0) return;  // what is meant
+    const Numbers lost = lost_to_sine(meant->row(r), slots, gain, of_slots);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += mixed ? lost[i].real() : lost[i];
+  };
+  SamplePtr rows = sample_;
+  if (mixed && sample_ != nullptr && meant != nullptr) {
+    auto common = std::make_shared<Sample>(Sample::of_both(*sample_, *meant));
+    for (std::size_t r = 0; r < common->rows; ++r) {
+      std::ranges::copy(std::as_const(*sample_).row(r), common->row(r).begin());
+    }
+    rows = common;
+  }
+  Known out =
+      with(std::move(estimate), each(rows, rows == nullptr ? 0 : rows->size, noise, out_of), noise);
+  return partner == nullptr ? out : out.plus_error(partner->error(), partner->error_seen());
+}
+
+Known Known::with_imaginary(const Known& partner) const {
+  const Range &x = estimate_.range, &y = partner.estimate_.range;
+  // Assumed values have no structure. Those of the other array may.
+  const Claim claim = x.claim == y.claim ? x.claim : Claim::Declared;
+  const Range whole = Range::stated(claim, x.re, y.re, std::hypot(x.bound, y.bound),
+                                    std::hypot(x.rms, y.rms), x.random_like && y.random_like);
+  Known out(Estimate{whole, estimate_.error});
+  out.sample_ = both(sample_, partner.sample_, 0,
+                     [](Complex a, Complex b) { return Complex(a.real(), b.real()); });
+  out.shadow_ = shadow_ || partner.shadow_;
+  return out;
+}
+
+Known Known::partners(int slots) const {
+  Known out = *this;
+  if (sample_ == nullptr) return out;
+  const auto width = static_cast<std::size_t>(slots);
+  auto swapped = std::make_shared<Sample>(*sample_);
+  for (std::size_t r = 0; r < swapped->rows; ++r) {
+    const NumbersView from = std::as_const(*sample_).row(r);
+    const std::span<Complex> to = swapped->row(r);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const std::size_t block = i / width, at = (block ^ 1) * width + i % width;
+      to[i] = at < from.size() ? from[at] * (block % 2 == 0 ? 1.0 : -1.0) : 0;
+    }
+  }
+  out.sample_ = std::move(swapped);
+  return out;
 }
 
 Known Known::looked_up(const RealMap& f, const Range& of_values, double error,

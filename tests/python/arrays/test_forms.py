@@ -153,7 +153,8 @@ def test_the_explanation_states_what_plans_choose(device):
         for random in (False, True):
             note, = own.plan(lambda a: a.bootstrap(), lt.Shape((SLOTS,), level, lt.Range(-1, 1, random=random))).notes
             group = ("level 3 and more" if level >= 3 else "levels 0 to 2") + ", declared random-like" * random
-            assert f"  {group}: {note.partition(': ')[2]}\n" in said, (level, random)
+            chosen, _, real = note.partition(": ")[2].partition("; real values ")
+            assert f"  {group}: {chosen}\n" in said and "by themselves" in real, (level, random)
     # Predicted bits of random messages and of a constant, each with the worst slot.
     bits = [tuple(map(float, re.findall(r"\d+\.\d", line))) for line in said.splitlines() if "random messages" in line]
     assert len(bits) == 2 and all(len(b) == 4 and min(b) > 18 for b in bits)

@@ -77,7 +77,7 @@ class Drawing:
             words += ["-1.0", repr(float(rng.uniform(0.5, 1)))]
         elif kind.startswith("bootstrap"):
             after = self.world.context.params.level_after_bootstrap - 3  # at least
-            words += [str(int(rng.integers(2)))] if kind == "bootstrap" else []
+            words += [str(int(rng.integers(4 if self.size > 512 else 3)))] if kind == "bootstrap" else []
         self.steps.append(" ".join([kind, *words]))
         left += [level - cost if after is None else after] * (1 + (kind == "bootstrap_with"))
 
@@ -103,7 +103,7 @@ def performed(of, text):
         "to_level": lambda: x.to_level(int(words[0])), "rotate": lambda: x.rotate(int(words[0])), "sum": x.sum,
         "declare": lambda: x.declare(float(words[0]), float(words[1])),
         "polynomial": lambda: x.polyval([float(w) for w in words]),
-        "bootstrap": lambda: x.bootstrap("real" if int(words[0]) else "complex"),
+        "bootstrap": lambda: x.bootstrap((None, "complex", "real", "merged")[int(words[0])]),
         "bootstrap_with": lambda: x.bootstrap_with(other()),
         "dot": lambda: lt.dot([x, other()], [other(1), other(2)])}[kind]()
 

@@ -84,6 +84,15 @@ def test_two_large_matrices_take_few_keys():
     assert plan.levels == (2,) and len(plan.keys) < 110
 
 
+def test_batches_that_cannot_be_multiplied_at_once_are_multiplied_one_by_one():
+    """All products of single values of 64 matrices fit the slots of N = 2^16, but they would move by 4,096 distances."""
+    ctx = lt.Context("n16-d40-boot-v1", "not-encrypted")
+    client, (a, b) = lt.keygen(ctx), np.random.default_rng(1).uniform(-1, 1, (2, 64, 8, 8))
+    y = client.encrypt(a, level=3) @ client.encrypt(b, level=3)
+    assert y.level == 1 and y.shape == (64, 8, 8)
+    np.testing.assert_allclose(client.decrypt(y), a @ b, atol=1e-5)
+
+
 def test_in_recordings_and_threads(ctx, client, rng):
     a, b = rng.uniform(-1, 1, (2, 10, 10))
     program = lambda x, y: x @ y  # noqa: E731

@@ -205,6 +205,24 @@ TEST(Array, Bootstraps) {
   EXPECT_THROW(PublicWorld::of(kLeveled).client.encrypt(a).bootstrap(), ParameterError);
 }
 
+TEST(Array, SeveralCiphertextsOfRealValuesAreRefreshedTwoAsOne) {
+  PublicWorld& world = PublicWorld::of(kBoot);
+  const std::vector<double> a = numbers(3 * 512, 1);
+  const auto count = [&](const BootstrapOptions& options, std::uint64_t expected) {
+    const auto program = [&](const Array& x) { return x.to_level(1).bootstrap(options); };
+    const Input real({3 * 512}, -1, Range{-1, 1});
+    EXPECT_EQ(plan(world.context, program, real).bootstraps(), expected);
+    EXPECT_LT(run_planned(world, program, {a}, each(a, [&](auto i) { return a[i]; })), 0.02);
+  };
+  count({}, 2);
+  count({.real = false}, 3);
+  count({.real = true}, 3);
+  count({.merged = true}, 2);
+  const auto alone = [](const Array& x) { return x.to_level(1).bootstrap({.merged = true}); };
+  EXPECT_THROW(plan(world.context, alone, Input({512}, -1, Range{-1, 1})), UnsupportedError);
+  EXPECT_THROW(plan(world.context, alone, Input({1024})), UnsupportedError);  // may be complex
+}
+
 TEST(Array, BootstrapsOnItsOwnWhereAsked) {
   PublicWorld world(kBoot, true);
   const std::vector<double> a = numbers(512);

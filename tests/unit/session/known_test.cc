@@ -379,6 +379,50 @@ TEST(SessionKnown, WhatLiesBeyondASampleIsToldWhereItDoesNotFit) {
   EXPECT_EQ(refused.size(), 1u);
 }
 
+// Alternating values whose coefficients are 1 / sqrt(2), and others that add as much.
+TEST(SessionKnown, CoefficientsOfValuesThatAreRefreshedAsOneAddUp) {
+  Numbers ones(512, 1.0), turned(512, 1.0);
+  for (std::size_t i = 1; i < 512; i += 2) ones[i] = turned[i] = -1;
+  const auto real = [](const Numbers& x) { return Known::fresh(x, true, kError); };
+  const Known x = real(ones), y = real(turned);
+  Refreshing how{
+      .noise = kError, .sine_ratio = 0.01, .message_ratio = 0.01, .arcsine = 1, .slots = 512};
+  std::vector<Misfit> misfits;
+  const Known alone = x.bootstrapped(how, &misfits);
+  how.partner = &y;
+  const Known merged = x.bootstrapped(how, &misfits);
+  EXPECT_TRUE(misfits.empty());
+  // Noisy rows lose the real part of what the sine takes of x + i y.
+  Numbers both(ones);
+  for (std::size_t i = 0; i < 512; ++i) both[i] += Complex(0, 1) * turned[i];
+  const double gain = std::pow(2 * std::numbers::pi * how.sine_ratio, 2) / 6;
+  const Numbers lost = lost_to_sine(both, 512, gain, false);
+  double off = 0;
+  for (std::size_t i = 0; i < 512; ++i) {
+    off = std::max(off, std::abs(merged.sample()->row(1)[i] - ones[i] - lost[i].real()));
+  }
+  EXPECT_LT(off, 10 * kError);
+  EXPECT_GT(merged.error_seen(), 1.5 * alone.error_seen());
+  // Each takes the errors of the other; where slots are refreshed by themselves, no more than that.
+  how.slots_first = true;
+  how.sine_ratio = 0;
+  const Known noisy = real(turned).plus_error(1e-3);
+  how.partner = &noisy;
+  EXPECT_NEAR(x.bootstrapped(how, &misfits).error() / 1e-3, 1, 0.15);
+}
+
+TEST(SessionKnown, PartnersAreTheOtherOfTwoCiphertexts) {
+  Numbers values(20);
+  for (std::size_t i = 0; i < 20; ++i) values[i] = static_cast<double>(i + 1);
+  const Known partners = Known::fresh(values, true, 0).partners(8);
+  for (std::size_t i = 0; i < 20; ++i) {
+    const double want = i < 8    ? static_cast<double>(i + 9)
+                        : i < 16 ? -static_cast<double>(i - 7)
+                                 : 0;  // of the third there is no other
+    EXPECT_EQ(exact(partners)[i], Complex(want)) << i;
+  }
+}
+
 TEST(SessionKnown, SamplesOfComplexValuesThatAreRealStayComplex) {
   const Numbers real(64, 0.5);
   EXPECT_TRUE(Known::fresh(real, true, kError).range().is_real());
