@@ -7,8 +7,7 @@ if(LATTICINO_GTEST_ROOT)
 else()
   find_package(GTest REQUIRED)
 endif()
-include(GoogleTest)
-# A test that hangs is ended after so many seconds, and named.
+# A suite that hangs is ended after so many seconds, and named.
 set(LATTICINO_TEST_SECONDS 1200)
 # Of tests' own code: the compiler's time matters more than theirs.
 set(LATTICINO_TEST_OPTIMIZATION -O0)
@@ -16,6 +15,14 @@ if(LATTICINO_SANITIZE)
   set(LATTICINO_TEST_SECONDS 3600)
   set(LATTICINO_TEST_OPTIMIZATION -O1)
 endif()
+# The suites of a folder's program are tests, found when ctest runs.
+function(latticino_discover_suites folder)
+  set(script ${PROJECT_BINARY_DIR}/${folder}_suites.cmake)
+  file(GENERATE OUTPUT ${script} CONTENT "include([[${PROJECT_SOURCE_DIR}/cmake/suites.cmake]])
+latticino_add_suites([[$<TARGET_FILE:${folder}_tests>]] ${folder} [[${PROJECT_SOURCE_DIR}]] [[${PROJECT_BINARY_DIR}/suites]]
+  ${LATTICINO_TEST_SECONDS})\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
+endfunction()
 # One program per folder: every *_test.cc below tests/<folder>.
 foreach(folder unit conformance kat property noise fuzz)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/${folder}/*_test.cc)
@@ -32,8 +39,7 @@ foreach(folder unit conformance kat property noise fuzz)
     else()
       target_precompile_headers(${folder}_tests REUSE_FROM unit_tests)
     endif()
-    gtest_discover_tests(${folder}_tests TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST
-      WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS ${folder} TIMEOUT ${LATTICINO_TEST_SECONDS})
+    latticino_discover_suites(${folder})
   endif()
 endforeach()
 # What tests of Python run beside it, through the public headers alone.
@@ -48,8 +54,7 @@ if(NOT LATTICINO_SANITIZE)
   target_compile_definitions(emulation_tests PRIVATE __CUDACC__)
   target_compile_options(emulation_tests PRIVATE -O1 -Wno-unknown-pragmas)
   target_link_libraries(emulation_tests PRIVATE latticino GTest::gtest_main)
-  gtest_discover_tests(emulation_tests TEST_PREFIX emulation. DISCOVERY_MODE PRE_TEST
-    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS emulation TIMEOUT ${LATTICINO_TEST_SECONDS})
+  latticino_discover_suites(emulation)
 endif()
 # Branches and addresses that depend on secrets, and freed memory with some: the library as it is, under
 # valgrind (tests/secrets), which leaves the program its own operator new.

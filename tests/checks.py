@@ -146,6 +146,13 @@ def postgresql():
                                          for top in ("/usr", os.path.join(FETCHED, "usr")))
 
 
+def try_conformance():
+    """The CPU's vector code against the plain code at both ends of large sets of each degree and prime system."""
+    folder = setup(testing=True)
+    return tiers.ctest(os.path.join(VENV, "bin", "ctest"), folder, ["-R", "^conformance.CpuConformanceLarge$"],
+                       dict(os.environ, LATTICINO_LARGE_SETS="1"))
+
+
 # Tests that are left out where pandas or PyTorch is not installed.
 WITH_TORCH = ["tests/python/arrays/test_layout.py", "tests/python/arrays/test_joint.py::test_dlpack_with_torch"]
 
@@ -182,7 +189,7 @@ def try_networks():
 def run_more(arguments):
     """Every part to its end, or those that are named. The one that installs 7 GB of PyTorch runs where it is named."""
     known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package,
-             "service": try_service, "cuda": try_cuda, "networks": try_networks}
+             "service": try_service, "cuda": try_cuda, "conformance": try_conformance, "networks": try_networks}
     if set(arguments) - set(known):
         die(f"test --more takes {', '.join(known)}, not {' '.join(arguments)}")
 

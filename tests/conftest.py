@@ -10,6 +10,7 @@ import faulthandler
 import os
 import signal
 import threading
+from collections import Counter
 from pathlib import Path
 
 # Before numpy is there: its small factorizations take a hundred times as long where threads wait for a busy machine.
@@ -41,13 +42,19 @@ def pytest_report_header():
     return f"latticino devices: {'cpu, cuda' if GPU else 'cpu'}"
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before -m chooses, and after
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("slow") is None:
             item.add_marker("quick")
         if not GPU and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+    yield
+    # Files with the most slow tests, then those with the most tests, come first: processes take whole files, and one that begins
+    # a long file last leaves the others without work.
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    count = Counter(item.path for item in items)
+    items.sort(key=lambda item: (-slow[item.path], -count[item.path], item.path))
 
 
 @pytest.hookimpl(wrapper=True)

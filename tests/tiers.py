@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
@@ -34,29 +35,40 @@ class Counts:
         return f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else "")
 
 
-def counted(path, status):
-    """The counts of a JUnit file. A run that ends badly without naming a test counts as one that failed."""
+def counted(path, status, suites=None):
+    """The counts of a JUnit file. A run that ends badly without naming a test counts as one that failed. The tests of ctest are
+    suites: each that ran to its end left a report of its cases in the folder `suites`."""
     counts = Counts()
     if Path(path).exists():
         for case in ElementTree.parse(path).iter("testcase"):
-            skipped = case.find("skipped")
-            if case.find("failure") is not None or case.find("error") is not None:
-                counts.failed += 1
-            elif skipped is None:
-                counts.passed += 1
-            elif NEEDS_GPU.search((skipped.get("message") or "") + (case.findtext("system-out") or "")):
-                counts.gpu += 1
-            else:
-                counts.skipped += 1
+            counts += cases_of(case, suites) if suites else counted_case(case)
     if status and not counts.failed:
         counts.failed = 1
     return counts
 
 
+def cases_of(suite, reports):
+    """The counts of a suite's own report. One that ends badly without it counts as one test that failed."""
+    failed = suite.find("failure") is not None or suite.find("error") is not None
+    report = Path(reports, suite.get("name").replace("/", "-") + ".xml")
+    return counted(report, failed) if report.exists() else Counts(failed=1)
+
+
+def counted_case(case):
+    skipped = case.find("skipped")
+    if case.find("failure") is not None or case.find("error") is not None:
+        return Counts(failed=1)
+    if skipped is None:
+        return Counts(passed=1)
+    lacks_gpu = NEEDS_GPU.search((skipped.get("message") or "") + (case.findtext("system-out") or ""))
+    return Counts(gpu=1) if lacks_gpu else Counts(skipped=1)
+
+
 def ctest(program, folder, options, environ=None):
     """The C++ tests of a build folder that ctest's options choose. Prints what failed, and how far it is every ten seconds."""
-    report = Path(folder, "ctest.xml")
+    report, suites = Path(folder, "ctest.xml"), Path(folder, "suites")  # cmake/tests.cmake names the latter
     report.unlink(missing_ok=True)
+    shutil.rmtree(suites, ignore_errors=True)
     command = [program, "--test-dir", folder, "--output-on-failure", "--no-tests=error", "--output-junit", str(report),
                "-j", str(processes()), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -71,7 +83,7 @@ def ctest(program, folder, options, environ=None):
         hidden = (hidden or line.startswith("The following tests did not run")) and "tests FAILED" not in line
         if not done and not hidden and line.strip() and not re.match(r" *Start +\d+: ", line):
             print(line, end="", flush=True)
-    return counted(report, process.wait())
+    return counted(report, process.wait(), suites)
 
 
 def processes():
@@ -81,7 +93,8 @@ def processes():
 
 def in_processes(count):
     """Pytest's options. Where a test ends its process, so ends the run: a new process would meet the same test again."""
-    return ["-n", str(count), "--dist", "loadfile", "--max-worker-restart", "0"] if count > 1 else []
+    order = ["--dist", "loadfile", "--no-loadscope-reorder"]  # that of tests/conftest.py: the longest files first
+    return ["-n", str(count), *order, "--max-worker-restart", "0"] if count > 1 else []
 
 
 def pytest(python, folder, options):

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "conformance/conformance.h"
 #include "math/errors.h"
 #include "support/ring_support.h"
@@ -75,9 +77,29 @@ TEST(CpuConformanceRings, LargerDegrees) {
   }
 }
 
-// Larger sets on random inputs, run once: every level of the other small set, and both ends of
-// sets of each degree and prime system.
+// Larger sets on random inputs, run once: levels of the other small set, both ends of sets of two
+// degrees and prime systems, and the top of the default set, without the comparison with big
+// integers.
 TEST(CpuConformanceLarge, SampledLevels) {
+  Options options;
+  options.adversarial = false;
+  options.replays = 0;
+  options.levels = 3;
+  expect_passed(conformance::run(preset("test-n12-boot-insecure"), kReference, kDevice, options));
+  options.levels = 2;
+  for (const char* name : {"n13-d40-leveled-v1", "n14-d35-w28-leveled-v1"}) {
+    expect_passed(conformance::run(preset(name), kReference, kDevice, options));
+  }
+  options.levels = 1;
+  options.exact = false;
+  expect_passed(conformance::run(preset("n16-d40-boot-v1"), kReference, kDevice, options));
+}
+
+// Every level of the other small set, and both ends of sets of each degree and prime system.
+TEST(CpuConformanceLarge, EverySystem) {
+  if (std::getenv("LATTICINO_LARGE_SETS") == nullptr) {
+    GTEST_SKIP() << "./latticino test --more conformance runs it (minutes)";
+  }
   Options options;
   options.adversarial = false;
   options.replays = 0;

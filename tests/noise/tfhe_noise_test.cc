@@ -149,10 +149,10 @@ TEST(TfheMeasuredNoise, DefaultGates) {
   expect_formulas("tfhe-gates-v2", Encoding::Boolean, 256, BlindRotateArithmetic::Fft64);
 }
 
-// One function of 16 messages, two of 8, four of 4, eight of 2.
+// One function of 16 messages, eight of 2. (SmallSets has those in between.)
 TEST(TfheMeasuredNoise, DefaultIntegers) {
   TfheWorld w("tfhe-2-2-v1");
-  for (int t = 0; t <= 3; ++t) {
+  for (int t : {0, 3}) {
     SCOPED_TRACE("functions: " + std::to_string(1 << t));
     expect_formulas(w, Encoding::Padded, 128, t);
   }

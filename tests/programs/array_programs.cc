@@ -1,11 +1,11 @@
 // Runs programs on encrypted arrays. It uses the public headers alone. The test
 // tests/python/arrays/test_front_doors.py runs the same programs in Python and compares the arrays.
 //
-//   array_programs PRESET FOLDER AUTO_BOOTSTRAP
+//   array_programs PRESET AUTO_BOOTSTRAP KEYS FOLDER...
 //
-// AUTO_BOOTSTRAP is 1 if the context bootstraps by itself. FOLDER contains files that Python wrote:
+// AUTO_BOOTSTRAP is 1 if the context bootstraps by itself; KEYS is the file of the server keys. One
+// context runs the program of each FOLDER, which contains files that Python wrote:
 //
-// - `keys`: the server keys.
 // - `x0`, `x1` and so on: the input arrays. They begin the list of arrays.
 // - `program`: one step per line. A step computes from arrays of the list, and appends its results
 //   to it. Its name and numbers are those that step() below reads.
@@ -13,8 +13,8 @@
 // For each result the program writes two things:
 //
 // - the array, to the file `yN` in FOLDER, where N is its place in the list;
-// - one line on stdout: the level, the scale, the mean and worst bits, the range of real parts, the
-//   range of imaginary parts, and the number of range warnings so far.
+// - one line of the file `told` in FOLDER: the level, the scale, the mean and worst bits, the range
+//   of real parts, the range of imaginary parts, and the number of range warnings so far.
 //
 // If a step raises an error, the line is "refused" and the program ends.
 #include <cstdio>
@@ -110,41 +110,49 @@ std::vector<Array> step(const std::vector<Array>& of, const std::string& text) {
   throw std::runtime_error("no step " + name);
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  if (count != 4) return 2;
-  const std::string folder = std::string(arguments[2]) + "/";
-  latticino::ContextOptions options;
-  options.device = "cpu";
-  options.threads = 1;
-  options.auto_bootstrap = std::string(arguments[3]) == "1";
-  std::size_t warnings = 0;
-  options.on_warning = [&](const latticino::Warning& w) {
-    if (w.kind == latticino::Warning::Kind::Range) ++warnings;
-  };
-  const latticino::Context context(arguments[1], options);
-  context.use(latticino::load_server_keys(folder + "keys", context));
+// Runs the program of a folder. `warnings` counts those of the context.
+void run(const latticino::Context& context, const std::string& folder, std::size_t& warnings) {
+  warnings = 0;
   std::vector<Array> arrays;
   for (int i = 0; std::ifstream(folder + "x" + std::to_string(i)).good(); ++i) {
     arrays.push_back(latticino::load_array(folder + "x" + std::to_string(i), context));
   }
   std::ifstream program(folder + "program");
+  std::FILE* told = std::fopen((folder + "told").c_str(), "w");
+  if (told == nullptr) throw std::runtime_error("cannot write to " + folder);
   for (std::string line; std::getline(program, line);) {
     try {
       for (const Array& y : step(arrays, line)) {
         const latticino::Bits bits = y.bits();
         const latticino::Range range = y.range();
-        std::printf("%d %.17g %.17g %.17g %.17g %.17g %.17g %.17g %zu\n", y.level(), y.scale(),
-                    bits.mean, bits.worst, range.low, range.high, range.imag_low, range.imag_high,
-                    warnings);
+        std::fprintf(told, "%d %.17g %.17g %.17g %.17g %.17g %.17g %.17g %zu\n", y.level(),
+                     y.scale(), bits.mean, bits.worst, range.low, range.high, range.imag_low,
+                     range.imag_high, warnings);
         latticino::save_array(folder + "y" + std::to_string(arrays.size()), y);
         arrays.push_back(y);
       }
     } catch (const latticino::Error&) {
-      std::printf("refused\n");
+      std::fprintf(told, "refused\n");
       break;
     }
   }
+  std::fclose(told);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 4) return 2;
+  latticino::ContextOptions options;
+  options.device = "cpu";
+  options.threads = 1;
+  options.auto_bootstrap = std::string(arguments[2]) == "1";
+  std::size_t warnings = 0;
+  options.on_warning = [&](const latticino::Warning& w) {
+    if (w.kind == latticino::Warning::Kind::Range) ++warnings;
+  };
+  const latticino::Context context(arguments[1], options);
+  context.use(latticino::load_server_keys(arguments[3], context));
+  for (int i = 4; i < count; ++i) run(context, std::string(arguments[i]) + "/", warnings);
   return 0;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -172,19 +173,19 @@ class _Way(NamedTuple):
 def _ways(a: float, margin: float, deepest: int) -> dict[tuple[int, int], _Way]:
     """For every number of levels and of products, the composition that ends with the narrowest interval around 1."""
     best: dict[tuple[int, int], _Way] = {(0, 0): _Way(-math.log(a), ())}
+    degrees = [(degree, *_cost(degree)) for degree in _DEGREES if _cost(degree)[0] <= deepest]
     for levels in range(_MOST_LEVELS):
         for products in range(_MOST_PRODUCTS):
             way = best.get((levels, products))
             if way is None:
                 continue
-            for degree in _DEGREES:
-                cost = _cost(degree)
-                to = (levels + cost[0], products + cost[1])
-                if cost[0] > deepest or to[0] > _MOST_LEVELS or to[1] > _MOST_PRODUCTS:
+            for degree, more_levels, more_products in degrees:
+                to = (levels + more_levels, products + more_products)
+                if to[0] > _MOST_LEVELS or to[1] > _MOST_PRODUCTS:
                     continue
                 s = _narrowed(degree, way.narrowness)
                 # The next stage meets noise as well; the last one's error counts without.
-                if s is not None and s < best.get(to, _Way(math.inf, ())).narrowness:
+                if s is not None and (to not in best or s < best[to].narrowness):
                     best[to] = _Way(s + 2 * margin, (*way.degrees, degree))
     return best
 
@@ -212,18 +213,23 @@ def _narrowed(degree: int, s: float) -> float | None:
         return None
     if t < at[0]:
         return math.exp(out[0] + (degree + 1) / 2 * (t - at[0]))
-    first = min(max(int(np.searchsorted(at, t)) - 2, 0), len(at) - 4)
-    x, y = at[first : first + 4], out[first : first + 4]
-    weights = [np.prod([(t - x[j]) / (x[i] - x[j]) for j in range(4) if j != i]) for i in range(4)]
-    return math.exp(float(np.dot(weights, y)))
+    first = min(max(bisect_left(at, t) - 2, 0), len(at) - 4)
+    total = 0.0
+    for i in range(first, first + 4):
+        weight = 1.0
+        for j in range(first, first + 4):
+            if j != i:
+                weight *= (t - at[j]) / (at[i] - at[j])
+        total += weight * out[i]
+    return math.exp(total)
 
 
 @lru_cache(maxsize=len(_DEGREES))
-def _table(degree: int) -> tuple[np.ndarray, np.ndarray]:
+def _table(degree: int) -> tuple[list[float], list[float]]:
     at, out = [], []
     for s in np.geomspace(_NARROWEST, _WIDEST, _TABLE):
         _, e = minimax(degree, math.exp(-float(s)), _TABLE_POINTS, np.float64)
         if 2.0**-_STAGE_BITS < e < 1:
             at.append(math.log(float(s)))
             out.append(math.log(2 * math.atanh(e)))
-    return np.array(at), np.array(out)
+    return at, out

@@ -62,10 +62,16 @@ def _signs(n: int, real: Real) -> np.ndarray:
 
 def _grid(a: float, points: int, real: Real) -> np.ndarray:
     """Points of [a, 1] that are dense near both ends. If a is small, the points near it are in proportion to it."""
-    t = (1 - np.cos(np.pi * np.arange(points + 1, dtype=real) / points)) / 2
+    t = _shares(points, real)
     both = np.concatenate([real(a) ** (1 - t), real(a) + (1 - real(a)) * t])
     both = np.unique(np.clip(both, real(a), real(1)))
     return both
+
+
+@lru_cache(maxsize=4)
+def _shares(points: int, real: Real) -> np.ndarray:
+    """Numbers from 0 to 1 that are dense near both."""
+    return np.asarray((1 - np.cos(np.pi * np.arange(points + 1, dtype=real) / points)) / 2)
 
 
 def _odd_basis(x: np.ndarray, a: float, count: int) -> np.ndarray:

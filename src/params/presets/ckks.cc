@@ -183,8 +183,20 @@ void params::check_preset_name(const Params& p) {
   if (text && *text != p.canonical_text()) params::refuse_preset_name("params.check", p.name());
 }
 
+// Checking takes milliseconds: each preset is checked once, as sets do not change.
 std::shared_ptr<const Params> preset(const std::string& name) {
-  if (std::optional<ParamsLiteral> x = literal_named(name)) return Params::check(std::move(*x));
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const Params>> checked;
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = checked.find(name);
+    if (found != checked.end()) return found->second;
+  }
+  if (std::optional<ParamsLiteral> x = literal_named(name)) {
+    std::shared_ptr<const Params> made = Params::check(std::move(*x));
+    const std::lock_guard lock(mutex);
+    return checked.emplace(name, std::move(made)).first->second;
+  }
   throw ParameterError("params.preset", "the name '" + name + "'",
                        "a preset, perhaps " + near_names(name),
                        "see preset_names(), or write a literal");

@@ -19,6 +19,8 @@ constexpr double kAsFast = 1.05;  // times alike: the more precise form is taken
 int option(const std::optional<bool>& x) { return x ? static_cast<int>(*x) : -1; }
 int option(const std::optional<int>& x) { return x ? *x : -1; }
 
+constexpr std::size_t kMostSets = 64;  // of parameters, whose forms are kept
+
 std::string number(const char* format, double x) {
   char text[48];
   std::snprintf(text, sizeof text, format, x);
@@ -92,11 +94,24 @@ int Manner::output_level() const {
   return leaves_one() ? std::min(each.output_level, pair->output_level) : pair->output_level;
 }
 
+std::shared_ptr<Refresher::Forms> Refresher::forms_of(const Params& params) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<Forms>> all;
+  const std::lock_guard lock(mutex);
+  const auto found = all.find(params.hash());
+  if (found != all.end()) return found->second;
+  if (all.size() >= kMostSets) all.clear();
+  return all.emplace(params.hash(), std::make_shared<Forms>()).first->second;
+}
+
 Refresher::Refresher(Context context, TimedAs timed)
-    : context_(std::move(context)), timed_(std::move(timed)), forms_(std::make_shared<Forms>()) {}
+    : context_(std::move(context)),
+      timed_(std::move(timed)),
+      forms_(forms_of(context_->params())),
+      times_(std::make_shared<Times>()) {}
 
 Refresher::Refresher(Context context, const Refresher& like)
-    : context_(std::move(context)), timed_(like.timed_), forms_(like.forms_) {}
+    : context_(std::move(context)), timed_(like.timed_), forms_(like.forms_), times_(like.times_) {}
 
 int Refresher::first_level() const {
   return context_->params().default_level() - context_->params().level_after_bootstrap();
@@ -240,11 +255,11 @@ Manner Refresher::fastest(const Contents& x, const Request& request) {
 }
 
 double Refresher::seconds_of(const ckks::BootstrapOptions& options) {
-  const std::lock_guard lock(forms_->timing);
+  const std::lock_guard lock(times_->mutex);
   const Key key = key_of(options);
-  const auto found = forms_->seconds.find(key);
-  if (found != forms_->seconds.end()) return found->second;
-  Context& dry = forms_->without_data;
+  const auto found = times_->seconds.find(key);
+  if (found != times_->seconds.end()) return found->second;
+  Context& dry = times_->without_data;
   if (dry == nullptr) dry = ckks::Context::create_dry(context_->shared_params());
   const ckks::Evaluator e(dry, std::make_shared<rlwe::KeyRecorder>(dry->constants()));
   const ckks::Bootstrapper b(dry, options);
@@ -260,7 +275,7 @@ double Refresher::seconds_of(const ckks::BootstrapOptions& options) {
     }
     after = counts_of(dry->queue().report(), timed_).seconds;
   }
-  return forms_->seconds.emplace(key, after - before).first->second;
+  return times_->seconds.emplace(key, after - before).first->second;
 }
 
 Refresher::Request Refresher::of(std::span<const Contents* const> xs, Request request) {

@@ -2,7 +2,6 @@
 // known of the result. A context of either front door holds one.
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -83,10 +82,14 @@ class Refresher {
   struct Forms {
     std::mutex mutex;
     std::map<FormKey, ckks::bootstrap::Choice> known;
-    std::mutex timing;  // of what follows
+  };
+  struct Times {
+    std::mutex mutex;
     std::map<Key, double> seconds;
     Context without_data;  // where they are predicted
   };
+  // Comparing forms takes a tenth of a second: contexts of equal parameters share what was chosen.
+  static std::shared_ptr<Forms> forms_of(const Params& params);
   int first_level() const;  // from which SlotToCoeff can come first
   static Key key_of(const ckks::BootstrapOptions& options);
   double seconds_of(const ckks::BootstrapOptions& options);  // predicted, of one bootstrapping
@@ -95,6 +98,7 @@ class Refresher {
   Context context_;
   TimedAs timed_;
   std::shared_ptr<Forms> forms_;
+  std::shared_ptr<Times> times_;
   std::map<Key, std::shared_ptr<const ckks::Bootstrapper>> made_;  // under the queue's lock
 };
 

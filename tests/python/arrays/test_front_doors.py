@@ -180,18 +180,17 @@ def test_both_front_doors_give_the_same_bits_and_claims(tmp_path, preset, automa
     keys = world.client.server_keys(needed, show=False)
     world.context.use(keys)
     lt.save_server_keys(tmp_path / "keys", world.context, keys)
-    compared = 0
-    for seed, steps, inputs in drawn:
-        folder = tmp_path / str(seed)
+    folders = [tmp_path / str(seed) for seed, _, _ in drawn]
+    for folder, (_, steps, inputs) in zip(folders, drawn):
         folder.mkdir()
-        os.link(tmp_path / "keys", folder / "keys")
-        given = []
         for i, x in enumerate(inputs):
             lt.save_ciphertext(folder / f"x{i}", x)
-            given.append(lt.load_ciphertext(folder / f"x{i}", world.context))
         (folder / "program").write_text("\n".join(steps) + "\n")
-        told = subprocess.run([RUNNER, preset, folder, "1" if automatic else "0"], check=True, capture_output=True,
-                              text=True).stdout.splitlines()
+    subprocess.run([RUNNER, preset, "1" if automatic else "0", tmp_path / "keys", *folders], check=True, capture_output=True)
+    compared = 0
+    for folder, (seed, steps, inputs) in zip(folders, drawn):
+        given = [lt.load_ciphertext(folder / f"x{i}", world.context) for i in range(len(inputs))]
+        told = (folder / "told").read_text().splitlines()
         arrays, lines = run(given, steps)
         theirs = [line if line == "refused" else [float(v) for v in line.split()] for line in told]
         told = list(zip(steps, lines, theirs))

@@ -64,3 +64,21 @@ def test_counts_of_a_report(tmp_path, tiers):
     report.write_text("<testsuite><testcase/></testsuite>")
     assert tiers.counted(report, 0) == tiers.Counts(passed=1)
     assert tiers.counted(report, 1) == tiers.Counts(passed=1, failed=1)  # a status without a test that failed
+
+
+def test_counts_of_suites(tmp_path, tiers):
+    """Cases count, not suites. A suite that ends badly counts as failed, whether or not it names a case, and so does one that
+    left no report."""
+    ran, cases = tmp_path / "ctest.xml", tmp_path / "suites"
+    cases.mkdir()
+    ran.write_text("""<testsuite><testcase name="unit.Good"/><testcase name="unit.Typed/Wrong.x"><failure/></testcase>
+        <testcase name="unit.Crashes"><failure/></testcase><testcase name="unit.EndsEarly"/>
+        <testcase name="unit.Leaks"><failure/></testcase></testsuite>""")
+    (cases / "unit.Good.xml").write_text("""<testsuites><testsuite name="Good"><testcase name="A"/><testcase name="B"/>
+        <testcase name="C"><skipped message="file:1&#x0A;no CUDA device"/></testcase></testsuite></testsuites>""")
+    (cases / "unit.Typed-Wrong.x.xml").write_text("""<testsuites><testsuite><testcase name="A"/><testcase name="B"><failure/>
+        <failure/></testcase></testsuite></testsuites>""")
+    (cases / "unit.Leaks.xml").write_text("<testsuites><testsuite><testcase/><testcase/></testsuite></testsuites>")
+    assert tiers.counted(ran, 8, cases) == tiers.Counts(passed=5, failed=4, gpu=1)
+    ran.write_text("""<testsuite><testcase name="unit.Good"/></testsuite>""")
+    assert tiers.counted(ran, 0, cases) == tiers.Counts(passed=2, gpu=1)

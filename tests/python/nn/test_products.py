@@ -164,6 +164,8 @@ def test_encrypted_runs(device, name, images):
         assert got.shape == (want[0].shape if images == 1 else want.shape)
         allowed = 2.0 ** (2 - enc.plan.bits) * reading.lowered.nodes[reading.lowered.output].bound
         assert np.abs(got - want).mean() < allowed
+        if form == "elementwise" and name not in ("encoder", "crossed"):  # written out there are no products of matrices to measure
+            continue
         # What the network holds on the way; a bootstrapping is predicted with up to a bit less than it gives. Errors grow with
         # the values of an input, so that a few inputs can be half a bit less precise than the sample.
         for layer, bits in zip(enc.plan.layers, enc.measured_bits(client, x[:12])):
@@ -192,16 +194,23 @@ def test_predicted_bits_are_the_measured_ones(name, device):
         assert abs(bits - layer.bits) < 1 + (few and layer is enc.plan.layers[-1]), (layer.layer, layer.bits, bits)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("make", [lambda x: 0 * x, lambda x: 0 * x + 1, lambda x: np.abs(x), lambda x: 0.01 * x])
-def test_inputs_of_other_kinds(make):
-    """Zeros, constants, one-sided and small values: no less precise than the plan says, which is relative to the bounds."""
+@pytest.fixture(scope="module")
+def of_all_kinds():
+    """An encoder for values from -1 to 1, with keys; and an input."""
     graph = encoder()
     x = data(graph, 200)
     enc = lt.nn.compile(graph, calibration=np.concatenate([x, np.ones((1, 8, 8)), -np.ones((1, 8, 8))]), preset=BOOT, device="cpu")
     client = lt.keygen(enc.context)
     enc.context.use(enc.server_keys(client))
-    given = make(x[0])
+    return graph, enc, client, x[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [lambda x: 0 * x, lambda x: 0 * x + 1, lambda x: np.abs(x), lambda x: 0.01 * x])
+def test_inputs_of_other_kinds(of_all_kinds, make):
+    """Zeros, constants, one-sided and small values: no less precise than the plan says, which is relative to the bounds."""
+    graph, enc, client, x = of_all_kinds
+    given = make(x)
     assert np.abs(enc.shadow(given)[0] - run(graph, given[None])[0]).max() < 1e-9
     for layer, bits in zip(enc.plan.layers, enc.measured_bits(client, np.stack([given] * 2))):
         assert bits > layer.bits - 1.5, (layer.layer, layer.bits, bits)

@@ -7,6 +7,7 @@
 #include "math/errors.h"
 #include "math/primes.h"
 #include "params/params.h"
+#include "params/switch/params.h"
 
 namespace latticino {
 namespace {
@@ -152,6 +153,15 @@ TEST(PairPreset, DividesByTwoPrimesAtEveryLevel) {
 }
 
 // The sizes that the tables of the papers state.
+// Contexts ask for them again and again, each for all sets of switching.
+TEST(Presets, AreCheckedOnce) {
+  EXPECT_EQ(preset("test-n10-boot-insecure"), preset("test-n10-boot-insecure"));
+  EXPECT_NE(preset("test-n10-boot-insecure"), preset("test-n10-leveled-insecure"));
+  const auto set = switch_preset("test-switch-n10-insecure");
+  EXPECT_EQ(set, switch_preset("test-switch-n10-insecure"));
+  EXPECT_EQ(set->shared_ckks(), preset(set->ckks().name()));
+}
+
 TEST(LegacyPresets, HaveTheSizesOfTheirPapers) {
   const auto theodosian = preset("theodosian-d35-legacy");
   EXPECT_NEAR(theodosian->log_pq(), 1711, 0.5);

@@ -1,0 +1,18 @@
+# Run by ctest: one test per suite of a GoogleTest program. Cases of a suite share the contexts and keys that they make, which
+# take longer than most cases. Each suite reports its cases to a file of its own, from which tests/tiers.py counts them.
+#   PROGRAM, LABEL, FOLDER (where it runs), REPORTS (a folder), SECONDS (after which a suite is ended)
+function(latticino_add_suites program label folder reports seconds)
+  if(NOT EXISTS ${program})
+    add_test(${label}_tests_NOT_BUILT ${label}_tests_NOT_BUILT)
+    return()
+  endif()
+  execute_process(COMMAND ${program} --gtest_list_tests WORKING_DIRECTORY ${folder} OUTPUT_VARIABLE listed
+    COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "(^|\n)[^ \n]+\\." suites "${listed}")
+  foreach(suite IN LISTS suites)
+    string(REGEX REPLACE "[\n.]" "" suite "${suite}")
+    string(REPLACE "/" "-" report "${suite}")
+    add_test(${label}.${suite} ${program} "--gtest_filter=${suite}.*" "--gtest_output=xml:${reports}/${label}.${report}.xml")
+    set_tests_properties(${label}.${suite} PROPERTIES LABELS ${label} WORKING_DIRECTORY ${folder} TIMEOUT ${seconds})
+  endforeach()
+endfunction()
