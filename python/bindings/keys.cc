@@ -14,6 +14,18 @@ void bind_public_keys(nb::module_& m) {
       .def("__hash__", [](const rlwe::KeyLabel& a) {
         return static_cast<std::size_t>(a.kind) * 0x9E3779B97F4A7C15ull + a.galois;
       });
+  m.def(
+      "key_label",
+      [](const std::string& text, std::uint32_t galois) -> std::optional<rlwe::KeyLabel> {
+        using enum rlwe::KeyKind;
+        for (const rlwe::KeyKind kind :
+             {Relinearize, Galois, DenseToSparse, SparseToDense, OverRaise}) {
+          const rlwe::KeyLabel label{kind, galois};
+          if (label.str() == text) return label;
+        }
+        return std::nullopt;
+      },
+      "text"_a, "galois"_a, "The label with this text and Galois element; None if there is none.");
   // NOLINTNEXTLINE(bugprone-unused-raii): making the object registers the class.
   nb::class_<rlwe::KeySource>(m, "KeySource", "Where an evaluator finds its keys.");
   nb::class_<rlwe::EvaluationKeys, rlwe::KeySource>(m, "EvaluationKeys",

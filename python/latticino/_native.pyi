@@ -484,6 +484,9 @@ class KeyLabel:
 
     def __hash__(self) -> int: ...
 
+def key_label(text: str, galois: int) -> KeyLabel | None:
+    """The label with this text and Galois element; None if there is none."""
+
 class KeySource:
     """Where an evaluator finds its keys."""
 

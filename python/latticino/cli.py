@@ -299,7 +299,8 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--bits", type=count(1, 18), help="sort: precision of one exchange; default: 12")
     demo.add_argument("--scales", type=_scales, help="helr: a training on the set of each scale, such as "
                       "30,35,40,45,50 for 2^30 to 2^50")
-    demo.add_argument("--separate", action="store_true", default=None, help="helr: weights and momentum each bootstrap by themselves")
+    demo.add_argument("--separate", action="store_true", default=None,
+                      help="helr: weights and momentum each bootstrap by themselves")
     demo.add_argument("--repeat", type=count(1), help="helr, sort: runs, of whose times the record has the median; "
                       "default: 1")
     demo.add_argument("--recorded", action=argparse.BooleanOptionalAction, default=None,

@@ -25,7 +25,7 @@ from ..nn import loading
 from ..ops.scalar import Scalar
 from ..programs.program import Program
 from ..tfhe import types
-from . import reading
+from . import clients, reading, writing
 from .arguments import PROGRAM
 from .capture import Log
 from .networks import SavedNetwork
@@ -84,17 +84,17 @@ def captured(program: Callable[..., Any], context: AnyContext, examples: tuple[A
     if not examples:
         raise errors.ShapeError.explain("save_program", "no example", "one for each argument", "pass lt.Shape(shape)")
     plain = reading.planning(context)
-    described = [reading.of_input(_example(x, i, context, plain)) for i, x in enumerate(examples)]
+    described = [writing.of_input(_example(x, i, context, plain)) for i, x in enumerate(examples)]
     given = [reading.example_of(Note(row), plain) for row in described]
     log = Log("tfhe" if of_tfhe else "ckks")
     first = plain.plan(log.capturing(function), *given, **scalars)
     steps, outputs = log.used()
-    head = {"kind": "program", **reading.of_context(plain), "inputs": described,
-            "scalars": reading.of_scalars(scalars), "steps": steps, "outputs": outputs, "single": log.single}
+    head = {"kind": writing.FUNCTION, **writing.of_context(plain), "inputs": described,
+            "scalars": writing.of_scalars(scalars), "steps": steps, "outputs": outputs, "single": log.single}
     head = json.loads(json.dumps(head, allow_nan=False))
     again = reading.function_of(Note(head), log.encoder.arrays, "", context=plain)
     _require_same(first, again.plan)
-    return PROGRAM.to_bytes({**head, "plan": reading.of_plan(again.plan)}, log.encoder.arrays)
+    return PROGRAM.to_bytes({**head, "plan": writing.of_plan(again.plan)}, log.encoder.arrays)
 
 
 def _require_same(first: Any, again: Any) -> None:
@@ -145,7 +145,7 @@ def _example_of_tfhe(x: Any, i: int, context: AnyContext) -> Any:
 
 
 def load_program(path: Path_, device: str | None = None) -> SavedProgram:
-    """A program from a file that `save_program` or the ``save`` of a network wrote.
+    """A program from a file that `save_program` or the ``save`` of a network wrote, or the part of it for clients.
 
     It is planned anew, without data, which checks every step. ``device``: ``"cpu"`` or ``"cuda"``, whose times, tables
     and keys are planned; left out, the kind of device that it was saved for. Clients and servers that plan for one
@@ -171,6 +171,8 @@ def from_bytes(data: bytes, device: str | None = None) -> SavedProgram:
         return SavedNetwork(network, Context._for_plans(network.preset, "cpu", False).params, digest)
     with Task("reading a program"):
         head, found = PROGRAM.from_bytes(data)
-        if head.text("kind") != "program":
+        if head.text("kind") == writing.CLIENT and not found:
+            return clients.client_of(head, digest, kind)
+        if head.text("kind") != writing.FUNCTION:
             PROGRAM.refuse("a kind that does not exist")
         return reading.function_of(head, found, digest, kind)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
+from ..nn import files
 from ..nn.compiled import Compiled
 from ..nn.placement import stand_in
 from ..ops.scalar import taken
 from . import sizes
-from .program import AnyContext, Input, Output, SavedProgram
+from .program import After, AnyContext, Input, Output, SavedProgram
 
 
 class SavedNetwork(SavedProgram):
@@ -46,16 +48,21 @@ class SavedNetwork(SavedProgram):
         """The network as a function of arrays."""
         return self.network._run(x)
 
-    def run(self, session: AnyContext, *arrays: Any, **numbers: Any) -> Any:
+    def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
+                after: After | None = None) -> Any:
         self._require_context(session)
         self._require_count("run", arrays)
-        taken(self.scalars, numbers)
+        taken(self.scalars, numbers or {})
         x = self._of_session(session, 0, arrays[0], Ciphertext)
         self.network._require_form(x)
         self._keep_weights(session._root)
-        return self.network._run(x)
+        return self.network._run(x, after)
 
-    run.__doc__ = SavedProgram.run.__doc__
+    compute.__doc__ = SavedProgram.compute.__doc__
+
+    def client_bytes(self) -> bytes:
+        """What `lt.nn.Network.save` writes, which `lt.nn.load` reads."""
+        return files.to_bytes(self.network._head("client"), {})
 
     def _keep_weights(self, context: Context) -> None:
         """Lets the context keep the encoded weights beside those of other networks."""

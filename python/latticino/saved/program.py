@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -16,11 +16,12 @@ from ..common import display, roles
 from ..ops.scalar import Numbers, Scalar, taken
 from ..programs.program import serves
 from ..tfhe.array import EncryptedArray
-from . import operations
+from . import operations, writing
 from .arguments import Ref, of_range
 from .operations import Operation
 
 _REMEDY = "encrypt it with program.encrypt(client, ..)"
+After = Callable[[float], None]
 AnyContext = Any  # lt.Context, lt.tfhe.Context or a session of either
 
 
@@ -108,7 +109,6 @@ class SavedProgram(roles.Handle, ABC):
             return tuple(client.decrypt(y) for y in result)
         return client.decrypt(result)
 
-    @abstractmethod
     def run(self, session: AnyContext, *arrays: Any, **numbers: Any) -> Any:
         """The result for encrypted arguments: one array, or a tuple of arrays.
 
@@ -118,6 +118,17 @@ class SavedProgram(roles.Handle, ABC):
         ContextError for other parameters, ShapeError, LevelError and ScaleError for arguments that are not as
         ``inputs`` say, ValueError for numbers outside of their ranges, KeyError for missing keys.
         """
+        return self.compute(session, arrays, numbers)
+
+    @abstractmethod
+    def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
+                after: After | None = None) -> Any:
+        """What `run` gives. ``after`` is called after each step with the part that is done, up to 1. If it raises an
+        exception, the run ends."""
+
+    @abstractmethod
+    def client_bytes(self) -> bytes:
+        """The bytes of the file that clients need: inputs, results, keys, and neither steps nor constants."""
 
     def _require_context(self, session: AnyContext) -> None:
         wanted: type = tfhe.Context if self.scheme == "tfhe" else Context
@@ -187,10 +198,12 @@ class Steps:
     outputs: tuple[int, ...]
     single: bool
 
-    def run(self, arrays: Sequence[Any], numbers: Mapping[str, Any], checks: bool = False) -> Any:
-        """The result for arrays and numbers. ``checks``: before and after each step, for programs of strangers."""
+    def run(self, arrays: Sequence[Any], numbers: Mapping[str, Any], checks: bool = False,
+            after: After | None = None) -> Any:
+        """The result for arrays and numbers. ``checks``: before and after each step, for programs of strangers.
+        ``after``: takes the part that is done."""
         values: list[Any] = [*arrays, *(numbers[name] for name in self.scalars)]
-        for step in self.steps:
+        for k, step in enumerate(self.steps):
             given = {name: _filled(v, values) for name, v in step.arguments.items()}
             if checks:
                 operations.require_room(step.operation.name, given)
@@ -201,6 +214,8 @@ class Steps:
             values += several
             for i in step.last:
                 values[i] = None  # its memory is free for what comes next
+            if after is not None:
+                after((k + 1) / len(self.steps))
         out = [values[i] for i in self.outputs]
         return out[0] if self.single else tuple(out)
 
@@ -221,24 +236,29 @@ def _require_stated(step: Step, results: Sequence[Any]) -> None:
             "save the program again")
 
 
-class SavedFunction(SavedProgram):
-    """A function of encrypted arrays that `lt.save_program` captured."""
+class SavedClient(SavedProgram):
+    """What clients need of a function that `lt.save_program` captured: `SavedProgram.client_bytes` of the whole.
+    ``program``: the digest of the file of the whole program. It cannot run."""
 
-    def __init__(self, steps: Steps, examples: Sequence[Any], inputs: Sequence[Input], scalars: Mapping[str, Scalar],
-                 plan: Any, outputs: Sequence[Output], context: AnyContext, digest: str) -> None:
+    def __init__(self, examples: Sequence[Any], inputs: Sequence[Input], scalars: Mapping[str, Scalar], plan: Any,
+                 outputs: Sequence[Output], context: AnyContext, digest: str, program: str) -> None:
         self.scheme = "tfhe" if isinstance(context, tfhe.Context) else "ckks"
         self.parameters = context.params
         self.auto_bootstrap = bool(getattr(context, "auto_bootstrap", False))
         self.inputs, self.outputs, self.scalars = tuple(inputs), tuple(outputs), dict(scalars)
-        self.plan, self.digest = plan, digest
-        self._steps, self._examples = steps, tuple(examples)
+        self.plan, self.digest, self.program = plan, digest, program
+        self._examples, self._planned = tuple(examples), context
 
-    def __call__(self, *arrays: Any, **numbers: Any) -> Any:
-        """The program as a function of arrays, wherever they lie: checks nothing that operations do not check."""
-        self._require_count("program", arrays)
-        if numbers.keys() != set(self.scalars):
-            taken(self.scalars, numbers)
-        return self._steps.run(arrays, numbers)
+    def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
+                after: After | None = None) -> Any:
+        """UnsupportedError: the part for clients has no steps."""
+        raise errors.UnsupportedError.explain(
+            "run", "the part of a program that clients need", "the whole program", "run it where the service is")
+
+    def client_bytes(self) -> bytes:
+        return writing.client_bytes(self)
+
+    client_bytes.__doc__ = SavedProgram.client_bytes.__doc__
 
     def encrypt(self, client: Any, *values: Any) -> tuple[Any, ...]:
         """The values as a client encrypts them for the program: an array for each argument.
@@ -262,15 +282,32 @@ class SavedFunction(SavedProgram):
             out.append(given)
         return tuple(out)
 
-    def run(self, session: AnyContext, *arrays: Any, **numbers: Any) -> Any:
+
+class SavedFunction(SavedClient):
+    """A function of encrypted arrays that `lt.save_program` captured."""
+
+    def __init__(self, steps: Steps, examples: Sequence[Any], inputs: Sequence[Input], scalars: Mapping[str, Scalar],
+                 plan: Any, outputs: Sequence[Output], context: AnyContext, digest: str) -> None:
+        super().__init__(examples, inputs, scalars, plan, outputs, context, digest, digest)
+        self._steps = steps
+
+    def __call__(self, *arrays: Any, **numbers: Any) -> Any:
+        """The program as a function of arrays, wherever they lie: checks nothing that operations do not check."""
+        self._require_count("program", arrays)
+        if numbers.keys() != set(self.scalars):
+            taken(self.scalars, numbers)
+        return self._steps.run(arrays, numbers)
+
+    def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
+                after: After | None = None) -> Any:
         self._require_context(session)
         self._require_count("run", arrays)
         given = [self._taken(i, session, x) for i, x in enumerate(arrays)]
-        values = taken(self.scalars, numbers)
+        values = taken(self.scalars, numbers or {})
         with Numbers(self.scalars, None, values).given() as scalars:
-            return self._steps.run(given, scalars)
+            return self._steps.run(given, scalars, after=after)
 
-    run.__doc__ = SavedProgram.run.__doc__
+    compute.__doc__ = SavedProgram.compute.__doc__
 
     def _taken(self, i: int, session: AnyContext, x: Any) -> Any:
         x = self._of_session(session, i, x, EncryptedArray if self.scheme == "tfhe" else Ciphertext)

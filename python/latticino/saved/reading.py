@@ -11,19 +11,18 @@ import numpy as np
 from .. import _native, errors, tfhe
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
-from ..ckks.plan import Plan
 from ..files import saving
 from ..files.notes import Note
 from ..ops.scalar import Scalar
 from ..tfhe import types
 from . import operations, sizes
-from .arguments import PROGRAM, Decoder, Ref, of_range
+from .arguments import PROGRAM, Decoder, Ref
 from .capture import MOST_STEPS
 from .operations import MOST_VALUES
 from .program import AnyContext, Input, Output, SavedFunction, Step, Steps
 
 _MOST_INPUTS = 1 << 10
-_MOST_RESULTS = 1 << 12  # of a step
+MOST_RESULTS = 1 << 12  # of a step
 _MOST_ALIVE = 1 << 26  # values of arrays at once: the host stores where each one lies
 _KINDS = ("cpu", "cuda")
 _ARITHMETICS = ("exact", "fft64")
@@ -43,17 +42,6 @@ def planning(context: AnyContext) -> AnyContext:
         out._switchers.sets = context._sets_of_switching()
     out.threads, out.simd = context.threads, context.simd
     return out
-
-
-def of_context(context: AnyContext) -> dict[str, Any]:
-    """The fields of a head that say where a program runs."""
-    of_tfhe = isinstance(context, tfhe.Context)
-    data = (_native.tfhe_params_to_bytes if of_tfhe else _native.params_to_bytes)(context.params)
-    head = {"scheme": "tfhe" if of_tfhe else "ckks", "name": context.params.name, "params": data.hex(),
-            "device": context.device}
-    more = {"arithmetic": context.arithmetic, "rerandomize": context.rerandomizes} if of_tfhe else {
-        "auto_bootstrap": context.auto_bootstrap}
-    return {**head, **more}
 
 
 def context_of(head: Note, kind: str | None) -> AnyContext:
@@ -77,12 +65,12 @@ def context_of(head: Note, kind: str | None) -> AnyContext:
 # ---- inputs and outputs ----
 
 
-def of_input(x: Any) -> dict[str, Any]:
-    """What a head says of an argument: an array without data, or a `tfhe.Shape`."""
-    if isinstance(x, Ciphertext):
-        return {"note": saving.note_of(x), "level": x.level, "scale": x.scale, "slots": x.slots,
-                "ciphertexts": len(x._parts)}
-    return {"shape": list(x.shape), "dtype": x.dtype}
+def examples_of(head: Note, context: AnyContext) -> list[Any]:
+    """The arguments of a plan that a head describes."""
+    rows = PROGRAM.parts(head, "inputs")
+    if not 1 <= len(rows) <= _MOST_INPUTS:
+        PROGRAM.refuse("no inputs, or too many")
+    return [example_of(row, context) for row in rows]
 
 
 def example_of(row: Note, context: AnyContext) -> Any:
@@ -148,7 +136,7 @@ def steps_of(head: Note, found: dict[str, np.ndarray], scheme: str, inputs: Sequ
         known += len(step.shapes)
     outputs = PROGRAM.integers(head, "outputs", 0, known - 1)
     single = head.flag("single")
-    if not outputs or len(outputs) > _MOST_RESULTS or (single and len(outputs) > 1):
+    if not outputs or len(outputs) > MOST_RESULTS or (single and len(outputs) > 1):
         PROGRAM.refuse("results that are none")
     numbers = set(range(len(inputs), len(inputs) + len(scalars)))
     return Steps(len(inputs), scalars, _with_last(steps, inputs, numbers, outputs), outputs, single)
@@ -166,7 +154,7 @@ def _step(row: Note, decoder: Decoder, scheme: str, known: int) -> Step:
         PROGRAM.refuse("an argument that an operation has not")
     shapes = []
     results = PROGRAM.parts(row, "results")
-    if not 1 <= len(results) <= _MOST_RESULTS:
+    if not 1 <= len(results) <= MOST_RESULTS:
         PROGRAM.refuse("a step without results")
     for result in results:
         shapes.append(_shape(result, "shape") if "shape" in result._fields else None)
@@ -215,10 +203,6 @@ def _references(value: Any) -> set[int]:
 # ---- numbers ----
 
 
-def of_scalars(scalars: Mapping[str, Scalar]) -> list[dict[str, Any]]:
-    return [{"name": name, "range": of_range(s.range)} for name, s in scalars.items()]
-
-
 def scalars_of(head: Note) -> dict[str, Scalar]:
     decoder = Decoder({})
     return {row.text("name"): Scalar(decoder.argument({"range": row._fields.get("range")}, 0))
@@ -241,13 +225,6 @@ def planned(context: AnyContext, steps: Steps, examples: Sequence[Any],
     return context.plan(run, *examples, **scalars), facts
 
 
-def of_plan(plan: Any) -> dict[str, Any]:
-    """What a head states of a plan: for readers that do not plan."""
-    keys = plan.keys if isinstance(plan, Plan) else {}
-    return {"key_names": [repr(label) for label in keys], "key_levels": list(keys.values()),
-            "key_bytes": int(plan.key_bytes), "peak_bytes": int(plan.peak_bytes), "seconds": float(plan.seconds)}
-
-
 def function_of(head: Note, found: dict[str, np.ndarray], digest: str, kind: str | None = None,
                 context: AnyContext | None = None) -> SavedFunction:
     """The program of a file, planned anew. FileError for one that is none, or that cannot run."""
@@ -266,10 +243,7 @@ def function_of(head: Note, found: dict[str, np.ndarray], digest: str, kind: str
 def _function_of(head: Note, found: dict[str, np.ndarray], digest: str, kind: str | None,
                  context: AnyContext | None) -> SavedFunction:
     context = context_of(head, kind) if context is None else context
-    rows = PROGRAM.parts(head, "inputs")
-    if not 1 <= len(rows) <= _MOST_INPUTS:
-        PROGRAM.refuse("no inputs, or too many")
-    examples = [example_of(row, context) for row in rows]
+    examples = examples_of(head, context)
     scalars = scalars_of(head)
     of_tfhe = isinstance(context, tfhe.Context)
     if of_tfhe and scalars:

@@ -275,3 +275,51 @@ def test_what_is_known_of_inputs_is_what_the_program_states(ckks):
     for given in (client.encrypt(X, 7), client.encrypt(X * 0.5, 7, range=(-0.5, 0.5))):
         y = program.run(ctx, given)
         assert (y.range.low, y.range.high, y.range.claim) == (0, 1, "declared")
+
+
+@pytest.mark.parametrize("name", ["arithmetic", "integers"])
+def test_the_part_for_clients(name, ckks, exact):
+    """It has neither steps nor constants, and makes the keys of the whole."""
+    f, (ctx, client) = {"arithmetic": lambda x, y, eta: (x * Y + y.rotate(2)).bootstrap() * eta, "integers": lambda x, y: x + y}[
+        name], ckks if name == "arithmetic" else exact
+    examples, numbers = (SHAPES, {"eta": lt.Scalar(0, 1)}) if name == "arithmetic" else ((lt.tfhe.Shape((2,), "u2"),) * 2, {})
+    whole = files.from_bytes(saved(f, ctx, *examples, **numbers))
+    data = whole.client_bytes()
+    head, arrays = PROGRAM.from_bytes(data)
+    assert not arrays and "steps" not in head._fields
+    half = files.from_bytes(data)
+    assert half.program == whole.digest and half.digest != whole.digest and half.client_bytes() == data
+    assert repr(half.inputs).split("range")[0] == repr(whole.inputs).split("range")[0] and half.outputs == whole.outputs
+    assert half.keys == whole.keys and half.peak_bytes == whole.peak_bytes and half.scalars.keys() == whole.scalars.keys()
+    if name == "arithmetic":
+        ctx.use(client.server_keys(half.plan))
+    given = half.encrypt(client, *([X, Y] if name == "arithmetic" else [[1, 3], [2, 0]]))
+    done = []
+    result = whole.compute(ctx, given, {"eta": 0.5} if name == "arithmetic" else {}, done.append)
+    assert done[-1] == 1 and sorted(done) == done and whole.decrypt(client, result).shape == whole.outputs[0].shape
+    with pytest.raises(lt.UnsupportedError, match="run: had the part of a program that clients need"):
+        half.run(ctx, *given)
+
+
+def test_a_table_has_its_keys_in_the_part_for_clients(ckks):
+    ctx, client = ckks
+    whole = files.from_bytes(saved(lambda x: x.apply_lut(abs), ctx, SHAPES[0]))
+    half = files.from_bytes(whole.client_bytes())
+    assert half.plan.switching == whole.plan.switching and half.plan.products == whole.plan.products
+    ctx.use(client.server_keys(half.plan))
+    got = client.decrypt(whole.run(ctx, *half.encrypt(client, X)))
+    assert np.abs(got - np.abs(X)).max() < 0.2
+
+
+def test_a_run_ends_where_its_watcher_says(ckks):
+    ctx, client = ckks
+    program = files.from_bytes(saved(lambda x, y: (x + y + 1) - 2, ctx, *SHAPES))
+    seen = []
+
+    def watch(done):
+        seen.append(done)
+        if done > 0.5:
+            raise TimeoutError
+    with pytest.raises(TimeoutError):
+        program.compute(ctx, program.encrypt(client, X, Y), after=watch)
+    assert seen == [1 / 3, 2 / 3]
