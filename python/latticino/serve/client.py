@@ -9,8 +9,6 @@ import tempfile
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from .. import arrays, errors
@@ -19,10 +17,9 @@ from ..ckks.context import Context
 from ..common import roles
 from ..common.progress_bar import Task
 from ..files import saving
-from ..nn.compiled import Network
-from ..nn.loading import load as load_network
 from .http import Link
 from .manifest import CHUNK, Manifest
+from .parts import NetworkPart, ProgramPart, part_of
 
 _ENDED = ("done", "failed", "cancelled", "expired", "poisoned")
 _WAIT = 20.0  # seconds of a long poll
@@ -43,8 +40,9 @@ def connect(url: str, token: str, model: str | None = None, *, cafile: str | Non
 
 
 class Service:
-    """A model of a service. ``name``; ``facts``: a dictionary of what the service says of the model; ``network``: the
-    part of it that encrypts and decrypts."""
+    """A model of a service. ``name``; ``facts``: a dictionary of what the service says of the model; ``network``, an
+    `lt.nn.Network`, or ``program``, an `lt.SavedProgram`: the part of it that encrypts and decrypts; the other one is
+    None."""
 
     def __init__(self, link: Link, model: str | None) -> None:
         self._link = link
@@ -56,11 +54,13 @@ class Service:
                 "connect", "no name of a model" if model is None else f"the model {arrays.shown(model)}",
                 f"one of {', '.join(sorted(models)) or 'none that this token is for'}", "pass model=NAME")
         self.name, self.facts = model, models[model]
-        self.network = _network(link.send("GET", f"/v1/models/{model}/client"))
+        self.part = part_of(str(self.facts.get("kind")), link.send("GET", f"/v1/models/{model}/client"))
+        self.network: Any = self.part.network if isinstance(self.part, NetworkPart) else None
+        self.program: Any = self.part.program if isinstance(self.part, ProgramPart) else None
 
     def context(self, device: str | None = None) -> Context:
         """A context of the model's parameters, for a client."""
-        return Context(self.network.preset, device)
+        return self.part.context(device)
 
     def use(self, client: Client, keys: ServerKeys | str | os.PathLike[str] | None = None) -> Remote:
         """The model for this client: makes the keys that it needs, and uploads them, unless the service has a bundle of
@@ -70,7 +70,7 @@ class Service:
         """
         roles.require_kind("use", client, Client, "lt.keygen(service.context()) gives it")
         found = None if keys is not None else self._known(client)
-        return Remote(self, client, found or self.push(self.network.server_keys(client) if keys is None else keys))
+        return Remote(self, client, found or self.push(self.part.keys(client) if keys is None else keys))
 
     def push(self, keys: ServerKeys | str | os.PathLike[str]) -> str:
         """Uploads a bundle of keys, or the chunks of it that the service lacks, and waits until it was checked: its
@@ -107,7 +107,7 @@ class Service:
         return row
 
     def __repr__(self) -> str:
-        return f"Service({self.name!r} at {self._link.url}, {self.network.preset})"
+        return f"Service({self.name!r} at {self._link.url}, {self.facts['parameters']})"
 
     def _known(self, client: Client) -> str | None:
         """The newest bundle that was made from this client's key. The service says so of what this tenant uploaded."""
@@ -168,23 +168,23 @@ class Remote:
     def __init__(self, service: Service, client: Client, bundle: str) -> None:
         self.service, self.client, self.bundle = service, client, bundle
 
-    def run(self, x: Any, *, deadline: float | None = None) -> arrays.PrivateArray:
-        """The result for a sample, or for as many as a run takes: encrypts, sends, waits, decrypts. Raises as `submit`
-        and `Job.result`."""
-        return self.submit(x, deadline=deadline).result()
+    def run(self, *values: Any, deadline: float | None = None) -> arrays.PrivateArray:
+        """The result for a sample of a network, or for as many as a run takes, or for the arguments of a program:
+        encrypts, sends, waits, decrypts. Raises as `submit` and `Job.result`."""
+        return self.submit(*values, deadline=deadline).result()
 
-    def submit(self, x: Any, *, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
-        """Encrypts and sends a sample; the job runs there.
+    def submit(self, *values: Any, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
+        """Encrypts and sends what a run takes; the job runs there.
 
         ``final``: the result is as small as its precision allows, and can only be decrypted. ``deadline``: seconds
         from now after which the service does not run it any more. ``key``: of idempotency; the same key again gives the
         same job. ServiceError where the service refuses it; it is sent again for as long as the service says when.
         """
-        x = self.service.network.encrypt(self.client, x)
-        return self.send(saving.to_bytes(x), final=final, deadline=deadline, key=key)
+        body = self.service.part.encrypt(self.client, values)
+        return self.send(body, final=final, deadline=deadline, key=key)
 
     def send(self, data: bytes, *, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
-        """The same for a sample that is encrypted, as a file's bytes."""
+        """The same for values that are encrypted: the files of all inputs, one behind the other."""
         link, key = self.service._link, key or uuid.uuid4().hex
         text = link.send("POST", "/v1/jobs", data, {
             "model": self.service.name, "bundle": self.bundle, "final": final, "deadline": deadline},
@@ -231,8 +231,8 @@ class Job:
     def result(self, timeout: float | None = None) -> arrays.PrivateArray:
         """The decrypted result, once there is one. ServiceError for a job that ended otherwise."""
         data = self.data(timeout)
-        remote = self._remote
-        return remote.service.network.decrypt(remote.client, saving.from_bytes(data, remote.client.context))
+        values: arrays.PrivateArray = self._remote.service.part.decrypt(self._remote.client, data)
+        return values
 
     def data(self, timeout: float | None = None) -> bytes:
         """The file of the encrypted result."""
@@ -254,15 +254,3 @@ class Job:
     @property
     def _link(self) -> Link:
         return self._remote.service._link
-
-
-def _network(data: bytes) -> Network:
-    """The part of a network that clients need, from the bytes of its file."""
-    handle, name = tempfile.mkstemp(suffix=".network")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        return load_network(name, "cpu")
-    finally:
-        with suppress(OSError):
-            Path(name).unlink()

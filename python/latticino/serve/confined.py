@@ -62,7 +62,7 @@ def main() -> None:
         verdict = {"id": keys.id, "bytes": keys.bytes}
     except errors.OutOfMemoryError:
         verdict = {"refused": "keys: had a bundle that takes more memory than one of this model; needs the keys of the "
-                   "model, and no others; make it with network.server_keys(client)"}
+                   "model, and no others; make it with service.use(client)"}
     except errors.Error as why:
         verdict = {"refused": str(why)}
     print(json.dumps(verdict), flush=True)

@@ -12,18 +12,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from .. import arrays, errors
 from ..ckks.client import ServerKeys
 from ..ckks.context import Context, Session
+from ..ckks.plan import Plan
 from ..files import saving
 from ..key_generation import keygen
 from ..nn import files as networks
 from ..nn.compiled import Compiled
 from ..nn.loading import load as load_network
+from ..saved import files as programs
+from ..saved.arguments import PROGRAM
+from ..saved.program import SavedFunction
 
 After = Callable[[float], None]  # of each step: takes the part that is done, and ends the run by an exception
 
@@ -44,8 +48,9 @@ class Port:
 class Facts:
     """What everybody may know of a model.
 
-    ``kind``: ``"network"``. ``digest``: SHA-256 of the file; ``client``: of the part that clients need. ``keys``: label
-    and highest level of each; ``key_bytes`` on the device; ``bundle_bytes``: the most that a bundle's file may have.
+    ``kind``: ``"network"`` or ``"program"``. ``digest``: SHA-256 of the file; ``client``: of the part that clients
+    need. ``keys``: label and highest level of each; ``key_bytes`` on the device; ``bundle_bytes``: the most that a bundle's
+    file may have.
     ``predicted_seconds`` of a run and ``peak_bytes`` are the plan's.
     """
 
@@ -162,16 +167,69 @@ class NetworkModel(Model):
         return networks.to_bytes(self._network._head("client"), {})
 
     def require_keys(self, keys: ServerKeys) -> None:
-        missing = keys.missing(self._network.plan.program)
-        if missing:
-            raise errors.KeyError.explain(
-                "keys", f"a bundle without {len(missing)} keys, {missing[0]!r} among them", "those of the model",
-                "make it with network.server_keys(client)")
+        _require_all(keys, self._network.plan.program, "network.server_keys(client)")
 
     def run(self, session: Session, inputs: Sequence[bytes], final: bool, after: After) -> bytes:
         x = saving.from_bytes(inputs[0], session)
         self._network._require_input(x)
         return saving.to_bytes(self._network._run(x, after), final=final)
+
+
+class ProgramModel(Model):
+    """A function of CKKS arrays that `lt.save_program` wrote: with one result, no numbers of each run, no switching."""
+
+    def __init__(self, program: SavedFunction, data: bytes, device: str | None, threads: int,
+                 key_budget: int | None) -> None:
+        for had, unfit in (("a program of TFHE", program.scheme != "ckks"),
+                           (f"a program with {len(program.outputs)} results", len(program.outputs) != 1),
+                           (f"a program with the numbers {', '.join(program.scalars)}", bool(program.scalars)),
+                           ("a program that switches to TFHE", bool(getattr(program.plan, "switching", {})))):
+            if unfit:
+                raise errors.UnsupportedError.explain("serve", had, "one of CKKS with one result, and with arrays "
+                                                      "alone as arguments", "write the program so")
+        self._program, self._data = program, data
+        self._options: dict[str, Any] = {"device": device, "threads": threads, "key_budget": key_budget}
+
+    @cached_property
+    def _context(self) -> Context:
+        made: Context = self._program.context(**self._options)
+        return made
+
+    @property
+    def context(self) -> Context:
+        return self._context
+
+    @property
+    def key_bytes(self) -> int:
+        return int(self._program.plan.key_bytes)
+
+    def facts(self) -> Facts:
+        program = self._program
+        places = [Port(f"x{i}", tuple(x.shape), x.level or 0, x.bytes) for i, x in enumerate(program.inputs)]
+        results = [Port("y", tuple(y.shape), y.level or 0, y.most_bytes) for y in program.outputs]
+        return Facts("program", program.digest, program.digest, program.parameters.name, program.parameters.hash,
+                     tuple(places), tuple(results), {repr(label): level for label, level in program.keys.items()},
+                     self.key_bytes, self.key_bytes + (1 << 20), program.predicted_seconds, program.peak_bytes)
+
+    def client_file(self) -> bytes:
+        """The whole file: clients plan their keys from it."""
+        return self._data
+
+    def require_keys(self, keys: ServerKeys) -> None:
+        _require_all(keys, self._program.plan, "client.server_keys(program.plan)")
+
+    def run(self, session: Session, inputs: Sequence[bytes], final: bool, after: After) -> bytes:
+        given = [saving.from_bytes(data, session) for data in inputs]
+        y = self._program.compute(session, given, after=after)
+        return saving.to_bytes(y[0] if isinstance(y, tuple) else y, final=final)
+
+
+def _require_all(keys: ServerKeys, plan: Plan, remedy: str) -> None:
+    missing = keys.missing(plan)
+    if missing:
+        raise errors.KeyError.explain(
+            "keys", f"a bundle without {len(missing)} keys, {missing[0]!r} among them", "those of the model",
+            f"make it with {remedy}")
 
 
 def open_model(path: str | os.PathLike[str], device: str | None = None, *, threads: int = 0,
@@ -189,9 +247,15 @@ def open_model(path: str | os.PathLike[str], device: str | None = None, *, threa
                 digest.update(piece)
     except OSError as why:
         raise errors.FileError.explain("serve", f"{path}: {why}", "the file of a model", "check the path") from why
+    if magic == PROGRAM.magic:
+        with open(name, "rb") as file:
+            data = file.read()
+        program = programs.from_bytes(data)
+        assert isinstance(program, SavedFunction)
+        return ProgramModel(program, data, device, threads, key_budget)
     if magic != networks.MAGIC:
-        raise errors.FileError.explain("serve", f"{path}, which is no file of a network",
-                                       "what enc.save wrote for the server",
+        raise errors.FileError.explain("serve", f"{path}, which is no file of a network or a program",
+                                       "what enc.save wrote for the server, or lt.save_program",
                                        "name the file server.network of its folder")
     network = load_network(name, device)
     if not isinstance(network, Compiled):
