@@ -13,7 +13,9 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 # Tests of CKKS and switching take their device from outside; those of TFHE alone name theirs.
 ON_THE_GPU = ["--label-regex", "^(unit|kat|property|noise)$", "--exclude-regex", "Tfhe|RotationsOf|RotationsIn"]
 MOST_AT_ONCE = 4  # processes: the largest tests take gigabytes of memory, on the GPU as well
-QUICK = ["--label-exclude", "^(conformance|emulation|noise)$"]
+# Without the suites that take more than three seconds.
+QUICK = ["--label-exclude", "^(conformance|emulation|noise)$", "--exclude-regex",
+         r"^unit\.(Sets/)?(Switch(Matvec|RoundTrip|Words)|Bootstrap(Forms|Choice)?)$"]
 NEEDS_GPU = re.compile(r"no CUDA device|built without CUDA|needs a GPU")
 # A line of ctest for a test that is done.
 DONE = re.compile(r" *(\d+)/(\d+) Test +#\d+: (.+?) \.* *(?:\*\*\*)?(Passed|Skipped|Not Run).*")

@@ -435,6 +435,7 @@ def rolled(x):
     return np.roll(x, -2) if isinstance(x, np.ndarray) else x.rotate(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MULTIPLIED)
 def test_what_cancels_in_the_sample_multiplies_errors_in_other_data(client, keyed, rng, name):
     """Within 1 bit of the claim (mean) and 2 (worst value), where the sample alone would have claimed 4 more and more."""
@@ -494,6 +495,7 @@ def test_a_program_whose_sum_cancelled_in_the_sample_is_no_longer_wrong(device):
     assert not result.wrong and "may add up in other data" in result.refused, result
 
 
+@pytest.mark.slow
 def test_the_largest_error_of_a_few_large_values_is_claimed(device):
     """If sparse data are divided by small numbers and raised to a power, one value has the largest error. Replicas show
     little of it. Here the data have a value there that is 5.5 times as large as the sample's.

@@ -123,6 +123,7 @@ def no_data(monkeypatch):
     monkeypatch.delenv("LATTICINO_DATA", raising=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     work, path = small(name, tmp_path)

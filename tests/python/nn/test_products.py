@@ -128,6 +128,7 @@ def test_arranged_graphs_compute_the_same(name, images):
     assert len(packings(made, 1 << 12, images)) == len(made.nodes)
 
 
+@pytest.mark.slow
 def test_scores_need_no_map_before_the_next_product():
     """At full size the square of the scores is read as it is. Queries come from their own map, and the others from two
     maps."""

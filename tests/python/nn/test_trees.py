@@ -188,6 +188,7 @@ def test_odd_trees():
             assert np.abs(got - want).max() < 2.0**-8 * max(1.0, np.abs(want).max())
 
 
+@pytest.mark.slow
 def test_missing_values_and_categories():
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.tree import DecisionTreeRegressor
@@ -339,6 +340,7 @@ def test_both_packings_in_one_ciphertext_and_in_several(device, images, leaves):
 # ---- the demo ----
 
 
+@pytest.mark.slow
 def test_the_demo_runs_and_records(device, tmp_path, capsys, monkeypatch):
     from sklearn.tree import DecisionTreeClassifier
 
@@ -358,6 +360,7 @@ def test_the_demo_runs_and_records(device, tmp_path, capsys, monkeypatch):
     assert "leave it out" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_models_of_the_demo():
     from latticino.workloads import trees as demo
     boosted, forest = demo.tasks()
