@@ -335,15 +335,15 @@ def _parser() -> argparse.ArgumentParser:
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
                                          "roofline", "growth", "exactness", "messages", "bitpacker", "transforms",
-                                         "compare", "report"))
+                                         "workloads", "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth, bitpacker: "
                        "records to work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
     bench.add_argument("--part", choices=("gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors",
-                                           "study"),
+                                           "study", "words", "scales"),
                        help="exactness: gates to noise, this part alone; noise is in no run of all, and measures "
                        "deviations; bitpacker: counts, chains or errors alone, or study: random schedules, --runs "
-                       "of them")
+                       "of them; workloads: words of 28 and 30 bits, or scales, alone")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
                        help="exactness: what blind rotations compute in")
     bench.add_argument("--plot", type=Path, help="growth, roofline, bitpacker: the picture to draw")

@@ -10,16 +10,18 @@ from ..ckks.context import preset
 from . import records
 
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
-            "messages", "bitpacker")  # on a device
-PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study")}
+            "messages", "bitpacker", "workloads")  # on a device
+PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
+         "workloads": ("words", "scales")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),
-    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages", "bitpacker"),
+    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages", "bitpacker",
+                "workloads"),
     "files": ("compare", "roofline", "growth", "bitpacker"), "tuning": ("gpu",), "part": tuple(PARTS),
     "arithmetic": ("exactness",),
-    "plot": ("roofline", "growth", "bitpacker"), "preset": tuple(m for m in MEASURES if m != "bitpacker"),
-    "runs": (*MEASURES, "roofline", "growth", "transforms"),
+    "plot": ("roofline", "growth", "bitpacker"), "preset": tuple(m for m in MEASURES if m not in ("bitpacker", "workloads")),
+    "runs": (*(m for m in MEASURES if m != "workloads"), "roofline", "growth", "transforms"),
     "no_peers": ("cpu",),
 }
 DEFAULTS = {"threads": 0, "arithmetic": "exact", "no_peers": False, "files": []}
@@ -42,7 +44,7 @@ def require_read(args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Does what `latticino bench` was asked for; status 1 where a stated target was missed."""
-    from . import bitpacker, compare, exactness, growth, messages, programs, report, roofline
+    from . import bitpacker, compare, exactness, growth, messages, programs, report, roofline, workloads
 
     require_read(args)
     if args.what == "report":
@@ -54,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
     bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "gates": programs.gates,
              "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
              "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run,
-             "messages": messages.run, "bitpacker": bitpacker.run, "transforms": programs.transforms}[args.what]
+             "messages": messages.run, "bitpacker": bitpacker.run, "transforms": programs.transforms,
+             "workloads": workloads.run}[args.what]
     rows, good = bench(args)
     if args.record:
         records.write(args.record, rows)

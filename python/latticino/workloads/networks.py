@@ -91,13 +91,23 @@ class Result:
     mode: str = "replayed"
 
 
-def run(work: Workload, preset: str | None = None, device: str | None = None, count: int | None = None,
-        encrypted: int = 0, batch: int | None = None, memory: str | None = None, threads: int = 0,
-        weights: Path | None = None, layers: bool = False, say: Callable[..., None] = print) -> Result:
-    """Plans, compares `count` test inputs with the shadow, runs `encrypted` of them encrypted, and prints a table.
+@dataclass(frozen=True)
+class Made:
+    """A workload, compiled, and what it was compiled from."""
 
-    ``weights``: a file of the recipe instead of the shipped one. ``layers``: bits of each layer of a run too.
-    """
+    work: Workload
+    enc: nn.Compiled
+    weights: Weights
+    data: Inputs
+    graph: Graph
+
+    def prepared(self, x: np.ndarray) -> np.ndarray:
+        return self.work.prepared(self.weights, x)
+
+
+def compiled(work: Workload, preset: str | None = None, device: str | None = None, batch: int | None = None,
+             memory: str | None = None, weights: Path | None = None, say: Callable[..., None] = print) -> Made:
+    """The network of a workload on its own data, or on generated ones. ``weights``: a file of the recipe."""
     w = _weights(work, weights, say)
     with of_the_network(f"demo {work.name}", f"the weights of {work.name}",
                         f"name a file of its recipe, examples/networks/{work.file}.py, with --weights"):
@@ -106,13 +116,25 @@ def run(work: Workload, preset: str | None = None, device: str | None = None, co
     start = time.monotonic()
     enc = nn.compile(graph, calibration=calibration, preset=preset or work.preset,
                      device=device, memory=memory, images=batch or work.batch, **work.options(graph))
-    enc.threads = threads
     say(f"compiled in {time.monotonic() - start:.0f} s\n{enc.plan}\n")
     if data.labels is None:
         say(f"no LATTICINO_DATA with the data of this network: {data.name}. Labels are those of the network in the "
             "clear, and tell nothing about its accuracy")
+    return Made(work, enc, w, data, graph)
+
+
+def run(work: Workload, preset: str | None = None, device: str | None = None, count: int | None = None,
+        encrypted: int = 0, batch: int | None = None, memory: str | None = None, threads: int = 0,
+        weights: Path | None = None, layers: bool = False, say: Callable[..., None] = print) -> Result:
+    """Plans, compares `count` test inputs with the shadow, runs `encrypted` of them encrypted, and prints a table.
+
+    ``weights``: a file of the recipe instead of the shipped one. ``layers``: bits of each layer of a run too.
+    """
+    made = compiled(work, preset, device, batch, memory, weights, say)
+    enc, data = made.enc, made.data
+    enc.threads = threads
     x = data.test[: count or len(data.test)]
-    shadow, clear = _in_the_clear(work, w, graph, enc, x)
+    shadow, clear = in_the_clear(made, x)
     labels = classes_of(clear) if data.labels is None else data.labels[: len(x)]
     result = Result(work, data.name, enc.plan, len(x), generated=data.labels is None)
     inside = np.isfinite(shadow).all(axis=1)
@@ -122,7 +144,7 @@ def run(work: Workload, preset: str | None = None, device: str | None = None, co
     if result.outside:
         say(f"{result.outside} {work.each}s have values outside of the ranges of the calibration: they count as wrong")
     if encrypted:
-        _encrypted(enc, work.prepared(w, x[:encrypted]), (clear, shadow, labels), result, layers, say)
+        _encrypted(enc, made.prepared(x[:encrypted]), (clear, shadow, labels), result, layers, say)
     _print(result, say)
     return result
 
@@ -144,29 +166,28 @@ def _say_training(record: Mapping[str, Any], say: Callable[..., None]) -> None:
             f"{100 * record['accuracy']:.1f} % of {record['tested']:,} test inputs in PyTorch")
 
 
-def _in_the_clear(work: Workload, w: Weights, graph: Graph, enc: nn.Compiled,
-                  x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def in_the_clear(made: Made, x: np.ndarray, noise: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The scores of all inputs: those of the shadow, NaN if a value leaves a range, and those of the network in the
-    clear."""
+    clear. ``noise``: of the sizes that the plan predicts, in the shadow."""
     shadow, clear = [], []
-    with Task(f"{work.name} in the clear", len(x)) as task:
+    with Task(f"{made.work.name} in the clear", len(x)) as task:
         for at in range(0, len(x), _AT_ONCE):
-            part = work.prepared(w, x[at : at + _AT_ONCE])
-            shadow.append(shadowed(enc, part).reshape(len(part), -1))
-            clear.append(reference.run(graph, part).reshape(len(part), -1))
+            part = made.prepared(x[at : at + _AT_ONCE])
+            shadow.append(shadowed(made.enc, part, noise).reshape(len(part), -1))
+            clear.append(reference.run(made.graph, part).reshape(len(part), -1))
             task.advance(len(part))
     return np.concatenate(shadow), np.concatenate(clear)
 
 
-def shadowed(enc: nn.Compiled, x: np.ndarray) -> np.ndarray:
+def shadowed(enc: nn.Compiled, x: np.ndarray, noise: bool = False) -> np.ndarray:
     """Results of the shadow; NaN for inputs of which a value leaves the range of a polynomial."""
     try:
-        return enc.shadow(x)
+        return enc.shadow(x, noise)
     except errors.ValueError:
         if len(x) == 1:
             return np.full((1, *enc.result_shape), np.nan)
         half = len(x) // 2
-        return np.concatenate([shadowed(enc, x[:half]), shadowed(enc, x[half:])])
+        return np.concatenate([shadowed(enc, x[:half], noise), shadowed(enc, x[half:], noise)])
 
 
 def _encrypted(enc: nn.Compiled, x: np.ndarray, known: tuple[np.ndarray, np.ndarray, np.ndarray], result: Result,

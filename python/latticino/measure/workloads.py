@@ -1,0 +1,180 @@
+"""`latticino bench workloads`: the papers' workloads at other scales and in other words. Plans and the noise of the
+shadow need no GPU; with ``--device cuda`` the same workloads also run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..array_functions import sort
+from ..ckks.context import Context
+from ..ckks.plan import Plan, Shape
+from ..common import devices
+from ..functions.sorting import fit_sort
+from ..nn.forests.comparing import classes_of
+from ..workloads import data, demo, helr, networks
+from ..workloads import sort as sorting
+from . import records
+from .records import Row
+
+# BitPacker, Table 1: the workloads, with log2 of the scale in which the paper computes each (its Section 5).
+OF_WORDS = {"resnet20": 45, "resnet20-aespa": 45, "rnn": 45, "squeezenet": 35, "helr": 35}
+WORDS = (28, 30)
+# Cheddar, Table 6: log2 of its scales.
+SCALES = (30, 35, 40, 48)
+IMAGES = 1000  # of the test set, in the shadow
+ENCRYPTED = 20  # inputs of a network that run on a GPU
+SORTED, SORT_BITS = sorting.LARGE, 12.0
+PREDICTED = "NVIDIA H200, predicted"
+Say = Callable[..., None]
+
+
+def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Rows of both tables, or of one of them (``--part words`` or ``scales``)."""
+    measured = args.device is not None and devices.choose(args.device)[0] == "cuda"
+    rows: list[Row] = []
+    for part, table in (("words", of_words), ("scales", of_scales)):
+        if args.part in (None, part):
+            rows += [records.stamped(row) for row in table(measured, args.device, args.threads)]
+    return rows, True
+
+
+# ---- BitPacker, Table 1 ----
+
+
+def of_words(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
+             say: Say = print) -> list[Row]:
+    """For each workload, or those that are named, a row on the chain of words of 28 bits, and one on that of 30."""
+    rows = []
+    for name in names or OF_WORDS:
+        for word in WORDS:
+            preset = packed(OF_WORDS[name], word)
+            made = _helr_row(preset) if name == "helr" else _network_row(_workload(name), preset)
+            if measured:
+                made |= _helr_run(preset, device, threads) if name == "helr" else _network_run(
+                    _workload(name), preset, device, threads)
+            made["params"] |= {"workload": name, "word": word, "log_scale": OF_WORDS[name]}
+            say(f"{name:>15}, words of {word} bits: {made['value']:.4g} {made['unit']} predicted, "
+                f"{made['predicted_bits']:.1f} bits", flush=True)
+            rows.append(made)
+    return rows
+
+
+def packed(scale: int, word: int) -> str:
+    """The BitPacker set of that scale in words of so many bits."""
+    return f"n16-d{scale}-w{word}-boot-v1"
+
+
+def _workload(name: str) -> networks.Workload:
+    found: networks.Workload = importlib.import_module(f"..workloads.{name.replace('-', '_')}", __package__).WORKLOAD
+    return found
+
+
+def _planned(context: Context, preset: str, plan: Plan, level: int) -> Row:
+    """What every plan says."""
+    params = context.params
+    return {"name": "workload.plan", "device": PREDICTED, "preset": preset, "level": level,
+            "limbs": params.limbs(level), "limbs_top": params.limbs(params.top_level),
+            "ciphertext_bytes": 2 * 4 * params.n * params.limbs(level), "bootstraps": plan.bootstraps,
+            "key_count": len(plan.keys), "key_bytes": plan.key_bytes, "weight_bytes": plan.constant_bytes,
+            "peak_bytes": plan.peak_bytes}
+
+
+def _network_row(work: networks.Workload, preset: str) -> Row:
+    plan = networks.compiled(work, preset, "cuda").enc.plan
+    context = Context._for_plans(preset, "cuda", False)
+    return _planned(context, preset, plan.program, plan.level) | {
+        "value": 1e3 * plan.seconds, "unit": "ms", "predicted_bits": plan.bits, "params": {"batch": plan.images}}
+
+
+def _network_run(work: networks.Workload, preset: str, device: str | None, threads: int) -> Row:
+    r = networks.run(work, preset, device, ENCRYPTED, ENCRYPTED, threads=threads)
+    return {"measured": 1e3 * float(np.median(networks.seconds_of(r))), "measured_on": r.device_name,
+            "measured_bits": r.bits, "measured_worst_bits": r.worst_bits, "inputs": r.encrypted}
+
+
+def _helr_row(preset: str) -> Row:
+    """Of an iteration; the bits are those of the weights after all steps between two bootstrappings."""
+    context, trainer, batches = _training(preset)
+    plan = context.plan(trainer.cycle, *trainer.examples(batches[0]))
+    return _planned(context, preset, plan, trainer.start_level) | {
+        "value": 1e3 * plan.seconds / trainer.steps_between, "unit": "ms", "predicted_bits": plan.bits[0][0],
+        "params": {"batch": 1, "rows": trainer.settings.rows, "steps": trainer.steps_between}}
+
+
+def _training(preset: str) -> tuple[Context, helr.Trainer, list[Any]]:
+    context = Context._for_plans(preset, "cuda", False)
+    chosen = demo.choose_data(None)
+    settings = helr.Settings(iterations=32, rows=1024 if "MNIST" in chosen.name else 128)
+    return context, helr.Trainer(context, settings), data.batches(chosen, settings.rows)
+
+
+def _helr_run(preset: str, device: str | None, threads: int) -> Row:
+    r = demo.run(preset, device, threads=threads)
+    last = r.rows[-1].precision
+    return {"measured": 1e3 * float(np.median(r.walls)) / len(r.rows), "measured_on": r.device_name,
+            "measured_bits": last.mean, "measured_worst_bits": last.worst, "accuracy": r.accuracy}
+
+
+# ---- Cheddar, Table 6 ----
+
+
+def of_scales(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
+              images: int = IMAGES, say: Say = print) -> list[Row]:
+    """Rows of ResNet-20 and a sort for each scale, and of HELR where it runs."""
+    rows = []
+    for scale in scales:
+        preset = demo.OF_SCALES[scale]
+        made = [_resnet20(preset, images), _sort(preset)]
+        if measured:
+            made += [demo.row(demo.run(preset, device, threads=threads)),
+                     sorting.row(sorting.run(preset, device, threads=threads))]
+            made[0] |= _network_run(_workload("resnet20"), preset, device, threads)
+        for row in made:
+            row["params"]["log_scale"] = scale
+            say(f"2^{scale} {row['name']:>18}: {row['value']:.4g} {row['unit']}", flush=True)
+        rows += made
+    return rows
+
+
+def _resnet20(preset: str, images: int) -> Row:
+    """The accuracy of the shadow with noise on test images. Images of which a value leaves a range count as wrong."""
+    work = _workload("resnet20")
+    try:
+        made = networks.compiled(work, preset, "cuda")
+    except (errors.LevelError, errors.ScaleError, errors.ParameterError) as why:
+        return {"name": "resnet20.refused", "value": 0.0, "unit": "%", "preset": preset, "why": str(why),
+                "params": {"images": images}}
+    x = made.data.test[:images]
+    noisy, clear = networks.in_the_clear(made, x, noise=True)
+    exact, _ = networks.in_the_clear(made, x)
+    labels = classes_of(clear) if made.data.labels is None else made.data.labels[: len(x)]
+    inside = [np.isfinite(scores).all(axis=1) for scores in (noisy, exact, clear)]
+    right = [100 * float((fits & (classes_of(scores) == labels)).mean())
+             for fits, scores in zip(inside, (noisy, exact, clear))]
+    wrong = (noisy - exact)[inside[0] & inside[1]]
+    return {"name": "resnet20.accuracy", "unit": "%", "preset": preset, "device": "none: the shadow with noise",
+            "value": right[0], "shadow_accuracy": right[1], "clear_accuracy": right[2],
+            "outside": int((~inside[0]).sum()), "predicted_bits": made.enc.plan.bits,
+            "shadow_bits": made.enc._bits_of_results(wrong) if len(wrong) else 0.0,
+            "predicted": made.enc.plan.seconds, "bootstraps": made.enc.plan.bootstraps,
+            "params": {"images": len(x), "generated": int(made.data.labels is None)}}
+
+
+def _sort(preset: str) -> Row:
+    """What a plan claims of a sort of as many numbers as the paper's."""
+    context = Context._for_plans(preset, "cuda", False)
+    fit = fit_sort(SORTED, (0, 1), SORT_BITS)
+    try:
+        plan = context.plan(lambda x: sort(x, (0, 1), SORT_BITS), Shape((SORTED,), None, (0, 1)))
+    except errors.Error as why:
+        return {"name": "sort.refused", "value": 0.0, "unit": "bits", "preset": preset, "why": str(why),
+                "params": {"values": SORTED}}
+    return {"name": "sort.plan", "value": plan.bits[0][0], "unit": "bits", "preset": preset, "device": PREDICTED,
+            "worst_bits": plan.bits[0][1], "predicted": plan.seconds, "bootstraps": plan.bootstraps,
+            "params": {"values": SORTED, "bits": SORT_BITS, "stages": fit.stages}}

@@ -1,0 +1,84 @@
+"""`latticino bench workloads`: rows of both tables, for small sets and a small network."""
+
+import json
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from latticino import cli
+from latticino.measure import workloads
+from latticino.nn.builder import Builder
+from latticino.workloads import demo, helr, inputs, networks
+from latticino.workloads import data as datasets
+
+SMALL = "test-n10-boot-insecure"
+
+
+def network(w):
+    b = Builder((8,))
+    x = b.linear(b.input, w["first"], None, layer="first")
+    return b.graph(b.linear(b.mul(x, x, layer="square"), w["second"], None, layer="second"))
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    rng = np.random.default_rng(1)
+    w = {"first": rng.normal(size=(16, 8)) / 4, "second": rng.normal(size=(4, 16)) / 4}
+    x = rng.uniform(-1, 1, (60, 8))
+    work = networks.Workload("tiny", "tiny.input", "ms", "input", 1, SMALL, network,
+                             lambda w: inputs.Inputs("numbers", x[:40], x[40:], None), lambda w, x: x,
+                             lambda: ("random weights", w))
+    monkeypatch.setattr(workloads, "_workload", lambda name: work)
+    monkeypatch.setattr(workloads, "packed", lambda scale, word: SMALL)
+    monkeypatch.setattr(workloads, "OF_WORDS", {"tiny": 45, "helr": 35})
+    monkeypatch.setattr(workloads, "SORTED", 8)
+    monkeypatch.setattr(demo, "OF_SCALES", dict.fromkeys(workloads.SCALES, SMALL))
+
+    def training(preset):
+        context = lt.Context._for_plans(preset, "cuda", False)
+        settings = helr.Settings(iterations=2, rows=8)
+        return context, helr.Trainer(context, settings), datasets.batches(datasets.digits(), 8)
+
+    monkeypatch.setattr(workloads, "_training", training)
+
+
+def test_each_workload_has_a_row_for_each_word_that_is_its_plan(capsys):
+    rows = workloads.of_words(False, None, 0, ("tiny", "helr"), say=lambda *a, **k: None)
+    assert [(r["params"]["workload"], r["params"]["word"], r["params"]["log_scale"]) for r in rows] == [
+        ("tiny", 28, 45), ("tiny", 30, 45), ("helr", 28, 35), ("helr", 30, 35)]
+    made = networks.compiled(workloads._workload("tiny"), SMALL, "cuda", say=lambda *a: None)
+    plan, params = made.enc.plan, lt.preset(SMALL)
+    row = rows[0]
+    assert row["value"] == 1e3 * plan.seconds and row["predicted_bits"] == pytest.approx(plan.bits, abs=1)
+    assert (row["key_bytes"], row["peak_bytes"], row["bootstraps"]) == (plan.key_bytes, plan.peak_bytes, 0)
+    assert row["limbs"] == params.limbs(plan.level) and row["limbs_top"] == params.limbs(params.top_level)
+    assert row["device"] == workloads.PREDICTED and "measured" not in row
+    assert rows[2]["bootstraps"] == 1 and rows[2]["predicted_bits"] > 5 and rows[2]["value"] > 0
+
+
+def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_sort():
+    network_row, sort_row = workloads.of_scales(False, None, 0, (40,), 20, say=lambda *a, **k: None)
+    assert network_row["name"] == "resnet20.accuracy" and network_row["params"]["log_scale"] == 40
+    assert network_row["value"] == network_row["shadow_accuracy"] == 100 and network_row["outside"] == 0
+    assert abs(network_row["shadow_bits"] - network_row["predicted_bits"]) < 1
+    assert sort_row["name"] == "sort.plan" and 10 < sort_row["value"] < 20 and sort_row["bootstraps"] > 0
+
+
+def test_what_a_set_refuses_is_a_row_that_says_why(monkeypatch):
+    def refused(*_):
+        raise lt.LevelError.explain("compile", "3 levels", "more levels", "another preset")
+
+    monkeypatch.setattr(networks, "compiled", refused)
+    row = workloads._resnet20(SMALL, 20)
+    assert row["name"] == "resnet20.refused" and "needs more levels" in row["why"]
+
+
+def test_the_command_writes_both_tables_or_one(tmp_path, capsys):
+    record = tmp_path / "record.json"
+    assert cli.main(["bench", "workloads", "--device", "cpu", "--part", "words", "--record", str(record)]) == 0
+    assert {r["name"] for r in json.loads(record.read_text())} == {"workload.plan"}
+    assert "words of 28 bits" in capsys.readouterr().out
+    assert cli.main(["bench", "workloads", "--part", "counts"]) == 1
+    assert "words, scales" in capsys.readouterr().err
+    assert cli.main(["bench", "workloads", "--preset", SMALL]) == 1
