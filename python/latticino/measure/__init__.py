@@ -16,11 +16,12 @@ PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": (
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),
-    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages", "bitpacker",
-                "workloads"),
+    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages",
+                "bitpacker", "workloads"),
     "files": ("compare", "roofline", "growth", "bitpacker"), "tuning": ("gpu",), "part": tuple(PARTS),
     "arithmetic": ("exactness",),
-    "plot": ("roofline", "growth", "bitpacker"), "preset": tuple(m for m in MEASURES if m not in ("bitpacker", "workloads")),
+    "plot": ("roofline", "growth", "bitpacker"),
+    "preset": tuple(m for m in MEASURES if m not in ("bitpacker", "workloads")),
     "runs": (*(m for m in MEASURES if m != "workloads"), "roofline", "growth", "transforms"),
     "no_peers": ("cpu",),
 }

@@ -9,8 +9,8 @@ import latticino as lt
 from latticino import cli
 from latticino.measure import workloads
 from latticino.nn.builder import Builder
-from latticino.workloads import demo, helr, inputs, networks
 from latticino.workloads import data as datasets
+from latticino.workloads import demo, helr, inputs, networks
 
 SMALL = "test-n10-boot-insecure"
 
@@ -54,7 +54,7 @@ def test_each_workload_has_a_row_for_each_word_that_is_its_plan(capsys):
     assert (row["key_bytes"], row["peak_bytes"], row["bootstraps"]) == (plan.key_bytes, plan.peak_bytes, 0)
     assert row["limbs"] == params.limbs(plan.level) and row["limbs_top"] == params.limbs(params.top_level)
     assert row["device"] == workloads.PREDICTED and "measured" not in row
-    assert rows[2]["bootstraps"] == 1 and rows[2]["predicted_bits"] > 5 and rows[2]["value"] > 0
+    assert rows[2]["bootstraps"] == 1 and "predicted_bits" not in rows[2] and rows[2]["value"] > 0
 
 
 def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_sort():
