@@ -5,7 +5,11 @@
 // Bootstrapping and the operations below it are recorded once; each shape is then timed at the
 // places where it came up, after the record before it, so that the cache is as it will be. Of TFHE
 // sets blind rotations are timed, of batches of these sizes, exact and, where a set allows it, in
-// FP64, and the transforms of those that go by steps: an entry is of one size.
+// FP64, and the transforms of those that go by steps: an entry is of one size. The time of each
+// batch in both arithmetics, key switch included, is written as well: contexts of TFHE choose by
+// it.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -13,6 +17,7 @@
 #include <set>
 
 #include "backend/cuda/rotate/forms.h"
+#include "backend/rotation_times.h"
 #include "support/sample.h"
 #include "support/tfhe_world.h"
 #include "support/trace.h"
@@ -85,9 +90,19 @@ class Tuner {
       TfheWorld world(params, traced_backend(), arithmetic);
       for (const int batch : batches) {
         std::printf("%s, %s, batch %d\n", set.c_str(), tfhe::name(arithmetic), batch);
-        tune_batch(world, batch);
+        const int us = tune_batch(world, batch);
+        RotationTime& time = times_[{set, batch}];
+        if (time.count == 0) time = tfhe::rotation_shape(*params), time.count = batch;
+        (fourier ? time.fourier_us : time.exact_us) = us;
       }
     }
+  }
+
+  // Lines for a table, one for each batch.
+  std::string rotation_times() const {
+    std::string lines;
+    for (const auto& [key, time] : times_) lines += time.text() + '\n';
+    return lines;
   }
 
   double before = 0, after = 0;  // seconds of all timed places
@@ -100,7 +115,8 @@ class Tuner {
     return std::make_unique<Trace>(std::move(inner), log_);
   }
 
-  void tune_batch(TfheWorld& world, int batch) {
+  // Returns the microseconds of key switch and rotation by the forms that were found.
+  int tune_batch(TfheWorld& world, int batch) {
     const TfheFlips flips(world, batch);
     Queue& queue = world.context->queue();
     const TfheRecords records(world, flips.x);
@@ -117,6 +133,13 @@ class Tuner {
     }
     measure(queue, rotate);
     flips.check(flips());
+    const Sample whole = replayed(queue, runs_, [&] {
+      queue.submit(records.key_switch);
+      rotate();
+    });
+    const int us = std::max(1, static_cast<int>(std::lround(1e6 * whole.median)));
+    std::printf("  key switch and rotation: %d us\n", us);
+    return us;
   }
 
   // `only`: shapes of that kernel.
@@ -206,6 +229,7 @@ class Tuner {
   Backend* backend_ = nullptr;  // below the trace
   std::shared_ptr<Log> log_;
   std::set<std::uint64_t> done_;
+  std::map<std::pair<std::string, int>, RotationTime> times_;  // by set and batch
 };
 
 std::string measured_sets(const Arguments& arguments) {
@@ -228,7 +252,8 @@ int run(const Arguments& arguments) {
               tuner.before * 1e3, tuner.after * 1e3, tuning->size());
   const std::string& path = arguments.text("table");
   std::ofstream file(path);
-  file << tuning->text(device.name + ", " + today() + ", " + measured_sets(arguments));
+  file << tuning->text(device.name + ", " + today() + ", " + measured_sets(arguments))
+       << tuner.rotation_times();
   if (!file.flush()) {
     throw FileError("tune", path, "a path that can be written", "choose another --table");
   }

@@ -17,14 +17,21 @@ add_executable(chain_study bench/params/chain_study.cc)
 add_executable(packing_study bench/params/packing_study.cc bench/params/packing_sets.cc)
 add_executable(bench_transforms bench/transforms.cc)
 add_executable(bench_gates bench/gates.cc)
+add_executable(bench_repack bench/repack.cc bench/support/world.cc)
+add_executable(bench_ceilings bench/ceilings/ceilings.cc bench/ceilings/cpu.cc)
 set(LATTICINO_BENCH_PROGRAMS bench_records bench_operations bench_bootstrap bench_precision bench_client bench_cpu
   bench_ablation bench_growth bench_switch bench_host bench_bitpacker bench_tune bench_transforms bench_gates chain_study
-  packing_study)
+  packing_study bench_ceilings bench_repack)
 if(LATTICINO_HAVE_CUDA)
+  target_sources(bench_ceilings PRIVATE bench/ceilings/gpu.cu)
+  set_target_properties(bench_ceilings PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
+    CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static)
   add_executable(bench_butterflies bench/butterflies.cu)
   set_target_properties(bench_butterflies PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
     CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static)
   list(APPEND LATTICINO_BENCH_PROGRAMS bench_butterflies)
+else()
+  target_sources(bench_ceilings PRIVATE bench/ceilings/no_gpu.cc)
 endif()
 foreach(program ${LATTICINO_BENCH_PROGRAMS})
   target_include_directories(${program} PRIVATE bench)

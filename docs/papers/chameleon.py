@@ -1,6 +1,6 @@
 """Chameleon."""
 
-from .ours import GATES, GATES_EXACT, GROWTH, SWITCH, TRANSFORMS, operation
+from .ours import GATES, GATES_EXACT, GROWTH, REPACKING, SWITCH, TRANSFORMS, operation
 from .rows import DRAWING, LATER, MEASURED, OTHERS, PARTLY, Line, Paper, Recorded, Row, whole
 
 DEFAULT = "switch-n16-d40-fp64-v1"
@@ -8,6 +8,10 @@ DEFAULT = "switch-n16-d40-fp64-v1"
 
 def transform(log_n: int, form: int) -> Recorded:
     return Recorded(TRANSFORMS, "poly.ntt", {"N": 2**log_n, "limbs": 1, "polynomials": 1, "form": form})
+
+
+def repacked(way: str, member: str, unit: str) -> Recorded:
+    return Recorded(REPACKING, "switch.repack_product", {"rows": 256, "way": way}, member, unit)
 
 
 def rotation(log_n: int) -> Recorded:
@@ -40,9 +44,17 @@ ROWS = (
     Row("Table 1", "how often a batch of tables reads the bootstrapping key", DRAWING,
         "A formula: n steps for the whole batch in place of n for each ciphertext. Here exact rotations can go "
         "step by step for a whole batch, and other kernels read the key through the L2 ([kernels of TFHE](lab/tfhe.md))."),
-    Row("Table 2", "rotations, products and keys of a repacking, by three ways to multiply a matrix and a vector", LATER,
-        "Route matvec is the paper's third way, without rotations ([switching](switching.md)). The other two, by diagonals and in "
-        "Pegasus's order, are not built, and no command counts the operations."),
+    Row("Table 2", "rotations, products and keys of a repacking, by three ways to multiply a matrix and a vector", MEASURED,
+        "Counts of 256 rows on a small set at N = 2^12, as a CPU ran them. Baby and giant steps take twice the root of n rotations, "
+        "less two, of which the paper stores the baby steps. Its third way is our route matvec ([switching](lab/switching.md)).",
+        ("./latticino bench repacking --record FILE",),
+        (*(line for way, theirs in (("diagonals", ("n rotations", "n products", "n keys")),
+                                    ("pegasus", ("about the root of n", "n", "about the root of n")),
+                                    ("rotation-free", ("0", "n", "0")))
+           for line in (Line(f"{way}: rotations", theirs[0], repacked(way, "key_switches", "key switches")),
+                        Line(f"{way}: products", theirs[1], repacked(way, "products", "products")),
+                        Line(f"{way}: keys", theirs[2], repacked(way, "rotation_keys", "rotation keys")),
+                        Line(f"{way}: time", "not given", repacked(way, "value", "ms")))),)),
     Row("Table 3", "time of one transform of 2^12 to 2^16, by the paper's six forms (RTX 3070 and A100)", PARTLY,
         "The paper's residues have 56 bits, ours 31: one of theirs holds as much as two of ours. Ours is the faster of our two "
         "forms at that size. The paper's own forms are not built here. Its best form of small N is M3, of large N M6.",

@@ -71,7 +71,7 @@ class Recorded:
     def text(self) -> str:
         row = self.row()
         unit = self.unit or row["unit"]
-        forms = {"1/s": ",.0f", "levels": ".0f", "%": ".2f"}
+        forms = {"1/s": ",.0f", "levels": ".0f", "%": ".2f", "key switches": ".0f", "products": ".0f", "rotation keys": ".0f"}
         number = f"{self.value():{forms[unit]}}" if unit in forms else printed(self.value())
         device = row["device"].removeprefix("NVIDIA ")
         return f"{number} {unit.replace('1/s', 'per second')}" + ("" if row["device"] == USUAL_DEVICE else f" ({device})")

@@ -44,8 +44,9 @@ struct TfheContextOptions {
   int threads = 0;
   bool simd = true;
   std::string tuning;
-  /// Arithmetic of blind rotations: "exact" modulo primes, "fft64"; empty: the faster one. Keys and
-  /// ciphertexts serve both.
+  /// Arithmetic of blind rotations: "exact" modulo primes, "fft64"; "auto" or empty: the faster one
+  /// of the device. Over one prime that may depend on how many ciphertexts are computed at once,
+  /// and both give the same bits. Keys and ciphertexts serve both.
   std::string arithmetic;
   /// Adds an encryption of zero to ciphertexts from files before each table (docs/security.md).
   bool rerandomize = false;
@@ -83,8 +84,10 @@ class LATTICINO_API TfheContext {
 
   std::string name() const;  ///< of the set
   std::string device() const;
-  std::string arithmetic() const;  ///< "exact" or "fft64"
-  std::string explain() const;     ///< dimensions, security, noise and failure probability
+  std::string arithmetic() const;  ///< "exact", "fft64", or "auto" for both by number
+  /// The one that so many bootstrappings at once take.
+  std::string arithmetic(std::uint32_t together) const;
+  std::string explain() const;  ///< dimensions, security, noise and failure probability
   std::uint64_t live_bytes() const;
   void synchronize() const;
 

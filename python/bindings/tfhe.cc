@@ -2,6 +2,7 @@
 #include "tfhe.h"
 
 #include "context.h"
+#include "session/tfhe/arithmetic.h"
 
 namespace latticino::python {
 namespace {
@@ -44,28 +45,47 @@ void bind_tfhe_params(nb::module_& m) {
   m.def("tfhe_preset_names", &tfhe_preset_names);
 }
 
+void bind_tfhe_arithmetic(nb::module_& m) {
+  nb::class_<tfhe::ArithmeticRule>(m, "TfheArithmetic", "Which arithmetic blind rotations take.")
+      .def_static(
+          "choose",
+          [](const TfheParamsPtr& params, const std::string& wanted, const std::string& device,
+             int index, int threads, bool simd, const std::string& tuning) {
+            return session::arithmetic_rule(*params, wanted, {device, index}, threads, simd,
+                                            tuning);
+          },
+          "params"_a, "wanted"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "",
+          ReleaseGil())
+      .def_prop_ro("name", &tfhe::ArithmeticRule::name)
+      .def_prop_ro("text", &tfhe::ArithmeticRule::text)
+      .def(
+          "of", [](const tfhe::ArithmeticRule& r, std::uint32_t n) { return tfhe::name(r.of(n)); },
+          "count"_a);
+}
+
 void bind_tfhe_context(nb::module_& m) {
   nb::class_<tfhe::Context> context(m, "TfheContext", "TFHE parameters on a device.");
   context
       .def_static(
           "create",
           [](const TfheParamsPtr& params, const std::string& device, int index, int threads,
-             bool simd, const std::string& tuning, const std::string& arithmetic,
+             bool simd, const std::string& tuning, const tfhe::ArithmeticRule& arithmetic,
              bool rerandomize) {
             return tfhe::Context::create(
-                params, session::make_queue({device, index}, threads, simd, tuning),
-                tfhe::arithmetic_of(arithmetic), rerandomize);
+                params, session::make_queue({device, index}, threads, simd, tuning), arithmetic,
+                rerandomize);
           },
-          "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "",
-          "arithmetic"_a = "exact", "rerandomize"_a = false, ReleaseGil())
+          "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a, "arithmetic"_a,
+          "rerandomize"_a = false, ReleaseGil())
       .def_static(
           "create_dry",
-          [](const TfheParamsPtr& params, const std::string& arithmetic, bool rerandomize) {
-            return tfhe::Context::create_dry(params, tfhe::arithmetic_of(arithmetic), rerandomize);
+          [](const TfheParamsPtr& params, const tfhe::ArithmeticRule& arithmetic,
+             bool rerandomize) {
+            return tfhe::Context::create_dry(params, arithmetic, rerandomize);
           },
-          "params"_a, "arithmetic"_a = "exact", "rerandomize"_a = false, ReleaseGil())
+          "params"_a, "arithmetic"_a, "rerandomize"_a = false, ReleaseGil())
       .def_prop_ro("params", &tfhe::Context::shared_params)
-      .def_prop_ro("arithmetic", [](const tfhe::Context& c) { return tfhe::name(c.arithmetic()); })
+      .def_prop_ro("arithmetic", [](const tfhe::Context& c) { return c.arithmetic().name(); })
       .def_prop_ro("log_failure", &tfhe::Context::log_failure);
   bind_queue(context);
   nb::class_<tfhe::ServerKeys>(m, "TfheServerKeys", "What a server knows: it cannot decrypt.")
@@ -139,6 +159,7 @@ static void bind_tfhe_errors(nb::class_<TfheClient>& client) {
 
 void bind_tfhe(nb::module_& m) {
   bind_tfhe_params(m);
+  bind_tfhe_arithmetic(m);
   bind_tfhe_context(m);
   bind_tfhe_batches(m);
   nb::class_<TfheClient> client(m, "TfheClient", "Holds a secret key of TFHE.");

@@ -335,7 +335,7 @@ def _parser() -> argparse.ArgumentParser:
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
                                          "roofline", "growth", "exactness", "messages", "bitpacker", "transforms",
-                                         "workloads", "compare", "report"))
+                                         "workloads", "ceilings", "repacking", "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth, bitpacker: "
                        "records to work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")

@@ -2,6 +2,7 @@
 #if !defined(LATTICINO_HAVE_CUDA)
 
 #include "backend/backend.h"
+#include "backend/gpu_arch.h"
 #include "backend/ranges.h"
 #include "math/errors.h"
 
@@ -17,6 +18,8 @@ bool cuda_built() { return false; }
 int cuda_device_count() noexcept { return 0; }
 
 bool cuda_has_fast_doubles(int) noexcept { return false; }
+
+int gpu_arch(int) noexcept { return 0; }
 
 void push_range(const char*) {}
 void pop_range() {}

@@ -12,9 +12,11 @@ class Backend;
 struct Features {
   bool tiles = true;      // Convert in Half is one pass; without: three, through Coeff
   bool matrix = true;     // a GPU converts bases on 8-bit matrix units; without: on integers
+  bool lazy = true;       // a GPU reduces sums of conversions on integers; without: each product
   bool inner = true;      // KeyInner is one pass; without: transforms, products, transforms
   bool last_step = true;  // ModDownFinish is one pass; without: transform, sum, automorphism
   bool sums = true;       // sums of any length in a pass; without: two terms at a time
+  bool key_sums = true;   // products with a key's digits in a pass, also without `sums`
   bool batches = true;    // a pass over many polynomials; without: one at a time
   bool overlap = true;    // a GPU's launch begins while the one before it ends; without: after it
   bool graphs = true;     // recordings as graphs; without: one launch after the other

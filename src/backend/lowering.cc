@@ -187,7 +187,8 @@ void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>
       sums.items.push_back(
           {.terms = {{.x = out}, {.x = target.add[h], .residues = factor}}, .out = out});
     }
-    lower(products);
+    const bool whole = !features_->sums && features_->key_sums && features_->batches;
+    whole ? emit_(products) : lower(products);
   }
   if (!sums.items.empty()) lower(sums);
   if (!columns.items.empty()) lower(columns);

@@ -9,12 +9,15 @@
 #include <map>
 #include <string_view>
 
+#include "backend/rotation_times.h"
 #include "math/errors.h"
 
 namespace latticino {
 namespace {
 
 constexpr int kShapeBits = 12, kShapeMax = (1 << kShapeBits) - 1;
+constexpr std::string_view kRotation = "rotation ";
+constexpr int kMostTime = 1'000'000'000;
 constexpr const char* kHeader = "latticino tuning 1";
 constexpr const char* kNames[] = {"convert_tile", "key_inner", "blind_rotate", "transform"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(TunedKernel::kCount));
@@ -33,6 +36,10 @@ class Parser {
     }
     Tuning table(arch);
     while (next()) {
+      if (line_.starts_with(kRotation)) {
+        rotation();
+        continue;
+      }
       const auto [key, variant] = entry();
       const std::size_t before = table.size();
       table.set(key, variant);
@@ -40,6 +47,7 @@ class Parser {
     }
     return table;
   }
+  const std::vector<RotationTime>& rotations() const { return rotations_; }
 
  private:
   static constexpr std::string_view kBlank = " \t\r";
@@ -87,6 +95,25 @@ class Parser {
     return {key, variant};
   }
 
+  void rotation() {
+    RotationTime t;
+    word();
+    bool good = number(t.log_n) && t.log_n > 0 && t.log_n < 32;
+    for (int* s : {&t.components, &t.primes, &t.rows, &t.count}) {
+      good = good && number(*s) && *s > 0 && *s <= kMostTime;
+    }
+    good = good && word() == "=";
+    for (int* us : {&t.exact_us, &t.fourier_us}) {
+      good = good && number(*us) && *us >= 0 && *us <= kMostTime;
+    }
+    if (!good || !word().empty() || t.exact_us + t.fourier_us == 0) {
+      fail("a time \"rotation log_n s0 s1 s2 count = microseconds microseconds\", at most 10^9");
+    }
+    const auto known = [&](const RotationTime& r) { return r.same_shape(t) && r.count == t.count; };
+    if (std::ranges::any_of(rotations_, known)) fail("one time per shape and count");
+    rotations_.push_back(t);
+  }
+
   [[noreturn]] void fail(const std::string& needs) const {
     throw FileError(
         "tuning", origin_ + " line " + std::to_string(number_) + ": \"" + std::string(line_) + "\"",
@@ -96,7 +123,25 @@ class Parser {
   std::string_view rest_, line_, words_;
   std::string origin_;
   int number_ = 0;
+  std::vector<RotationTime> rotations_;
 };
+
+// The text of a file that a table may be.
+std::string text_of(const std::string& path) {
+  constexpr std::uintmax_t kMost = 1 << 24;
+  const auto refuse = [&](const std::string& why) {
+    throw FileError("tuning", path + ", which " + why, "a table of latticino tune",
+                    "name another file");
+  };
+  std::error_code error;  // a pipe would be waited for, and a device may have no end
+  if (!std::filesystem::is_regular_file(path, error)) refuse("is not a regular file");
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error || size > kMost) refuse("has more than 16 MiB");
+  std::string text(size, '\0');
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(text.data(), static_cast<std::streamsize>(size))) refuse("cannot be read");
+  return text;
+}
 
 }  // namespace
 
@@ -128,20 +173,31 @@ Tuning Tuning::parse(const std::string& text, const std::string& origin) {
   return Parser(text, origin).parse();
 }
 
-Tuning Tuning::load(const std::string& path) {
-  constexpr std::uintmax_t kMost = 1 << 24;
-  const auto refuse = [&](const std::string& why) {
-    throw FileError("tuning", path + ", which " + why, "a table of latticino tune",
-                    "name another file");
-  };
-  std::error_code error;  // a pipe would be waited for, and a device may have no end
-  if (!std::filesystem::is_regular_file(path, error)) refuse("is not a regular file");
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error || size > kMost) refuse("has more than 16 MiB");
-  std::string text(size, '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(text.data(), static_cast<std::streamsize>(size))) refuse("cannot be read");
-  return parse(text, path);
+Tuning Tuning::load(const std::string& path) { return parse(text_of(path), path); }
+
+std::string RotationTime::text() const {
+  std::string out = std::string(kRotation) + std::to_string(log_n) + ' ';
+  for (const int s : {components, primes, rows, count}) out += ' ' + std::to_string(s);
+  return out + " = " + std::to_string(exact_us) + ' ' + std::to_string(fourier_us);
+}
+
+std::vector<RotationTime> parse_rotation_times(const std::string& text, const std::string& origin) {
+  Parser parser(text, origin);
+  parser.parse();
+  return parser.rotations();
+}
+
+std::vector<RotationTime> load_rotation_times(const std::string& path) {
+  return parse_rotation_times(text_of(path), path);
+}
+
+std::vector<RotationTime> shipped_rotation_times(int arch) {
+  for (const ShippedTuning& table : shipped_tunings()) {
+    if (Tuning::parse(table.text, table.name).arch() == arch) {
+      return parse_rotation_times(table.text, table.name);
+    }
+  }
+  return {};
 }
 
 void Tuning::set(const TuningKey& key, int variant) {

@@ -1,4 +1,6 @@
-#include "ops/effort.h"
+#include "ops/rotation_effort.h"
+
+#include <cmath>
 
 #include "poly/ring.h"
 
@@ -6,12 +8,10 @@ namespace latticino {
 namespace {
 
 // Rotations in FP64 that a GPU spreads over processors (backend/cuda/rotate/fft/cluster.cu).
-bool spreads_in_fft64(const BlindRotate& op) {
-  const PolyView& key = op.key.first;
-  const int log_n = key.ring->log_n(), levels = op.gadget.levels;
+bool spreads_in_fft64(const BlindRotate& op, int log_n, int limbs) {
+  const int levels = op.gadget.levels;
   return op.glwe_dimension == 1 && (op.group == 1 || op.group == 3) &&
-         ((log_n == 10 && key.limbs() == 1 && levels == 3) ||
-          (log_n == 11 && key.limbs() == 2 && levels == 1));
+         ((log_n == 10 && limbs == 1 && levels == 3) || (log_n == 11 && limbs == 2 && levels == 1));
 }
 
 struct Count {
@@ -29,37 +29,48 @@ struct Count {
     }
     return e;
   }
-  // Per step: the digits' transforms, and those back of each key, for every prime. On the path
-  // of one ciphertext several keys share those back and their products count, two for a butterfly;
-  // eight processors share it, but in FP64 only those of spreads_in_fft64(), which make products of
-  // several keys beside the path. Others have one, whose warps have more at once to do from
-  // N = 2^12 on: 13 ms for 880 steps of six transforms on an H200.
   Effort operator()(const BlindRotate& op) const {
     Effort e;
     const PolyView& key = op.key.first;
     if (key.ring == nullptr) return e;
-    const double n = static_cast<double>(key.ring->n());
-    const double transform = op.arithmetic == BlindRotateArithmetic::Fft64
-                                 ? n / 2 * (key.ring->log_n() - 1)
-                                 : n / 2 * key.ring->log_n() * key.limbs();
-    const double parts = op.glwe_dimension + 1.0, keys = op.keys_per_step();
-    const double work = (op.rows() + keys * parts) * transform;
-    const double products = (keys - 1) * op.rows() * parts * n * key.limbs();
-    const bool fft = op.arithmetic == BlindRotateArithmetic::Fft64;
-    const bool spreads = fft && spreads_in_fft64(op);
-    const double path = (op.rows() + parts) * transform + (spreads ? 0 : products / 2);
-    const double share = !fft || spreads ? 1 : key.ring->log_n() < 12 ? 8 : 3;
     for (const BlindRotate::Item& item : op.items) {
-      const double steps = item.exponents.dimension / op.group;
-      (fft ? e.fourier_path : e.path) = share * steps * path;
-      (fft ? e.fourier_work : e.work) += steps * work * item.exponents.count;
-      e.items += item.exponents.count;
+      const Effort one = rotation_effort(op, key.ring->log_n(), static_cast<int>(key.limbs()),
+                                         item.exponents.dimension, item.exponents.count);
+      e.path = one.path;  // items go side by side
+      e.fourier_path = one.fourier_path;
+      e.work += one.work;
+      e.fourier_work += one.fourier_work;
+      e.items += one.items;
     }
     return e;
   }
 };
 
 }  // namespace
+
+// Per step: the digits' transforms, and those back of each key, for every prime. On the path of one
+// ciphertext several keys share those back and their products count, two for a butterfly; eight
+// processors share it, but in FP64 only those of spreads_in_fft64(), which make products of several
+// keys beside the path. Others have one, whose warps have more at once to do from N = 2^12 on: 13
+// ms for 880 steps of six transforms on an H200.
+Effort rotation_effort(const BlindRotate& op, int log_n, int limbs, std::uint32_t dimension,
+                       std::uint32_t count) {
+  Effort e;
+  const double n = std::exp2(log_n);
+  const bool fft = op.arithmetic == BlindRotateArithmetic::Fft64;
+  const double transform = fft ? n / 2 * (log_n - 1) : n / 2 * log_n * limbs;
+  const double parts = op.glwe_dimension + 1.0, keys = op.keys_per_step();
+  const double work = (op.rows() + keys * parts) * transform;
+  const double products = (keys - 1) * op.rows() * parts * n * limbs;
+  const bool spreads = fft && spreads_in_fft64(op, log_n, limbs);
+  const double path = (op.rows() + parts) * transform + (spreads ? 0 : products / 2);
+  const double share = !fft || spreads ? 1 : log_n < 12 ? 8 : 3;
+  const double steps = dimension / static_cast<std::uint32_t>(op.group);
+  (fft ? e.fourier_path : e.path) = share * steps * path;
+  (fft ? e.fourier_work : e.work) = steps * work * count;
+  e.items = count;
+  return e;
+}
 
 Effort effort(const Operation& op) { return std::visit(Count{}, op); }
 

@@ -16,9 +16,9 @@ double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 
 // batches of 1 and of thousands, and for rotations in FP64 on the GPU. These were not timed alone,
 // and have the rates of polynomial records by bytes: LweLinear, LweSlots, FourierKey (once per
 // key), and ModSwitch and SampleExtract of the GPU, of AVX2 and of plain code. They take little
-// time. LweKeySwitch of AVX2 and plain code is that of AVX-512, scaled. A rotation of tfhe-gates-v1
-// by plain code took 2.2 times as long in FP64 as in exact arithmetic on a newer EPYC (no record);
-// its rate is from that. One of tfhe-gates-v2 took 1.2 times as long. Transform has the rate of
+// time. LweKeySwitch of AVX2 and plain code is that of AVX-512, scaled. A gate of tfhe-gates-v1
+// by plain code takes 2.3 times as long in FP64 as in exact arithmetic, one of tfhe-gates-v2 1.4
+// times (bench/records/2026-11-26-xeon-tfhe-plain.json). Transform has the rate of
 // `poly.intt_rows` in every table, between Half and Eval. Whole transforms count the same bytes and
 // get the same time, but took 1.2 to 2.6 times as long in the same records.
 

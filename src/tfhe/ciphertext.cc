@@ -77,7 +77,7 @@ double squared_norm(std::span<const Weighted> terms) {
 
 double decoding_log_failure(const Context& context, Encoding encoding, double norm2) {
   const TfheParams& params = context.params();
-  const bool fourier = context.arithmetic() == BlindRotateArithmetic::Fft64;
+  const bool fourier = context.in_fourier();
   const double distance =
       encoding == Encoding::Boolean ? 0.125 : std::exp2(-(log_boxes(params, encoding) + 1));
   if (norm2 == 0) return -HUGE_VAL;
@@ -102,7 +102,7 @@ double largest_norm2(const Context& context, Encoding encoding) {
   const double padded = params.literal().max_norm * params.literal().max_norm;
   if (encoding == Encoding::Padded) return padded;
   if (encoding == Encoding::Full) return 4 * (padded - 1);  // halved, with the half's sign added
-  const bool fourier = context.arithmetic() == BlindRotateArithmetic::Fft64;
+  const bool fourier = context.in_fourier();
   const auto holds = [&](double norm2) {
     const auto fails = [&](double sum, double distance) {
       return log_failure(params.decision_variance(std::sqrt(sum), 0, fourier), distance);

@@ -6,27 +6,20 @@
 
 namespace latticino::tfhe {
 
-const char* name(BlindRotateArithmetic arithmetic) {
-  return arithmetic == BlindRotateArithmetic::Exact ? "exact" : "fft64";
-}
-
-BlindRotateArithmetic arithmetic_of(const std::string& name) {
-  for (const auto arithmetic : {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64}) {
-    if (name == tfhe::name(arithmetic)) return arithmetic;
-  }
-  throw ParameterError("tfhe.context", "the arithmetic '" + name + "'", "'exact' or 'fft64'",
-                       "choose one of them");
-}
-
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
                                                std::shared_ptr<Queue> queue,
-                                               BlindRotateArithmetic arithmetic, bool rerandomize) {
-  if (arithmetic == BlindRotateArithmetic::Fft64) {
+                                               const ArithmeticRule& arithmetic, bool rerandomize) {
+  if (arithmetic.may_take(BlindRotateArithmetic::Fft64)) {
     const fourier::Refusal refusal = params->fourier_refusal();
     if (!refusal.empty()) {
       throw ParameterError("tfhe.context", refusal.had + " for " + params->name() + " in FP64",
                            refusal.needs, "use exact arithmetic, or another set");
     }
+  }
+  if (arithmetic.ranges().size() > 1 && params->literal().primes.size() > 1) {
+    throw ParameterError(
+        "tfhe.context", "arithmetic by number of ciphertexts for " + params->name(),
+        "a set over one prime, where both arithmetics give the same words", "choose one of them");
   }
   std::shared_ptr<Context> context(new Context);
   context->arithmetic_ = arithmetic;
@@ -38,7 +31,7 @@ std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams>
 }
 
 std::shared_ptr<const Context> Context::create_dry(std::shared_ptr<const TfheParams> params,
-                                                   BlindRotateArithmetic arithmetic,
+                                                   const ArithmeticRule& arithmetic,
                                                    bool rerandomize) {
   return create(std::move(params), Queue::dry(), arithmetic, rerandomize);
 }

@@ -9,28 +9,28 @@
 #include "params/tfhe/params.h"
 #include "poly/ring.h"
 #include "runtime/queue.h"
+#include "tfhe/arithmetic/rule.h"
 
 namespace latticino::tfhe {
-
-// "exact" and "fft64". ParameterError for other words.
-const char* name(BlindRotateArithmetic arithmetic);
-BlindRotateArithmetic arithmetic_of(const std::string& name);
 
 // TFHE parameters on a device, as ckks::Context is for CKKS. Owns no secret; threads may share it.
 class Context {
  public:
-  // Throws ParameterError if the set's blind rotations cannot be in that arithmetic.
+  // Throws ParameterError if the set's blind rotations cannot be in that arithmetic, and for both
+  // by number over more than one prime.
   static std::shared_ptr<const Context> create(
       std::shared_ptr<const TfheParams> params, std::shared_ptr<Queue> queue,
-      BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact, bool rerandomize = false);
+      const ArithmeticRule& arithmetic = BlindRotateArithmetic::Exact, bool rerandomize = false);
   static std::shared_ptr<const Context> create_dry(
       std::shared_ptr<const TfheParams> params,
-      BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact, bool rerandomize = false);
+      const ArithmeticRule& arithmetic = BlindRotateArithmetic::Exact, bool rerandomize = false);
   ~Context();
 
   const TfheParams& params() const { return *params_; }
   std::shared_ptr<const TfheParams> shared_params() const { return params_; }
-  BlindRotateArithmetic arithmetic() const { return arithmetic_; }
+  const ArithmeticRule& arithmetic() const { return arithmetic_; }
+  // Whether some rotations may be in FP64: these need its form of the key, and its error counts.
+  bool in_fourier() const { return arithmetic_.may_take(BlindRotateArithmetic::Fft64); }
   // Whether tables and gates on ciphertexts from outside get an encryption of zero added first.
   bool rerandomizes() const { return rerandomizes_; }
   const Ring& ring() const { return *ring_; }
@@ -60,7 +60,7 @@ class Context {
  private:
   Context() = default;
   std::shared_ptr<const TfheParams> params_;
-  BlindRotateArithmetic arithmetic_ = BlindRotateArithmetic::Exact;
+  ArithmeticRule arithmetic_ = BlindRotateArithmetic::Exact;
   bool rerandomizes_ = false;
   std::unique_ptr<Ring> ring_;
   std::shared_ptr<Queue> queue_;

@@ -277,7 +277,7 @@ Evaluator::Lookup Evaluator::table_lookup(const char* operation, const Ciphertex
 }
 
 double Evaluator::log_failure(double norm2, double distance, int log_many) const {
-  const bool fourier = context_->arithmetic() == BlindRotateArithmetic::Fft64;
+  const bool fourier = context_->in_fourier();
   const double variance = context_->params().decision_variance(std::sqrt(norm2), log_many, fourier);
   return latticino::log_failure(variance, distance);
 }

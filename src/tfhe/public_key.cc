@@ -38,7 +38,7 @@ double public_norm2(const Context& context) {
   const double big = params.big_dimension();
   const double variance = (params.n() / 2.0 * key * key + own * own * (1 + big / 2)) *
                           std::exp2(-2 * params.noise().log_ring_modulus);
-  const bool fourier = context.arithmetic() == BlindRotateArithmetic::Fft64;
+  const bool fourier = context.in_fourier();
   return (variance + drop_variance(params.noise())) / params.result_variance(fourier);
 }
 

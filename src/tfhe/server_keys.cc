@@ -65,15 +65,13 @@ Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
 }  // namespace
 
 std::size_t ServerKeys::device_bytes(const Context& context) const {
-  return bytes() + (context.arithmetic() == BlindRotateArithmetic::Fft64
-                        ? fourier_bytes(context, bootstrap.view)
-                        : 0);
+  return bytes() + (context.in_fourier() ? fourier_bytes(context, bootstrap.view) : 0);
 }
 
-BlindRotate blind_rotation(const Context& context, const ServerKeys& keys) {
+BlindRotate blind_rotation(const Context& context, const ServerKeys& keys, std::uint32_t count) {
   BlindRotate op = blind_rotation(context.params());
   op.key = keys.bootstrap.view;
-  op.arithmetic = context.arithmetic();
+  op.arithmetic = context.arithmetic().of(count);
   if (op.arithmetic == BlindRotateArithmetic::Fft64) {
     // The queue's own lock: a recording holds it and comes here too.
     const auto lock = context.queue().lock();
@@ -102,7 +100,7 @@ Context::Lwe exponents_of(const Context& context, const ServerKeys& keys, const 
 
 void rotate(const Context& context, const ServerKeys& keys, const LweView& lwe,
             std::span<const Rotation> rotations, int log_many) {
-  BlindRotate op = blind_rotation(context, keys);
+  BlindRotate op = blind_rotation(context, keys, lwe.count);
   const Context::Lwe exponents = exponents_of(context, keys, lwe, log_many);
   std::uint32_t at = 0;
   for (const Rotation& r : rotations) {
@@ -130,7 +128,7 @@ std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const r
 
 std::shared_ptr<ServerKeys> allocate_used_server_keys(const Context& context) {
   auto keys = allocate_server_keys(context, {});
-  if (context.arithmetic() == BlindRotateArithmetic::Fft64) {
+  if (context.in_fourier()) {
     keys->fourier = context.queue().allocate(fourier_bytes(context, keys->bootstrap.view));
   }
   if (context.rerandomizes()) {

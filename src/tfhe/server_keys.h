@@ -50,9 +50,10 @@ std::shared_ptr<ServerKeys> allocate_used_server_keys(const Context& context);
 ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::uint32_t first,
                               std::uint32_t rows);
 
-// The blind rotation that a set asks for, without items; with keys and the context's arithmetic.
+// The blind rotation that a set asks for, without items; with keys and the context's arithmetic for
+// so many ciphertexts.
 BlindRotate blind_rotation(const TfheParams& params);
-BlindRotate blind_rotation(const Context& context, const ServerKeys& keys);
+BlindRotate blind_rotation(const Context& context, const ServerKeys& keys, std::uint32_t count = 1);
 
 // The next `count` phases of a batch turn `table`: (k + 1) polynomials each, Coeff.
 struct Rotation {

@@ -1,5 +1,6 @@
 """The figures of tables in the documents are those of the records that they link, rounded as they are printed."""
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -451,3 +452,37 @@ def test_the_cost_of_the_work_on_trust():
         checked += [(what, cells[0].replace(",", ""), values[before]), (what, cells[1].replace(",", ""), values[after])]
         assert cells[2] == (f"{change:+.1f} %" if abs(change) >= 0.05 else "0.0 %"), what
     assert wrong(checked) == []
+
+
+def test_times_of_rotations_that_contexts_choose_by():
+    spec = importlib.util.spec_from_file_location("rotation_times", ROOT / "bench" / "rotation_times.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    shipped = [line for line in module.TABLE.read_text().splitlines() if line.startswith(("rotation ", "# Rotations:"))]
+    assert shipped == module.lines(), "write them again: python bench/rotation_times.py --write"
+    assert len(shipped) > 40
+    with_both = [line for line in shipped[1:] if "0" not in line.split(" = ")[1].split()]
+    assert len(with_both) > 25
+
+
+def test_three_products_with_the_encrypted_secret():
+    rows = record("2026-11-26-xeon-repacking.json")
+    page = (ROOT / "docs" / "lab" / "switching.md").read_text()
+    names = {"diagonals": "diagonals", "pegasus": "Pegasus's order", "rotation-free": "without rotations"}
+    for row in rows:
+        n, way, steps = row["params"]["rows"], row["params"]["way"], row["key_switches"]
+        counts = [row[k] for k in ("key_switches", "products", "secret_ciphertexts", "rotation_keys")]
+        cells = " | ".join(map(str, [n, names[way], *counts, f"{row['value']:.0f}"]))
+        assert f"| {cells} |" in page
+        assert row["products"] == n and row["error_bits"] > 30
+        assert steps == {"diagonals": n - 1, "pegasus": None, "rotation-free": 0}[way] or (way == "pegasus" and steps < 2 * n**0.5 + 1)
+    assert len(rows) == 9
+
+
+def test_ceilings_of_a_cpu():
+    rows = {(row["name"], row["params"]["threads"]): row["value"] for row in record("2026-11-26-xeon-ceilings.json")}
+    cells, said = table("lab/roofline.md", "Ceilings", 1)
+    assert "2026-11-26-xeon-ceilings.json" in said
+    kinds = ("multiply", "double", "l1", "l2", "memory", "copy")
+    assert wrong((kind, cell, rows[f"ceiling.{kind}", threads] / 1e9) for kind, line in zip(kinds, list(cells.values())[1:], strict=True)
+                 for threads, cell in zip((1, 2), line, strict=True)) == []

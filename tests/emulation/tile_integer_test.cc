@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "backend/cuda/convert/entries.cuh"
 #include "backend/cuda/convert/tile_integer.cuh"
 #include "math/modulus.h"
 #include "ops/conversion.h"
@@ -20,6 +21,8 @@ namespace {
 using test::range;
 using Shape6 = cuda::TileShape<8, 8, 1, 512, 2, 1, 6, false, false>;
 using Shape3 = cuda::TileShape<8, 8, 1, 512, 2, 1, 3, false, false>;
+using Eager6 = cuda::TileShape<8, 8, 1, 512, 2, 1, 6, false, false, false>;
+using Eager3 = cuda::TileShape<8, 8, 1, 512, 2, 1, 3, false, false, false>;
 
 // The tables as ConversionTables has them.
 struct HostTables {
@@ -85,6 +88,39 @@ void expect_conversion(int sources, std::uint32_t bound, bool largest) {
 TEST(TileInteger, IsTheConversion) {
   for (const int sources : {1, 2, 5, 12}) expect_conversion<Shape3>(sources, 1u << 30, false);
   for (const int sources : {13, 17, 24}) expect_conversion<Shape6>(sources, 1u << 30, false);
+}
+
+// Every product reduced by itself: features.h, `lazy`.
+TEST(TileInteger, IsTheConversionWithoutLazyReduction) {
+  for (const int sources : {1, 5, 12}) expect_conversion<Eager3>(sources, 1u << 31, false);
+  for (const int sources : {13, 24}) expect_conversion<Eager6>(sources, 1u << 30, true);
+}
+
+// Entries in Coeff: both ways leave the same words.
+TEST(TileInteger, EntriesAreTheSameWithAndWithoutLazyReduction) {
+  const Ring ring(10, test::ntt_primes(10, 15, 1u << 31));
+  const BaseConversion c(ring, range(0, 12), range(12, 15));
+  const HostTables tables(c);
+  std::mt19937_64 random(3);
+  constexpr int kStride = 4;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::int32_t> y(12 * kStride);
+    for (int j = 0; j < 12; ++j) {
+      const std::uint32_t q = ring.prime(j);
+      y[j * kStride] = centre(round == 0 ? q / 2 : static_cast<std::uint32_t>(random() % q), q);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const cuda::Modulus m{tables.target[i].q, tables.target[i].inv, 0, 0};
+      const std::int32_t* row = tables.matrix.data() + 12 * i;
+      const std::uint32_t lazy = cuda::convert_entry<true>(y.data(), kStride, row, 12, m);
+      ASSERT_EQ(lazy, cuda::convert_entry<false>(y.data(), kStride, row, 12, m));
+      std::int64_t want = 0;
+      for (int j = 0; j < 12; ++j) {
+        want = (want + std::int64_t{y[j * kStride]} % m.q * c.matrix(i, j)) % m.q;
+      }
+      ASSERT_EQ(lazy, (want + m.q) % m.q);
+    }
+  }
 }
 
 // Sums stay in 64 bits for the largest words, of the largest primes and of the most sources.

@@ -14,7 +14,7 @@ namespace latticino::test {
 
 struct TfheWorld {
   explicit TfheWorld(std::shared_ptr<const TfheParams> p, bool simd = true, std::uint8_t seed = 1,
-                     BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact)
+                     const tfhe::ArithmeticRule& arithmetic = BlindRotateArithmetic::Exact)
       : params(std::move(p)),
         context(tfhe::Context::create(params, std::make_unique<Queue>(make_cpu_backend({simd, 1})),
                                       arithmetic)),

@@ -129,7 +129,7 @@ def tfhe_noise(client: tfhe.Client, x: tfhe.EncryptedArray) -> TfheNoise:
         raise errors.UnsupportedError.explain(
             "noise", "values in the clear", "an encrypted array", "take a device that encrypts")
     params = x.context.params
-    variance, _ = params.variances(x.context.arithmetic == "fft64")
+    variance, _ = params.variances(x.context.arithmetic != "exact")
     error = np.concatenate([client._native.errors(p) for p in x._parts])
     margin = 0.125 if params.booleans else 2.0 ** -(params.message_bits + params.carry_bits + (1 if x.bits < 0 else 2))
     return TfheNoise(error, math.sqrt(max(p.norm2 for p in x._parts) * variance), margin)

@@ -64,7 +64,7 @@ def tfhe_context(c: tfhe.Context, title: str = "TFHE context") -> str:
     p = c.params
     return display.facts(title, [
         ("parameters", p.name), ("security", _security(p)), ("device", c.device), ("values", _block(p)),
-        ("a bootstrapping fails with", f"2^{p.log_failure:.1f}"), ("arithmetic", c.arithmetic),
+        ("a bootstrapping fails with", f"2^{p.log_failure:.1f}"), ("arithmetic", c.arithmetic + c._by_number),
         ("re-randomises inputs", "yes" if c.rerandomizes else "no"), *_tenancy(c)], _not_encrypted(c))
 
 

@@ -10,18 +10,18 @@ from ..ckks.context import preset
 from . import records
 
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
-            "messages", "bitpacker", "workloads")  # on a device
+            "messages", "bitpacker", "workloads", "ceilings", "repacking")  # on a device
 PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
          "workloads": ("words", "scales")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),
-    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages",
-                "bitpacker", "workloads"),
+    "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages", "bitpacker", "workloads",
+                "ceilings", "repacking"),
     "files": ("compare", "roofline", "growth", "bitpacker"), "tuning": ("gpu",), "part": tuple(PARTS),
     "arithmetic": ("exactness",),
     "plot": ("roofline", "growth", "bitpacker"),
-    "preset": tuple(m for m in MEASURES if m not in ("bitpacker", "workloads")),
+    "preset": tuple(m for m in MEASURES if m not in ("bitpacker", "workloads", "ceilings")),
     "runs": (*(m for m in MEASURES if m != "workloads"), "roofline", "growth", "transforms"),
     "no_peers": ("cpu",),
 }
@@ -38,7 +38,7 @@ def require_read(args: argparse.Namespace) -> None:
     if args.part and args.part not in PARTS[args.what]:
         raise errors.UnsupportedError.explain(f"bench {args.what}", f"--part {args.part}", ", ".join(PARTS[args.what]),
                                               "name one of these")
-    if args.preset and args.what != "switching":
+    if args.preset and args.what not in ("switching", "repacking"):
         for name in args.preset.split(","):
             (tfhe.preset if args.what in ("gates", "exactness") else preset)(name)
 
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
              "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
              "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run,
              "messages": messages.run, "bitpacker": bitpacker.run, "transforms": programs.transforms,
-             "workloads": workloads.run}[args.what]
+             "workloads": workloads.run, "ceilings": programs.ceilings, "repacking": programs.repacking}[args.what]
     rows, good = bench(args)
     if args.record:
         records.write(args.record, rows)

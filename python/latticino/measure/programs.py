@@ -153,6 +153,30 @@ def transforms(args: argparse.Namespace) -> tuple[list[Row], bool]:
     return rows, good
 
 
+def ceilings(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """What a device can do at most: products, doubles, and bytes per second from each level of its memory. On a CPU by
+    one thread and by all."""
+    device = device_of(args.device)
+    rows: list[Row] = []
+    good = True
+    for threads in (1,) if device == "cuda" else sorted({1, args.threads or os.cpu_count() or 1}):
+        options = {"device": device, "threads": threads, "runs": args.runs or 9}
+        if device == "cpu":
+            options["clock"] = "processor"  # as other programs may run beside it
+        more, well = run_program("bench_ceilings", options)
+        rows, good = rows + more, good and well
+    return rows, good
+
+
+def repacking(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """Three ways to multiply LWE masks with the encrypted secret on a CPU: key switches, products, keys and times."""
+    device = device_of(args.device or "cpu")
+    if device != "cpu":
+        raise errors.UnsupportedError.explain("bench repacking", f"--device {device}", "cpu", "leave the device out")
+    options: dict[str, str | int] = {"threads": args.threads or 1, "runs": args.runs or 3}
+    return run_program("bench_repack", options | ({"sets": args.preset} if args.preset else {}))
+
+
 def tune(presets: str | None, table: Path, tfhe_sets: str | None = None, batches: str | None = None) -> int:
     """Measures all kernel variants and writes the table of the fastest."""
     program = _program("bench_tune")

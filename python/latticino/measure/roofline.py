@@ -17,7 +17,8 @@ from .. import errors
 from . import programs, records
 from .records import Row
 
-# Measured rates per second. The rates of int8 products on the matrix units and of doubles are those of the data sheet.
+# Rates per second. Those of int8 products on the matrix units and of doubles are of the data sheet. A record of
+# `latticino bench ceilings` replaces all but the matrix units' where it is given beside the measured rows.
 CEILINGS = {"NVIDIA H200": {"memory": 4.2e12, "issue": 31e12, "multiply": 16.5e12, "matrix": 989e12,
                             "double": 17e12}}
 LIMBS = "47,23,13,7"
@@ -219,9 +220,20 @@ def input_bytes(name: str, shape: Shape) -> int | None:
     return 4 * shape.n * read[name] if name in read else None
 
 
-def rooflined(row: Row) -> Row | None:
+def ceilings_of(rows: list[Row]) -> dict[str, dict[str, float]]:
+    """The ceilings of devices, with those that rows of `latticino bench ceilings` have measured."""
+    ceilings = {device: dict(rates) for device, rates in CEILINGS.items()}
+    for row in rows:
+        known = ceilings.get(row.get("device", ""), {})
+        kind = row["name"].removeprefix("ceiling.")
+        if row["name"].startswith("ceiling.") and kind in known:
+            known[kind] = row["value"]
+    return ceilings
+
+
+def rooflined(row: Row, all_ceilings: dict[str, dict[str, float]] = CEILINGS) -> Row | None:
     """The row with its least work, the resource that binds and the fraction of it that is reached."""
-    params, ceilings = row.get("params", {}), CEILINGS.get(row.get("device", ""))
+    params, ceilings = row.get("params", {}), all_ceilings.get(row.get("device", ""))
     if ceilings is None or row.get("preset") != "none" or not {"N", "limbs", "aux"} <= params.keys():
         return None
     least = work(row["name"], Shape(params["N"], params["limbs"], params["aux"]))
@@ -248,7 +260,7 @@ def show(rows: list[Row]) -> None:
     print(f"* under {EXPLAINED:.0%} of the binding ceiling")
 
 
-def plot(rows: list[Row], path: Path) -> None:
+def plot(rows: list[Row], path: Path, ceilings: dict[str, dict[str, float]] = CEILINGS) -> None:
     """Instructions per second against instructions per byte, below what memory and the instruction rate allow."""
     import matplotlib
 
@@ -256,7 +268,7 @@ def plot(rows: list[Row], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     device = rows[0]["device"]
-    memory, issue = CEILINGS[device]["memory"], CEILINGS[device]["issue"]
+    memory, issue = ceilings[device]["memory"], ceilings[device]["issue"]
     figure, ax = plt.subplots(figsize=(8, 4.8), layout="constrained")
     intensities = [0.5, issue / memory, 40]
     ax.plot(intensities, [min(memory * x, issue) / 1e12 for x in intensities], color="black")
@@ -309,13 +321,14 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     else:
         options = {"device": "cuda", "limbs": LIMBS, "replays": args.runs or 15}
         measured, _ = programs.run_program("bench_records", options)
-    rows = [r for r in map(rooflined, measured) if r is not None]
+    ceilings = ceilings_of(measured)
+    rows = [r for r in (rooflined(row, ceilings) for row in measured) if r is not None]
     if not rows:
         raise errors.UnsupportedError.explain(
             "bench roofline", "no rows of a device with measured ceilings", f"one of {', '.join(CEILINGS)}",
-            "measure its ceilings and add them to roofline.py")
+            "measure its ceilings (bench ceilings) and add the device to roofline.py")
     show(rows)
     if args.plot:
-        plot(rows, args.plot)
+        plot(rows, args.plot, ceilings)
     counted = [row for row in measured if row["name"].startswith("counters.")]
     return (checked(rows, counted) if counted else rows), True

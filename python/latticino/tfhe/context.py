@@ -16,6 +16,7 @@ from .engine import NotEncryptedEvaluator
 from .plan import Plan, dry_run
 
 NOT_ENCRYPTED = "not-encrypted"
+ARITHMETICS = ("auto", "exact", "fft64")
 # Bootstrappings of the largest round that run at once: bounded by memory on a GPU, and
 # on a CPU, a thread each, so that a progress bar moves.
 _MAX_BATCH_CUDA, _MAX_BATCH_CPU = 1 << 16, 256
@@ -31,12 +32,6 @@ def presets() -> list[str]:
     return views.PresetNames(_native.tfhe_preset_names())
 
 
-def _faster(params: _native.TfheParams, kind: str, index: int, threads: int, simd: bool) -> str:
-    """The arithmetic of a context for which none was asked."""
-    fast = params.has_fft64 and devices.fast_doubles(kind, index, threads, simd)
-    return "fft64" if fast else "exact"
-
-
 class Context(Tenancy, roles.Handle):
     """TFHE parameters on a device. Server side: holds evaluation keys, never a secret.
 
@@ -47,8 +42,9 @@ class Context(Tenancy, roles.Handle):
     for ``lt.Context``.
     ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
-    ``None`` takes ``"fft64"``, the faster one (docs/tfhe.md), if the set has it and the device has vector code or many
-    FP64 units for it. Both use the same keys and ciphertexts. ``rerandomize`` adds an encryption of zero to ciphertexts
+    ``None`` or ``"auto"`` takes the faster one of the device, by measured times. For sets over one prime, where both
+    give the same bits, that may depend on how many ciphertexts are computed at once; `arithmetic_for` tells. For other
+    sets it is one for all. Both use the same keys and ciphertexts. ``rerandomize`` adds an encryption of zero to ciphertexts
     from files and bytes, and to their sums, before each table or gate, so that their sender cannot choose the rounding
     errors (docs/security.md). It needs ``server_keys(public=True)``. May be shared between threads. SecurityWarning for
     sets below 128 bits, and for those that fail more often than 2^-128.
@@ -67,9 +63,9 @@ class Context(Tenancy, roles.Handle):
             roles.warn_of_security("tfhe.Context", self.params)
         threads, tuning = devices.as_threads(threads), devices.as_tuning(tuning)
         simd = arrays.as_flag(simd, "Context", "simd")
-        if arithmetic is not None and (not isinstance(arithmetic, str) or arithmetic not in ("exact", "fft64")):
+        if arithmetic is not None and (not isinstance(arithmetic, str) or arithmetic not in ARITHMETICS):
             raise errors.ParameterError.explain(
-                "Context", f"arithmetic={arrays.shown(arithmetic)}", '"exact" or "fft64"',
+                "Context", f"arithmetic={arrays.shown(arithmetic)}", '"auto", "exact" or "fft64"',
                 "name one of them, or leave it out")
         self.threads, self.simd, self._tuning = threads, simd, tuning
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
@@ -77,16 +73,16 @@ class Context(Tenancy, roles.Handle):
         # None if nothing is encrypted; what then asks for it is refused before.
         self._native: _native.TfheContext = None  # type: ignore[assignment]
         if isinstance(device, str) and device == NOT_ENCRYPTED:
-            self.arithmetic = str(arithmetic or _faster(self.params, "cpu", 0, threads, simd))
-            _native.TfheContext.create_dry(self.params, self.arithmetic)  # refuses what devices refuse
+            self._rule = _native.TfheArithmetic.choose(self.params, arithmetic or "", "cpu", 0, threads, simd)
+            _native.TfheContext.create_dry(self.params, self._rule)  # refuses what devices refuse
             self.device = self._kind = device
             self._evaluator = NotEncryptedEvaluator(self.params.message_bits, types.plain_bits(self.params))
             return
         budget = checked_budget(key_budget)
         kind, index = devices.choose(device)
-        self.arithmetic = str(arithmetic or _faster(self.params, kind, index, threads, simd))
-        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, tuning,
-                                                  self.arithmetic, self.rerandomizes)
+        self._rule = _native.TfheArithmetic.choose(self.params, arithmetic or "", kind, index, threads, simd, tuning)
+        self._native = _native.TfheContext.create(self.params, kind, index, threads, simd, tuning, self._rule,
+                                                  self.rerandomizes)
         self.device = kind if kind == "cpu" else f"cuda:{index}"
         self._kind = kind
         self._store = _native.KeyStore.of_tfhe(self._native, budget)
@@ -108,8 +104,8 @@ class Context(Tenancy, roles.Handle):
         twin.params, twin.device = self.params, "dry"
         twin.threads, twin.simd, twin.rerandomizes = self.threads, self.simd, self.rerandomizes
         twin._kind = (self.device if self.encrypted else devices.choose(None)[0]).partition(":")[0]
-        twin.arithmetic = self.arithmetic
-        twin._native = _native.TfheContext.create_dry(self.params, self.arithmetic, self.rerandomizes)
+        twin._rule = self._rule
+        twin._native = _native.TfheContext.create_dry(self.params, self._rule, self.rerandomizes)
         keys = _native.tfhe_shape_of_keys(twin._native)
         twin._evaluator = _native.TfheEvaluator(twin._native, keys)
         return twin, keys.device_bytes(twin._native)
@@ -120,6 +116,23 @@ class Context(Tenancy, roles.Handle):
     def encrypted(self) -> bool:
         """Whether this context computes on ciphertexts: False for the device ``"not-encrypted"``."""
         return self.device != NOT_ENCRYPTED
+
+    @property
+    def arithmetic(self) -> str:
+        """The arithmetic of blind rotations: ``"exact"``, ``"fft64"``, or ``"auto"`` for both by number."""
+        return self._rule.name
+
+    @property
+    def _by_number(self) -> str:
+        """Words on which arithmetic so many bootstrappings at once take; empty for one of all."""
+        return f" ({self._rule.text})" if self.arithmetic == "auto" else ""
+
+    def arithmetic_for(self, together: int) -> str:
+        """The arithmetic, ``"exact"`` or ``"fft64"``, of ``together`` bootstrappings that run at once (from 1).
+
+        Recorded programs keep what they were recorded with. Raises ValueError for what is no such number.
+        """
+        return self._rule.of(arrays.as_integer(together, "arithmetic_for", "together", 1, 2**32 - 1))
 
     @property
     def peak_bytes(self) -> int:
@@ -148,7 +161,8 @@ class Context(Tenancy, roles.Handle):
         if not self.encrypted:
             return f"Context({self.params.name!r}, NOT ENCRYPTED: values in the clear, for debugging)"
         keys = f"{self.keys.bytes / 2**20:.0f} MiB of keys" if self.keys else "no keys"
-        return f"Context({self.params.name!r}, device={self.device!r}, {self.arithmetic} arithmetic, {keys})"
+        arithmetic = f"{self.arithmetic} arithmetic{self._by_number}"
+        return f"Context({self.params.name!r}, device={self.device!r}, {arithmetic}, {keys})"
 
     def _repr_html_(self) -> str:
         return views.tfhe_context(self)

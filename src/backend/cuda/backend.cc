@@ -6,6 +6,7 @@
 
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/poly/transfer.h"
+#include "backend/gpu_arch.h"
 #include "math/errors.h"
 
 namespace latticino {
@@ -164,6 +165,16 @@ bool cuda_has_fast_doubles(int device) noexcept {
   }
   cudaGetLastError();
   return false;
+}
+
+int gpu_arch(int device) noexcept {
+  int major = 0, minor = 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess) {
+    return 10 * major + minor;
+  }
+  cudaGetLastError();
+  return 0;
 }
 
 }  // namespace latticino

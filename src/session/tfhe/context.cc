@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "math/errors.h"
+#include "session/tfhe/arithmetic.h"
 #include "session/tfhe/owner.h"
 #include "session/tfhe/state.h"
 
@@ -50,11 +51,10 @@ TfheHost::TfheHost(const std::string& preset, const TfheContextOptions& options)
   }
   warn_of_security(*this);
   auto queue = make_queue(device, threads, simd, options.tuning);
-  const bool fast = params->fourier_refusal().empty() && fast_doubles(device, threads, simd);
-  const std::string arithmetic =
-      options.arithmetic.empty() ? (fast ? "fft64" : "exact") : options.arithmetic;
-  native = tfhe::Context::create(params, std::move(queue), tfhe::arithmetic_of(arithmetic),
-                                 options.rerandomize);
+  native = tfhe::Context::create(
+      params, std::move(queue),
+      arithmetic_rule(*params, options.arithmetic, device, threads, simd, options.tuning),
+      options.rerandomize);
   store = std::make_shared<KeyStore>(native->shared_queue(), options.key_budget);
 }
 
@@ -163,8 +163,10 @@ TfheContext::TfheContext(const std::string& preset, const TfheContextOptions& op
 std::vector<std::string> TfheContext::presets() { return tfhe_preset_names(); }
 std::string TfheContext::name() const { return state_->params().name(); }
 std::string TfheContext::device() const { return state_->host()->device.name(); }
-std::string TfheContext::arithmetic() const {
-  return tfhe::name(state_->host()->native->arithmetic());
+std::string TfheContext::arithmetic() const { return state_->host()->native->arithmetic().name(); }
+
+std::string TfheContext::arithmetic(std::uint32_t together) const {
+  return tfhe::name(state_->host()->native->arithmetic().of(together));
 }
 std::string TfheContext::explain() const { return state_->params().explain(); }
 std::uint64_t TfheContext::live_bytes() const {

@@ -86,7 +86,7 @@ double log_failure_of(const Ciphertext& x) {
   const bool boolean = x.encoding == tfhe::Encoding::Boolean;
   const bool full = x.encoding == tfhe::Encoding::Full;
   const double distance = boolean ? 0.125 : std::exp2(-(params.plain_bits() + 2));
-  const bool fourier = x.context->arithmetic() == BlindRotateArithmetic::Fft64;
+  const bool fourier = x.context->in_fourier();
   // A full message is halved, and has a bootstrapped one added.
   const double norm2 = full ? x.norm2 / 4 + 1 : boolean ? x.norm2 + 1 : x.norm2;
   return log_failure(params.decision_variance(std::sqrt(norm2), 0, fourier), distance);

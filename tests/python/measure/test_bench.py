@@ -29,7 +29,7 @@ sys.exit({status})
 
 PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
             "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates", "bench_bitpacker", "packing_study",
-            "bench_transforms")
+            "bench_transforms", "bench_ceilings", "bench_repack")
 
 
 @pytest.fixture
@@ -336,3 +336,24 @@ def test_a_package_without_the_programs_says_so(monkeypatch, capsys):
     monkeypatch.delenv(programs.FOLDER, raising=False)
     assert cli.main(["bench", "cpu"]) == 1
     assert "UnsupportedError" in (err := capsys.readouterr().err) and "checkout" in err
+
+
+def test_ceilings_are_of_one_thread_and_of_all(fake, monkeypatch):
+    record = fake()
+    monkeypatch.setattr(programs.devices, "choose", lambda name: (name or "cpu", 0))
+    assert cli.main(["bench", "ceilings", "--threads", "2", "--runs", "3", "--record", str(record)]) == 0
+    one, both = (row["options"] for row in json.loads(record.read_text()))
+    assert (one["threads"], both["threads"], one["device"], one["runs"]) == ("1", "2", "cpu", "3")
+    assert cli.main(["bench", "ceilings", "--device", "cuda", "--record", str(record)]) == 0
+    gpu, = (row["options"] for row in json.loads(record.read_text()))
+    assert gpu["device"] == "cuda" and gpu["runs"] == "9"
+
+
+def test_repacking_is_counted_on_a_cpu(fake, monkeypatch, capsys):
+    record = fake()
+    monkeypatch.setattr(programs.devices, "choose", lambda name: (name or "cuda", 0))
+    assert cli.main(["bench", "repacking", "--preset", "test-switch-n12-insecure", "--record", str(record)]) == 0
+    options, = (row["options"] | {"output": ""} for row in json.loads(record.read_text()))
+    assert options == {"threads": "1", "runs": "3", "sets": "test-switch-n12-insecure", "output": ""}
+    assert cli.main(["bench", "repacking", "--device", "cuda", "--record", str(record)]) == 1
+    assert "UnsupportedError" in capsys.readouterr().err

@@ -83,6 +83,19 @@ def test_the_recorded_roofline_is_what_the_formulas_make_of_the_measured_rows():
     assert inputs_once["least_us"] == pytest.approx((117 - 13) * 2**18 / 4.2e12 * 1e6, abs=1e-3)
 
 
+def test_ceilings_that_were_measured_replace_the_constants():
+    measured = records.read(records.CHECKOUT / "bench" / "records" / "2026-11-22-h200-passes.json")
+    half = [{"name": f"ceiling.{kind}", "device": "NVIDIA H200", "value": roofline.CEILINGS["NVIDIA H200"][kind] / 2}
+            for kind in ("memory", "issue", "multiply", "double")]
+    others = [{"name": "ceiling.memory", "device": "another", "value": 1.0}, {"name": "ceiling.l2", "device": "NVIDIA H200", "value": 1.0}]
+    ceilings = roofline.ceilings_of([*measured, *half, *others])
+    assert ceilings["NVIDIA H200"] == roofline.CEILINGS["NVIDIA H200"] | {row["name"][8:]: row["value"] for row in half}
+    assert set(ceilings) == set(roofline.CEILINGS) and roofline.CEILINGS["NVIDIA H200"]["memory"] == 4.2e12
+    copy = next(row for row in measured if row["name"] == "poly.copy")
+    before, after = roofline.rooflined(copy), roofline.rooflined(copy, ceilings)
+    assert after["ceiling_fraction"] == pytest.approx(2 * before["ceiling_fraction"], abs=2e-3)
+
+
 def test_the_roofline_is_drawn(tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 

@@ -1,6 +1,7 @@
 """TFHE's two arithmetics, and functions of encrypted arrays that are recorded and replayed."""
 
 import functools
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import latticino as lt
 from conftest import DEVICES
+from latticino import _native
 from tfhe_world import GATES, INTEGERS, World
 
 ARITHMETICS = ("exact", "fft64")
@@ -68,18 +70,29 @@ def test_failure_probabilities_of_arrays_count_the_rounding(device):
     assert before < after < before / 2
 
 
-@pytest.mark.parametrize("kind, cpu_kernels, gpu_is_fast, fast", [
-    ("cpu", "avx2", False, "fft64"), ("cpu", "reference", True, "exact"),
-    ("cuda", "reference", True, "fft64"), ("cuda", "avx512", False, "exact")])
-def test_contexts_choose_the_faster_arithmetic_that_a_set_has(monkeypatch, kind, cpu_kernels, gpu_is_fast, fast):
-    from latticino import _native
-    from latticino.tfhe import context
+@pytest.mark.parametrize("simd", [True, False])
+def test_contexts_choose_the_faster_arithmetic_that_a_set_has(simd):
+    vectors = _native.cpu_choice(1, simd)[0] != "reference"
+    for name in ("tfhe-2-2-v1", "tfhe-gates-v1", "chameleon-592-legacy"):
+        rule = _native.TfheArithmetic.choose(lt.tfhe.preset(name), "", "cpu", 0, 1, simd)
+        assert rule.name == rule.text == rule.of(1) == rule.of(4096) == ("fft64" if vectors else "exact")
+    for name in ("tfhe-2-2-group3-v1", "test-tfhe-ternary-insecure"):
+        assert _native.TfheArithmetic.choose(lt.tfhe.preset(name), "auto", "cpu", 0, 1, simd).name == "exact"
 
-    monkeypatch.setattr(_native, "cpu_choice", lambda threads, simd: (cpu_kernels, 1, 1))
-    monkeypatch.setattr(_native, "cuda_has_fast_doubles", lambda index: gpu_is_fast)
-    chosen = {name: context._faster(lt.tfhe.preset(name), kind, 0, 1, True)
-              for name in ("tfhe-2-2-v1", "tfhe-gates-v1", "tfhe-2-2-group3-v1", "test-tfhe-ternary-insecure")}
-    assert list(chosen.values()) == [fast, fast, "exact", "exact"]
+
+def test_a_context_tells_the_arithmetic_of_a_number():
+    chosen = lt.tfhe.Context(INTEGERS, "cpu", threads=1, arithmetic="auto")
+    default = lt.tfhe.Context(INTEGERS, "cpu", threads=1)
+    assert chosen.arithmetic == default.arithmetic == chosen.arithmetic_for(1) == default.arithmetic_for(4096)
+    for arithmetic in ARITHMETICS:
+        asked = lt.tfhe.Context(INTEGERS, "cpu", threads=1, arithmetic=arithmetic)
+        assert {asked.arithmetic_for(count) for count in (1, 8, 10**6)} == {arithmetic}
+        assert pickle.loads(pickle.dumps(asked)).arithmetic == arithmetic
+    for wrong in (0, -1, 1.5, "8", None, 2**32):
+        with pytest.raises(lt.ValueError, match="together"):
+            default.arithmetic_for(wrong)
+    clear = lt.tfhe.Context(INTEGERS, "not-encrypted")
+    assert clear.arithmetic_for(3) == clear.arithmetic
 
 
 def test_contexts_without_vector_code_are_exact():

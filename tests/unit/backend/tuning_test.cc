@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "backend/rotation_times.h"
 #include "conformance/conformance.h"
 #include "math/errors.h"
 #include "support/ring_support.h"
@@ -43,6 +44,28 @@ TEST(Tuning, PicksHighVariantsAndFallsBackFromThem) {
   Tuning forced(90);
   forced.force(3);
   EXPECT_EQ(forced.pick(tile(7, 7, 2), 1, 0x30003), 17);
+}
+
+TEST(Tuning, TimesOfRotationsComeBack) {
+  const std::string head = "latticino tuning 1\narch 90\n";
+  const std::string lines = "rotation 10  2 1 49 132 = 3120 5210\nrotation 10  2 1 49 1 = 0 845\n";
+  const auto times = parse_rotation_times(head + "transform 10  0 1 1 0 = 1\n" + lines, "x");
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times[0].exact_us, 3120);
+  EXPECT_EQ(times[0].fourier_us, 5210);
+  EXPECT_TRUE(times[0].same_shape(times[1]));
+  EXPECT_EQ(times[0].text() + "\n" + times[1].text() + "\n", lines);
+  EXPECT_EQ(Tuning::parse(head + lines, "x").size(), 0u);
+  EXPECT_FALSE(shipped_rotation_times(90).empty());
+  EXPECT_TRUE(shipped_rotation_times(1).empty());
+  for (const char* bad :
+       {"rotation 10  2 1 49 = 1 2", "rotation 10  2 1 49 1 = 1", "rotation 10  2 1 49 1 = 0 0",
+        "rotation 10  2 1 49 0 = 1 2", "rotation 10  2 1 49 1 = 1 -2",
+        "rotation 10  2 1 49 1 = 1 2 3", "rotation 10  2 1 49 1 = 1 2000000000",
+        "rotation 10  2 1 49 1 = 1 2\nrotation 10  2 1 49 1 = 1 3"}) {
+    EXPECT_THROW(Tuning::parse(head + bad + "\n", "x"), FileError) << bad;
+    EXPECT_THROW(parse_rotation_times(head + bad + "\n", "x"), FileError) << bad;
+  }
 }
 
 TEST(Tuning, KeysAreOneToOne) {

@@ -64,7 +64,9 @@ class Count:
         return missed(distribution(self.claims))
 
     def row(self, device: str, index: int, args: argparse.Namespace) -> records.Row:
-        name = _native.TfheContext.create(_native.tfhe_preset(of_tfhe.GATES), device, index, 1, True).device[
+        params = _native.tfhe_preset(of_tfhe.GATES)
+        rule = _native.TfheArithmetic.choose(params, "exact", device, index, 1, True)
+        name = _native.TfheContext.create(params, device, index, 1, True, "", rule).device[
             "name"] if device == "cuda" else cpu_name()
         return records.stamped({
             "name": f"fuzz.{self.part}", "value": len(self.wrong), "unit": "programs with wrong values",

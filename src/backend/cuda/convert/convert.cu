@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "backend/cuda/convert/entries.cuh"
 #include "backend/cuda/convert/few_sources.cuh"
 #include "backend/cuda/convert/tile.cuh"
 #include "backend/cuda/convert/tile_choice.h"
@@ -16,13 +17,8 @@ constexpr int kMaxSources = 24;    // of a tile: six steps of the matrix units
 constexpr int kSquareDegree = 16;  // log2 N of square tiles: others always take matrix units
 constexpr int kPlainThreads = 128;
 
-// x R^-2 mod q for any signed 64-bit sum: the first step leaves at most 2^31 + 2^30.
-__device__ __forceinline__ std::uint32_t reduce_twice(std::int64_t x, const Modulus& m) {
-  const auto k = static_cast<std::int32_t>(static_cast<std::uint32_t>(x) * m.inv);
-  return canonical(redc((x >> 32) - __mulhi(k, static_cast<std::int32_t>(m.q)), m), m);
-}
-
 // Coeff: an entry per thread; its centred sources stay in shared memory.
+template <bool LAZY>
 __global__ void __launch_bounds__(kPlainThreads)
     convert_entries(const __grid_constant__ TileArgs a) {
   extern __shared__ std::int32_t centred_sources[];
@@ -40,11 +36,7 @@ __global__ void __launch_bounds__(kPlainThreads)
     const int prime = item.out.prime(i);
     const Modulus m = load_modulus(a.ring.modulus + prime);
     const std::int32_t* row = item.table.matrix + i * n;
-    std::int64_t sum = 0;
-    for (int j = 0; j < n; ++j) {
-      sum += static_cast<std::int64_t>(y[j * kPlainThreads]) * __ldg(row + j);
-    }
-    item.out.limb(prime, log_n)[entry] = reduce_twice(sum, m);
+    item.out.limb(prime, log_n)[entry] = convert_entry<LAZY>(y, kPlainThreads, row, n, m);
   }
 }
 
@@ -53,8 +45,8 @@ template <int LOG_ROWS, int STEPS>
 using NarrowTile = TileShape<LOG_ROWS, 0, LOG_ROWS == 5 ? 2 : 1, 256, 1, 1, STEPS>;
 
 // Square tiles without matrix units: deep ones, in as few sizes as possible.
-template <int STEPS>
-using IntegerTile = TileShape<8, 8, 1, 512, 2, 1, STEPS, false, false>;
+template <int STEPS, bool LAZY = true>
+using IntegerTile = TileShape<8, 8, 1, 512, 2, 1, STEPS, false, false, LAZY>;
 
 struct Job {
   const Convert::Item* item;
@@ -88,7 +80,7 @@ struct ConvertBatch {
     each_chunk(jobs, [&](const TileArgs& args, int sources, int targets, unsigned count) {
       const unsigned blocks = static_cast<unsigned>(ring.n()) / kPlainThreads;
       const unsigned split = std::clamp(targets / 8, 1, 8);
-      launcher.launch(convert_entries,
+      launcher.launch(launcher.features().lazy ? convert_entries<true> : convert_entries<false>,
                       {dim3(blocks, split, count), dim3(kPlainThreads),
                        sizeof(std::int32_t) * sources * kPlainThreads},
                       args);
@@ -133,7 +125,8 @@ struct ConvertBatch {
     // take as much memory. Teams: beside more sources there is no room for a second block.
     constexpr bool kWide = STEPS <= 3, kNarrow = STEPS >= 3, kTeams = STEPS <= 4;
     using Integer = IntegerTile<STEPS <= 3 ? 3 : 6>;
-    const bool matrix = launcher.features().matrix;
+    using Eager = IntegerTile<STEPS <= 3 ? 3 : 6, false>;
+    const bool matrix = launcher.features().matrix, lazy = matrix || launcher.features().lazy;
     const Properties& device = launcher.properties();
     TilePlace place{sources, targets, (count << args.log_cols) / Deep::kColumns,
                     static_cast<unsigned>(device.sms), 0};
@@ -144,7 +137,8 @@ struct ConvertBatch {
     add(TileKind::Deep, true,
         matrix ? Deep::shared_bytes(targets) : Integer::shared_bytes(targets));
     add(TileKind::Narrow, kNarrow && matrix, Narrow::shared_bytes(targets));
-    add(TileKind::Few, sources <= kFewSources, FewShape<kFewSources>::shared_bytes(targets));
+    add(TileKind::Few, sources <= kFewSources && lazy,
+        FewShape<kFewSources>::shared_bytes(targets));
     add(TileKind::Teams, kTeams && matrix, Teams::shared_bytes(targets));
     const TileVariant chosen = pick(place, count);
     const auto splits = static_cast<unsigned>(chosen.splits);
@@ -158,6 +152,7 @@ struct ConvertBatch {
       if (chosen.kind == TileKind::Teams) return launch_tile<Teams>(args, targets, count, splits);
     }
     if (chosen.kind == TileKind::Few) return launch_few(args, sources, targets, count, splits);
+    if (!lazy) return launch_tile<Eager>(args, targets, count, splits);
     if (!matrix) return launch_tile<Integer>(args, targets, count, splits);
     launch_tile<Deep>(args, targets, count, splits);
   }

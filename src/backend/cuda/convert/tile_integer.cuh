@@ -1,5 +1,5 @@
 // The conversion of a tile without matrix units, to measure what those give (features.h): a lane
-// sums the words of one target's column itself.
+// sums the words of one target's column itself, and reduces the sum (LAZY) or every product.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ struct IntegerRow {
   template <class S>
   __device__ __forceinline__ void convert(std::uint32_t (&x)[S::kValues], std::uint32_t strip,
                                           int t, int column, const Modulus& m) const {
+    if constexpr (!S::kLazy) return convert_eagerly<S>(x, strip, t, column, m);
     std::uint64_t sum[S::kValues] = {};
 #pragma unroll 1
     for (int j = 0; j < sources; ++j) {
@@ -40,6 +41,27 @@ struct IntegerRow {
     }
 #pragma unroll
     for (int k = 0; k < S::kValues; ++k) x[k] = canonical(redc(sum[k], m), m) + target.offset;
+  }
+
+ private:
+  template <class S>
+  __device__ __forceinline__ void convert_eagerly(std::uint32_t (&x)[S::kValues],
+                                                  std::uint32_t strip, int t, int column,
+                                                  const Modulus& m) const {
+#pragma unroll
+    for (int k = 0; k < S::kValues; ++k) x[k] = 0;
+#pragma unroll 1
+    for (int j = 0; j < sources; ++j) {
+      const std::uint32_t w = canonical(redc(static_cast<std::int64_t>(__ldg(matrix + j)), m), m);
+      const std::uint32_t base =
+          strip + j * S::kLimbBytes + row_byte<S>(t, source_key(j)) + 4 * column;
+#pragma unroll
+      for (int k = 0; k < S::kValues; ++k) {
+        x[k] = add_mod(x[k], mul_mod(tile_word(row_from<S>(base, S::kThreads * k)), w, m), m.q);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < S::kValues; ++k) x[k] += target.offset;
   }
 };
 

@@ -50,9 +50,10 @@ __device__ __forceinline__ void gather_targets(TileTarget* target, const TileArg
 // a batch instead of two). STEPS: source limbs / 4. LOG_COLS 0: known at run time only. TEAMS: the
 // matrix units only convert, and a team runs both rounds of one target, its prime in uniform
 // registers (convert/few_sources.cuh says what that gives); 64 registers, so two blocks a
-// multiprocessor. Without MATRIX it converts on integers (convert/tile_integer.cuh).
+// multiprocessor. Without MATRIX it converts on integers (convert/tile_integer.cuh), which LAZY
+// reduces by sums.
 template <int LOG_ROWS, int LOG_COLS, int STRIPS, int THREADS, int SUPERS, int BUFFERS, int STEPS,
-          bool TEAMS = false, bool MATRIX = true>
+          bool TEAMS = false, bool MATRIX = true, bool LAZY = true>
 struct TileShape : ColumnShape<LOG_ROWS> {
   using Base = ColumnShape<LOG_ROWS>;
   static constexpr int kLogCols = LOG_COLS;
@@ -61,6 +62,7 @@ struct TileShape : ColumnShape<LOG_ROWS> {
   static constexpr int kBlockThreads = THREADS;
   static constexpr bool kTeamRounds = TEAMS;
   static constexpr bool kMatrix = MATRIX;
+  static constexpr bool kLazy = LAZY;
   static constexpr int kMinBlocks = THREADS > 256 && !TEAMS ? 1 : 2;
   static constexpr int kSupers = SUPERS, kBuffers = BUFFERS;
   static constexpr int kSteps = STEPS;

@@ -1,0 +1,57 @@
+// The ceilings that rooflines and notes compare kernels with:
+//   bench_ceilings --device cpu --threads 2 --output rows.json
+//   bench_ceilings --device cuda --output rows.json
+//   --clock processor: what threads had of a processor, for a machine that is busy with other work
+// A row for each rate. Loops check their results against plain arithmetic.
+#include "ceilings/ceilings.h"
+
+namespace latticino::bench {
+namespace {
+
+std::vector<Row> run(const Arguments& arguments) {
+  const std::string& device = arguments.text("device");
+  if (device != "cpu" && device != "cuda") {
+    throw UnsupportedError("bench.ceilings", "device '" + device + "'", "cpu or cuda",
+                           "choose one");
+  }
+  const std::string& timed_by = arguments.text("clock");
+  if (timed_by != "wall" && timed_by != "processor") {
+    throw UnsupportedError("bench.ceilings", "clock '" + timed_by + "'", "wall or processor",
+                           "choose one");
+  }
+  const Clock clock = timed_by == "wall" ? Clock::Wall : Clock::Processor;
+  const bool gpu = device == "cuda";
+  const int runs = arguments.number("runs"), threads = arguments.number("threads");
+  if (runs < 1 || threads < 1) {
+    throw ValueError("bench.ceilings", "runs or threads below 1", "at least 1", "correct them");
+  }
+  const std::vector<Ceiling> ceilings =
+      gpu ? gpu_ceilings(runs) : cpu_ceilings(threads, runs, clock);
+  const std::string name = gpu ? gpu_name() : cpu_name();
+  std::vector<Row> rows;
+  std::printf("%s\n", name.c_str());
+  for (const Ceiling& c : ceilings) {
+    Row row;
+    row.add("name", "ceiling." + c.name);
+    c.rate.add_to(row, c.unit.c_str());
+    row.add("device", name).add("backend", gpu ? "cuda" : "cpu").add("mode", "immediate");
+    row.add("preset", "none").add("params", c.params);
+    row.add("commit", arguments.text("commit")).add("date", today());
+    rows.push_back(row);
+    const double giga = c.rate.median / 1e9;
+    std::printf("  %-22s %10.1f %s (%.1f to %.1f) %s\n", c.name.c_str(), giga,
+                c.unit == "1/s" ? "G/s" : "GB/s", c.rate.low / 1e9, c.rate.high / 1e9,
+                c.params.str().c_str());
+  }
+  return rows;
+}
+
+}  // namespace
+}  // namespace latticino::bench
+
+int main(int argc, char** argv) {
+  using namespace latticino;
+  return bench::run_rows(argc, argv,
+                         {{"device", "cpu"}, {"threads", "1"}, {"runs", "9"}, {"clock", "wall"}},
+                         [](const bench::Arguments& arguments) { return bench::run(arguments); });
+}

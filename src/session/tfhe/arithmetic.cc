@@ -1,0 +1,19 @@
+#include "session/tfhe/arithmetic.h"
+
+#include "backend/gpu_arch.h"
+
+namespace latticino::session {
+
+tfhe::ArithmeticRule arithmetic_rule(const TfheParams& params, const std::string& wanted,
+                                     const DeviceChoice& device, int threads, bool simd,
+                                     const std::string& tuning) {
+  if (!wanted.empty() && wanted != "auto") return tfhe::arithmetic_of(wanted);
+  const RateTable& rates = rates_of(timed_as(device, threads, simd).kernels);
+  if (device.kind != "cuda") return tfhe::faster_arithmetic(params, {}, rates);
+  if (!cuda_has_fast_doubles(device.index)) return BlindRotateArithmetic::Exact;
+  const auto measured =
+      tuning.empty() ? shipped_rotation_times(gpu_arch(device.index)) : load_rotation_times(tuning);
+  return tfhe::faster_arithmetic(params, measured, rates);
+}
+
+}  // namespace latticino::session
