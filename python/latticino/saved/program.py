@@ -94,9 +94,13 @@ class SavedProgram(roles.Handle, ABC):
         return int(self.plan.peak_bytes)
 
     def context(self, device: str | None = None, **options: Any) -> AnyContext:
-        """A context in which the program runs: ``lt.Context``, or ``lt.tfhe.Context``, with its parameters."""
+        """A context in which the program runs: ``lt.Context``, or ``lt.tfhe.Context``, with its parameters.
+
+        One of TFHE takes the arithmetic that the program was saved with, unless ``arithmetic=`` says otherwise: over
+        two primes the bits of results depend on it.
+        """
         if self.scheme == "tfhe":
-            return tfhe.Context(self.parameters, device, **options)
+            return tfhe.Context(self.parameters, device, **{"arithmetic": self.plan.arithmetic, **options})
         return Context(self.parameters, device, auto_bootstrap=self.auto_bootstrap, **options)
 
     @abstractmethod

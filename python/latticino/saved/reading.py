@@ -15,6 +15,7 @@ from ..files import saving
 from ..files.notes import Note
 from ..ops.scalar import Scalar
 from ..tfhe import types
+from ..tfhe.context import ARITHMETICS
 from . import operations, sizes
 from .arguments import PROGRAM, Decoder, Ref
 from .capture import MOST_STEPS
@@ -25,7 +26,6 @@ _MOST_INPUTS = 1 << 10
 MOST_RESULTS = 1 << 12  # of a step
 _MOST_ALIVE = 1 << 26  # values of arrays at once: the host stores where each one lies
 _KINDS = ("cpu", "cuda")
-_ARITHMETICS = ("exact", "fft64")
 
 
 # ---- contexts that plan ----
@@ -36,7 +36,7 @@ def planning(context: AnyContext) -> AnyContext:
     kind = context.device.partition(":")[0]
     kind = kind if kind in _KINDS else "cpu"
     if isinstance(context, tfhe.Context):
-        out: Any = tfhe.Context._for_plans(context.params, kind, context.arithmetic, context.rerandomizes)
+        out: Any = tfhe.Context._for_plans(context.params, kind, context._rule, context.rerandomizes)
     else:
         out = Context._for_plans(context.params, kind, context.auto_bootstrap)
         out._switchers.sets = context._sets_of_switching()
@@ -56,10 +56,11 @@ def context_of(head: Note, kind: str | None) -> AnyContext:
     if scheme == "ckks":
         return Context._for_plans(_native.params_from_bytes(data), kind or stated, head.flag("auto_bootstrap"))
     arithmetic = head.text("arithmetic")
-    if arithmetic not in _ARITHMETICS:
+    if arithmetic not in ARITHMETICS:
         PROGRAM.refuse("an arithmetic that does not exist")
-    return tfhe.Context._for_plans(_native.tfhe_params_from_bytes(data), kind or stated, arithmetic,
-                                   head.flag("rerandomize"))
+    params = _native.tfhe_params_from_bytes(data)
+    rule = _native.TfheArithmetic.choose(params, arithmetic, kind or stated, 0, 0, True)
+    return tfhe.Context._for_plans(params, kind or stated, rule, head.flag("rerandomize"))
 
 
 # ---- inputs and outputs ----

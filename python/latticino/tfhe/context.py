@@ -44,10 +44,10 @@ class Context(Tenancy, roles.Handle):
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
     ``None`` or ``"auto"`` takes the faster one of the device, by measured times. For sets over one prime, where both
     give the same bits, that may depend on how many ciphertexts are computed at once; `arithmetic_for` tells. For other
-    sets it is one for all. Both use the same keys and ciphertexts. ``rerandomize`` adds an encryption of zero to ciphertexts
-    from files and bytes, and to their sums, before each table or gate, so that their sender cannot choose the rounding
-    errors (docs/security.md). It needs ``server_keys(public=True)``. May be shared between threads. SecurityWarning for
-    sets below 128 bits, and for those that fail more often than 2^-128.
+    sets it is one for all. Both use the same keys and ciphertexts. ``rerandomize`` adds an encryption of zero to
+    ciphertexts from files and bytes, and to their sums, before each table or gate, so that their sender cannot choose
+    the rounding errors (docs/security.md). It needs ``server_keys(public=True)``. May be shared between threads.
+    SecurityWarning for sets below 128 bits, and for those that fail more often than 2^-128.
 
     Raises ParameterError (in FP64 also for sets whose shape it cannot serve, or whose failure
     probability its rounding would exceed), DeviceError, FileError or OutOfMemoryError.
@@ -88,13 +88,14 @@ class Context(Tenancy, roles.Handle):
         self._store = _native.KeyStore.of_tfhe(self._native, budget)
 
     @classmethod
-    def _for_plans(cls, params: _native.TfheParams, kind: str, arithmetic: str, rerandomizes: bool) -> Context:
+    def _for_plans(cls, params: _native.TfheParams, kind: str, rule: _native.TfheArithmetic,
+                   rerandomizes: bool) -> Context:
         """A context that can only plan, for a device of that kind, which need not exist here."""
         out = cls.__new__(cls)
         out._begin_tenancy(None)
-        out.params, out.device, out._kind, out.arithmetic = params, kind, kind, arithmetic
+        out.params, out.device, out._kind, out._rule = params, kind, kind, rule
         out.threads, out.simd, out._tuning, out.rerandomizes = 0, True, "", rerandomizes
-        out._native = _native.TfheContext.create_dry(params, arithmetic, rerandomizes)
+        out._native = _native.TfheContext.create_dry(params, rule, rerandomizes)
         return out
 
     def _dry(self) -> tuple[Context, int]:

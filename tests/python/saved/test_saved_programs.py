@@ -323,3 +323,13 @@ def test_a_run_ends_where_its_watcher_says(ckks):
     with pytest.raises(TimeoutError):
         program.compute(ctx, program.encrypt(client, X, Y), after=watch)
     assert seen == [1 / 3, 2 / 3]
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "fft64"])
+def test_a_program_of_tfhe_keeps_its_arithmetic(arithmetic, tmp_path):
+    ctx = lt.tfhe.Context("test-tfhe-2-2-insecure", "cpu", threads=1, arithmetic=arithmetic)
+    lt.save_program(tmp_path / "p", lambda x: x + 1, ctx, lt.tfhe.Shape((2,), "u4"))
+    program = lt.load_program(tmp_path / "p")
+    assert program.plan.arithmetic == program.context("cpu", threads=1).arithmetic == arithmetic
+    for asked in ("exact", "fft64"):
+        assert program.context("cpu", threads=1, arithmetic=asked).arithmetic == asked

@@ -80,6 +80,16 @@ def test_contexts_choose_the_faster_arithmetic_that_a_set_has(simd):
         assert _native.TfheArithmetic.choose(lt.tfhe.preset(name), "auto", "cpu", 0, 1, simd).name == "exact"
 
 
+def test_plans_for_a_gpu_choose_as_an_h200_does():
+    if "cuda" in DEVICES:
+        pytest.skip("a GPU is here, whose own table counts")
+    rule = _native.TfheArithmetic.choose(lt.tfhe.preset("chameleon-500-legacy"), "", "cuda", 0, 0, True)
+    assert rule.name == "auto" and rule.text == "exact to 131 at once, fft64 from 132"
+    assert (rule.of(1), rule.of(131), rule.of(132), rule.of(4096)) == ("exact", "exact", "fft64", "fft64")
+    for name in ("tfhe-2-2-v1", "tfhe-gates-v2"):
+        assert _native.TfheArithmetic.choose(lt.tfhe.preset(name), "", "cuda", 0, 0, True).name == "fft64"
+
+
 def test_a_context_tells_the_arithmetic_of_a_number():
     chosen = lt.tfhe.Context(INTEGERS, "cpu", threads=1, arithmetic="auto")
     default = lt.tfhe.Context(INTEGERS, "cpu", threads=1)
