@@ -49,9 +49,8 @@ class Facts:
     """What everybody may know of a model.
 
     ``kind``: ``"network"`` or ``"program"``. ``digest``: SHA-256 of the file; ``client``: of the part that clients
-    need. ``keys``: label and highest level of each; ``key_bytes`` on the device; ``bundle_bytes``: the most that a bundle's
-    file may have.
-    ``predicted_seconds`` of a run and ``peak_bytes`` are the plan's.
+    need. ``keys``: label and highest level of each; ``key_bytes`` on the device; ``bundle_bytes``: the most that a
+    bundle's file may have. ``predicted_seconds`` of a run and ``peak_bytes`` are the plan's.
     """
 
     kind: str
