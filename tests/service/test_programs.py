@@ -1,5 +1,6 @@
 """Programs that `lt.save_program` wrote, served: two arguments, cancellation between steps, what cannot be served."""
 
+import hashlib
 import io
 
 import numpy as np
@@ -36,7 +37,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def part(saved):
-    return ProgramPart(saved.read_bytes())
+    return ProgramPart(lt.load_program(saved).client_bytes())
 
 
 def test_a_program_beside_a_direct_run(saved, part):
@@ -55,7 +56,8 @@ def test_a_program_beside_a_direct_run(saved, part):
     assert result == lt.to_bytes(lt.load_program(saved).run(session, *given), final=True)
     assert len(model.run(session, inputs, False, seen.append)) <= facts.result_bytes
     assert np.abs(part.decrypt(client, result).unmarked() - clear(X, Y)).max() < 2**-8
-    assert facts.client == facts.digest and model.client_file() == saved.read_bytes() and facts.key_bytes == keys.bytes
+    assert model.client_file() == part.program.client_bytes() and facts.key_bytes == keys.bytes
+    assert facts.client == hashlib.sha256(model.client_file()).hexdigest() != facts.digest == part.program.program
 
     def stop(done):
         raise Stopped("cancel")
@@ -78,20 +80,17 @@ def test_what_cannot_be_served(saved, tmp_path):
     with pytest.raises(lt.UnsupportedError, match="a program of TFHE"):
         open_model(tmp_path / "tfhe", "cpu")
     store, blobs = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs")
-    with pytest.raises(lt.UnsupportedError, match="--share-programs"):  # its constants would be seen by tenants
-        Registry(store, blobs).add(saved, "score")
-    assert Registry(store, blobs).active() == []
-    assert Registry(store, blobs).add(saved, "score", share_programs=True).kind == "program"
+    assert Registry(store, blobs).add(saved, "score").kind == "program"
     assert Rows(store, blobs).jobs.claim([row.digest for row in Registry(store, blobs).active()]) is None
 
 
 def test_a_program_over_http(saved, tmp_path):
-    running = Running(tmp_path / "service", [f"score={saved}"], "--share-programs")
+    running = Running(tmp_path / "service", [f"score={saved}"])
     try:
         service = lt.connect(running.url, running.tenant("a"))
         client = lt.keygen(service.context("cpu"))
         remote = service.use(client)
-        assert service.network is None and service.program.digest == service.facts["digest"]
+        assert service.network is None and service.program.program == service.facts["digest"]
         job = remote.submit(X, Y, final=False)
         assert np.abs(job.result(600) - clear(X, Y)).max() < 2**-8 and job.progress == 1.0
         assert np.abs(remote.run(Y, X) - clear(Y, X)).max() < 2**-8

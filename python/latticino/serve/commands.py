@@ -33,8 +33,6 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
     serve = command("serve", _serve, "serve networks to tenants over HTTP (docs/serving.md)")
     serve.add_argument("models", nargs="+", help="files that enc.save wrote for the server or lt.save_program, or "
                        "NAME=FILE; default name: that of the file's folder")
-    serve.add_argument("--share-programs", action="store_true", help="serve programs, though their tenants get the "
-                       "whole file, with its constants")
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=count(0, 65535), default=8000, help="0: any that is free")
     serve.add_argument("--plain-http", action="store_true", help="listen beyond this machine without TLS: for a "
@@ -110,7 +108,7 @@ def _serve(args: argparse.Namespace) -> int:
     named = dict(map(_named, args.models))
     digests = set()
     for name, path in named.items():
-        facts = registry.add(path, name, args.share_programs)
+        facts = registry.add(path, name)
         digests.add(facts.digest)
         print(_described(name, facts), flush=True)
     if not len(digests) == len(named) == len(args.models):

@@ -177,7 +177,7 @@ class NetworkModel(Model):
 class ProgramModel(Model):
     """A function of CKKS arrays that `lt.save_program` wrote: with one result, no numbers of each run, no switching."""
 
-    def __init__(self, program: SavedFunction, data: bytes, device: str | None, threads: int,
+    def __init__(self, program: SavedFunction, device: str | None, threads: int,
                  key_budget: int | None) -> None:
         for had, unfit in (("a program of TFHE", program.scheme != "ckks"),
                            (f"a program with {len(program.outputs)} results", len(program.outputs) != 1),
@@ -186,7 +186,7 @@ class ProgramModel(Model):
             if unfit:
                 raise errors.UnsupportedError.explain("serve", had, "one of CKKS with one result, and with arrays "
                                                       "alone as arguments", "write the program so")
-        self._program, self._data = program, data
+        self._program = program
         self._options: dict[str, Any] = {"device": device, "threads": threads, "key_budget": key_budget}
 
     @cached_property
@@ -206,13 +206,13 @@ class ProgramModel(Model):
         program = self._program
         places = [Port(f"x{i}", tuple(x.shape), x.level or 0, x.bytes) for i, x in enumerate(program.inputs)]
         results = [Port("y", tuple(y.shape), y.level or 0, y.most_bytes) for y in program.outputs]
-        return Facts("program", program.digest, program.digest, program.parameters.name, program.parameters.hash,
+        client = hashlib.sha256(self.client_file()).hexdigest()
+        return Facts("program", program.digest, client, program.parameters.name, program.parameters.hash,
                      tuple(places), tuple(results), {repr(label): level for label, level in program.keys.items()},
                      self.key_bytes, self.key_bytes + (1 << 20), program.predicted_seconds, program.peak_bytes)
 
     def client_file(self) -> bytes:
-        """The whole file: clients plan their keys from it."""
-        return self._data
+        return self._program.client_bytes()
 
     def require_keys(self, keys: ServerKeys) -> None:
         _require_all(keys, self._program.plan, "client.server_keys(program.plan)")
@@ -251,7 +251,7 @@ def open_model(path: str | os.PathLike[str], device: str | None = None, *, threa
             data = file.read()
         program = programs.from_bytes(data)
         assert isinstance(program, SavedFunction)
-        return ProgramModel(program, data, device, threads, key_budget)
+        return ProgramModel(program, device, threads, key_budget)
     if magic != networks.MAGIC:
         raise errors.FileError.explain("serve", f"{path}, which is no file of a network or a program",
                                        "what enc.save wrote for the server, or lt.save_program",

@@ -63,7 +63,7 @@ class NetworkPart(Part):
 
 
 class ProgramPart(Part):
-    """Of a program: its whole file."""
+    """Of a program: its inputs, results and keys, without its steps and constants."""
 
     def __init__(self, data: bytes) -> None:
         self.program: SavedProgram = programs.from_bytes(data)

@@ -29,18 +29,13 @@ class Registry:
     def __init__(self, store: Store, blobs: Blobs) -> None:
         self._store, self._blobs = store, blobs
 
-    def add(self, path: str | os.PathLike[str], name: str, share_programs: bool = False) -> Facts:
+    def add(self, path: str | os.PathLike[str], name: str) -> Facts:
         """Serves the model in a file under this name, in place of the one that had the name before.
 
-        FileError or UnsupportedError for what is no model, and for programs without ``share_programs``: their tenants
-        get the whole file.
+        FileError or UnsupportedError for what is no model, or none that can be served.
         """
         require_name("serve", name)
         facts, client = _described(Path(path))
-        if facts.kind == "program" and not share_programs:
-            raise errors.UnsupportedError.explain(
-                "serve", f"the program {path}, whose constants its tenants can read", "an operator who wants that",
-                "pass --share-programs, or serve a network, whose weights stay with the service")
         data = Path(path).read_bytes()
         if self._blobs.put("models", OPERATOR, data) != facts.digest:
             raise errors.FileError.explain("serve", f"{path}, which changed while it was read", "a file that stays",
