@@ -217,7 +217,12 @@ def _levels(text: str) -> int | list[float]:
 def _bench(args: argparse.Namespace) -> int:
     from .measure import run
 
-    return run(args)
+    def workloads(args: argparse.Namespace) -> Any:
+        from .workloads import tables
+
+        return tables.run(args)
+
+    return run(args, {"workloads": workloads})
 
 
 def _tune(args: argparse.Namespace) -> int:

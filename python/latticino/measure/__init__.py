@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping
 
 from .. import errors, tfhe
 from ..ckks.context import preset
@@ -43,9 +44,13 @@ def require_read(args: argparse.Namespace) -> None:
             (tfhe.preset if args.what in ("gates", "exactness") else preset)(name)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Does what `latticino bench` was asked for; status 1 where a stated target was missed."""
-    from . import bitpacker, compare, exactness, growth, messages, programs, report, roofline, workloads
+Measure = Callable[[argparse.Namespace], tuple[list[records.Row], bool]]
+
+
+def run(args: argparse.Namespace, more: Mapping[str, Measure]) -> int:
+    """Does what `latticino bench` was asked for; status 1 where a stated target was missed. ``more``: measurements by
+    programs that use this package."""
+    from . import bitpacker, compare, exactness, growth, messages, programs, report, roofline
 
     require_read(args)
     if args.what == "report":
@@ -58,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
              "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
              "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run,
              "messages": messages.run, "bitpacker": bitpacker.run, "transforms": programs.transforms,
-             "workloads": workloads.run, "ceilings": programs.ceilings, "repacking": programs.repacking}[args.what]
+             "ceilings": programs.ceilings, "repacking": programs.repacking, **more}[args.what]
     rows, good = bench(args)
     if args.record:
         records.write(args.record, rows)

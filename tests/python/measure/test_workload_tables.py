@@ -7,10 +7,10 @@ import pytest
 
 import latticino as lt
 from latticino import cli
-from latticino.measure import workloads
 from latticino.nn.builder import Builder
 from latticino.workloads import data as datasets
 from latticino.workloads import demo, helr, inputs, networks
+from latticino.workloads import tables as workloads
 
 SMALL = "test-n10-boot-insecure"
 

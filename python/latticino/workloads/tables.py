@@ -16,11 +16,11 @@ from ..ckks.context import Context
 from ..ckks.plan import Plan, Shape
 from ..common import devices
 from ..functions.sorting import fit_sort
+from ..measure import records
+from ..measure.records import Row
 from ..nn.forests.comparing import classes_of
-from ..workloads import data, demo, helr, networks
-from ..workloads import sort as sorting
-from . import records
-from .records import Row
+from . import data, demo, helr, networks
+from . import sort as sorting
 
 # BitPacker, Table 1: the workloads, with log2 of the scale in which the paper computes each (its Section 5).
 OF_WORDS = {"resnet20": 45, "resnet20-aespa": 45, "rnn": 45, "squeezenet": 35, "helr": 35}
@@ -71,7 +71,7 @@ def packed(scale: int, word: int) -> str:
 
 
 def _workload(name: str) -> networks.Workload:
-    found: networks.Workload = importlib.import_module(f"..workloads.{name.replace('-', '_')}", __package__).WORKLOAD
+    found: networks.Workload = importlib.import_module(f".{name.replace('-', '_')}", __package__).WORKLOAD
     return found
 
 
