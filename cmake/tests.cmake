@@ -34,6 +34,8 @@ foreach(folder unit conformance kat property noise fuzz)
     target_compile_options(${folder}_tests PRIVATE ${LATTICINO_TEST_OPTIMIZATION})
     target_link_libraries(${folder}_tests PRIVATE latticino GTest::gtest_main)
     if(folder STREQUAL "unit")
+      file(GLOB wasm CONFIGURE_DEPENDS src/wasm/*_client.cc src/wasm/client.cc src/wasm/notes.cc)
+      target_sources(unit_tests PRIVATE ${wasm})  # the browser's client, without what JavaScript calls
       target_precompile_headers(unit_tests PRIVATE <gtest/gtest.h> ${LATTICINO_STANDARD_HEADERS} <chrono> <filesystem> <fstream>
         <set> <thread>)
     else()

@@ -39,6 +39,7 @@ from launcher import (
     stream,
 )
 
+import browser_client
 import fuzz_files
 import sanitizer_record
 import tidy
@@ -189,7 +190,8 @@ def try_networks():
 def run_more(arguments):
     """Every part to its end, or those that are named. The one that installs 7 GB of PyTorch runs where it is named."""
     known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package,
-             "service": try_service, "cuda": try_cuda, "conformance": try_conformance, "networks": try_networks}
+             "service": try_service, "cuda": try_cuda, "conformance": try_conformance, "browser": browser_client.try_browser,
+             "networks": try_networks}
     if set(arguments) - set(known):
         die(f"test --more takes {', '.join(known)}, not {' '.join(arguments)}")
 

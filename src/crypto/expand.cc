@@ -25,7 +25,8 @@ ChachaState initial_state(std::span<const std::uint8_t, 32> key, std::uint32_t c
 
 const ExpandKernel& best_kernel() {
   static const ExpandKernel& kBest =
-      *std::ranges::find_if(expand_kernels(), [](const ExpandKernel& k) { return k.supported(); });
+      *std::find_if(expand_kernels().begin(), expand_kernels().end(),
+                    [](const ExpandKernel& k) { return k.supported(); });
   return kBest;
 }
 

@@ -92,7 +92,8 @@ std::span<const GaussianScan> gaussian_scans() { return kScans; }
 void gaussian_from_words(const std::vector<Wide>& table, std::span<const std::uint8_t> words,
                          std::span<std::int64_t> out) {
   static const GaussianScan& kBest =
-      *std::ranges::find_if(gaussian_scans(), [](const GaussianScan& s) { return s.supported(); });
+      *std::find_if(gaussian_scans().begin(), gaussian_scans().end(),
+                    [](const GaussianScan& s) { return s.supported(); });
   kBest.run(table, words, out);
 }
 

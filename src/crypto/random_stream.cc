@@ -1,7 +1,6 @@
 #include "crypto/random_stream.h"
 
 #include <pthread.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,16 +20,15 @@ std::atomic<std::uint32_t> forks{0};
 }  // namespace
 
 void system_entropy(std::span<std::uint8_t> out) {
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got = getrandom(out.data() + done, out.size() - done, 0);
-    if (got > 0) {
-      done += static_cast<std::size_t>(got);
-    } else if (errno != EINTR) {
+  constexpr std::size_t kMostAtOnce = 256;  // that getentropy gives
+  while (!out.empty()) {
+    const std::size_t bytes = std::min(out.size(), kMostAtOnce);
+    if (getentropy(out.data(), bytes) != 0) {
       throw DeviceError("crypto.system_entropy", std::strerror(errno),
                         "random bytes from the operating system",
                         "allow the getrandom system call");
     }
+    out = out.subspan(bytes);
   }
 }
 

@@ -7,7 +7,8 @@
 
 namespace latticino::crypto {
 
-// Fills `out` from the operating system (getrandom); throws DeviceError if it refuses.
+// Fills `out` from the operating system (getentropy; in WebAssembly from crypto.getRandomValues).
+// Throws DeviceError if it refuses.
 void system_entropy(std::span<std::uint8_t> out);
 
 // Changes in the child of every fork: random state inherited from the parent must not be used.

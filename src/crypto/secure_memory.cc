@@ -3,9 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace latticino::crypto {
+
+#if !defined(__EMSCRIPTEN__)
 namespace {
 
 std::size_t whole_pages(std::size_t bytes) {
@@ -14,6 +17,7 @@ std::size_t whole_pages(std::size_t bytes) {
 }
 
 }  // namespace
+#endif
 
 void secure_clear(void* p, std::size_t bytes) noexcept {
   if (bytes != 0) explicit_bzero(p, bytes);
@@ -25,6 +29,25 @@ void secure_clear(void* p, std::size_t bytes) noexcept {
 [[gnu::weak, gnu::noinline]] void declassify(const void*, std::size_t) noexcept {
   asm volatile("");
 }
+
+#if defined(__EMSCRIPTEN__)
+
+// One linear memory: it has no pages to lock, and no process forks.
+void lock_memory(void*, std::size_t) noexcept {}
+void unlock_memory(void*, std::size_t) noexcept {}
+
+void* allocate_locked(std::size_t bytes) {
+  void* p = std::calloc(bytes == 0 ? 1 : bytes, 1);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+void free_locked(void* p, std::size_t bytes) noexcept {
+  secure_clear(p, bytes);
+  std::free(p);
+}
+
+#else
 
 void lock_memory(void* p, std::size_t bytes) noexcept {
   static_cast<void>(mlock(p, bytes));
@@ -51,5 +74,7 @@ void free_locked(void* p, std::size_t bytes) noexcept {
   unlock_memory(p, size);
   munmap(p, size);
 }
+
+#endif
 
 }  // namespace latticino::crypto

@@ -1,7 +1,6 @@
 #include "io/codec.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "math/errors.h"
 
@@ -50,7 +49,7 @@ void Encoder::u64(std::uint64_t x) {
   for (int i = 0; i < 8; ++i) u8(static_cast<std::uint8_t>(x >> (8 * i)));
 }
 
-void Encoder::f64(double x) { u64(std::bit_cast<std::uint64_t>(x)); }
+void Encoder::f64(double x) { u64(__builtin_bit_cast(std::uint64_t, x)); }
 
 void Encoder::raw(std::span<const std::uint8_t> bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -74,7 +73,7 @@ std::span<const std::uint8_t> Decoder::take(std::size_t n) {
 std::uint8_t Decoder::u8() { return take(1)[0]; }
 std::uint32_t Decoder::u32() { return load<std::uint32_t>(take(4)); }
 std::uint64_t Decoder::u64() { return load<std::uint64_t>(take(8)); }
-double Decoder::f64() { return std::bit_cast<double>(u64()); }
+double Decoder::f64() { return __builtin_bit_cast(double, u64()); }
 
 void Decoder::raw(std::span<std::uint8_t> out) {
   const auto bytes = take(out.size());

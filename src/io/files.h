@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +27,16 @@ std::shared_ptr<const Params> load_params(Source& source);
 // Bundles store the b parts and one seed a key; loading expands the a parts.
 void save_keys(Sink& sink, const rlwe::Constants& constants, Queue& queue,
                const rlwe::EvaluationKeys& keys);
+// The same file of keys that are made while it is written, one in memory at a time. `keys`: in
+// increasing order of their labels, which ValueError enforces, with the seed that `make` uses.
+struct KeyEntry {
+  rlwe::KeyLabel label;
+  int level = 0;
+  std::array<std::uint8_t, 32> seed{};
+};
+void save_keys(Sink& sink, const rlwe::Constants& constants, Queue& queue, const rlwe::KeyId& id,
+               std::span<const KeyEntry> keys,
+               const std::function<rlwe::SwitchKey(const KeyEntry&)>& make);
 std::shared_ptr<rlwe::EvaluationKeys> load_keys(Source& source, const rlwe::Constants& constants,
                                                 Queue& queue);
 

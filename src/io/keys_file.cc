@@ -66,6 +66,22 @@ Entry read_entry(Decoder& metadata, const Constants& constants) {
   return e;
 }
 
+// Header and metadata.
+Writer begin_keys(Sink& sink, const Constants& constants, const rlwe::KeyId& id,
+                  std::span<const KeyEntry> keys) {
+  Encoder metadata;
+  std::uint64_t payload = 0;
+  metadata.u32(static_cast<std::uint32_t>(keys.size()));
+  for (const KeyEntry& e : keys) {
+    metadata.u8(static_cast<std::uint8_t>(e.label.kind));
+    metadata.u32(e.label.galois);
+    metadata.u32(static_cast<std::uint32_t>(e.level));
+    metadata.raw(e.seed);
+    payload += switch_key_bytes(constants.ring(), rlwe::key_shape(constants, e.label, e.level));
+  }
+  return {sink, header_of(ObjectType::EvaluationKeys, constants.params(), id, payload), metadata};
+}
+
 Basis public_basis(const Constants& constants) {
   const Params& params = constants.params();
   return constants.key_basis(params.top_level()).without(params.aux_basis());
@@ -95,21 +111,27 @@ SwitchKey read_switch_key(Reader& reader, Queue& queue, const Ring& ring, const 
 
 void save_keys(Sink& sink, const Constants& constants, Queue& queue, const EvaluationKeys& keys) {
   require_same_params(constants, keys.params_hash());
-  const std::vector<KeyLabel> labels = keys.labels();
-  Encoder metadata;
-  std::uint64_t payload = 0;
-  metadata.u32(static_cast<std::uint32_t>(labels.size()));
-  for (const KeyLabel& label : labels) {
+  std::vector<KeyEntry> entries;
+  for (const KeyLabel& label : keys.labels()) {
     const SwitchKey& key = keys.get(label, 0);
-    metadata.u8(static_cast<std::uint8_t>(label.kind));
-    metadata.u32(label.galois);
-    metadata.u32(static_cast<std::uint32_t>(key.level));
-    metadata.raw(key.seed);
-    payload += switch_key_bytes(constants.ring(), rlwe::key_shape(constants, label, key.level));
+    entries.push_back({label, key.level, key.seed});
   }
-  Writer writer(sink, header_of(ObjectType::EvaluationKeys, constants.params(), keys.id(), payload),
-                metadata);
-  for (const KeyLabel& label : labels) write_switch_key(writer, queue, keys.get(label, 0));
+  Writer writer = begin_keys(sink, constants, keys.id(), entries);
+  for (const KeyEntry& e : entries) write_switch_key(writer, queue, keys.get(e.label, 0));
+  writer.finish();
+}
+
+void save_keys(Sink& sink, const Constants& constants, Queue& queue, const rlwe::KeyId& id,
+               std::span<const KeyEntry> keys,
+               const std::function<SwitchKey(const KeyEntry&)>& make) {
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    if (keys[i - 1].label < keys[i].label) continue;
+    throw ValueError("io.write", keys[i].label.str() + " behind " + keys[i - 1].label.str(),
+                     "increasing labels", "sort the keys, and ask for each once");
+  }
+  Writer writer = begin_keys(sink, constants, id, keys);
+  if (writer.skipped()) return;
+  for (const KeyEntry& e : keys) write_switch_key(writer, queue, make(e));
   writer.finish();
 }
 

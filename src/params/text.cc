@@ -1,20 +1,16 @@
 // Canonical text of a literal: a "key value..." line per field, in a fixed order, doubles in the
 // shortest form that reads back to the same value. Hashed and stored in files.
-#include <charconv>
 #include <sstream>
 #include <string>
 
+#include "math/decimal.h"
 #include "params/checks.h"
 #include "params/text_lines.h"
 
 namespace latticino::params {
 namespace {
 
-std::string number(double x) {
-  char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, x);
-  return {buffer, end.ptr};
-}
+std::string number(double x) { return shortest_text(x); }
 std::string number(std::uint32_t x) { return std::to_string(x); }
 
 template <class T>

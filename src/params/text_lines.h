@@ -5,8 +5,10 @@
 #include <charconv>
 #include <istream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "math/decimal.h"
 #include "params/params.h"
 
 namespace latticino::params {
@@ -25,10 +27,15 @@ std::string read_word(std::istream& in, const std::string& key);
 template <class T>
 T read_number(const std::string& word) {
   T x{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), x);
-  if (error != std::errc() || end != word.data() + word.size()) {
-    refuse_text("the word '" + word.substr(0, 40) + "'");
+  bool good = false;
+  if constexpr (std::is_floating_point_v<T>) {
+    good = read_double(word, x);
+  } else {
+    const char* last = word.data() + word.size();
+    const auto [end, error] = std::from_chars(word.data(), last, x);
+    good = error == std::errc() && end == last;
   }
+  if (!good) refuse_text("the word '" + word.substr(0, 40) + "'");
   return x;
 }
 

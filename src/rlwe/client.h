@@ -47,6 +47,9 @@ class KeyGenerator {
  public:
   KeyGenerator(const Constants& constants, Queue& queue, const SecretKey& secret, Random& random);
   SwitchKey make(const KeyLabel& label, int level);
+  // With a seed that was drawn before (Random::seed); the key is the same as if it had been drawn
+  // now, and so are those made after it.
+  SwitchKey make(const KeyLabel& label, int level, const Seed& seed);
   std::shared_ptr<EvaluationKeys> make(const KeyRequest& request);
 
  private:

@@ -127,13 +127,18 @@ KeyGenerator::Relation KeyGenerator::relation(const KeyLabel& label, const Basis
 }
 
 SwitchKey KeyGenerator::make(const KeyLabel& label, int level) {
+  key_shape(constants_, label, level);  // throws before anything is drawn
+  return make(label, level, random_.seed());
+}
+
+SwitchKey KeyGenerator::make(const KeyLabel& label, int level, const Seed& seed) {
   const KeyShape shape = key_shape(constants_, label, level);
   const Relation r = relation(label, shape.basis);
   SwitchKey key;
   key.label = label;
   key.level = level;
   key.digit_index = shape.digits;
-  key.seed = random_.seed();
+  key.seed = seed;
   for (const int digit : shape.digits) {
     auto pair = encrypt_zero(queue_, constants_.ring(), shape.basis, r.minus_under.view, key.seed,
                              static_cast<std::uint64_t>(digit), random_);

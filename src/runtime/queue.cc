@@ -200,7 +200,8 @@ void Queue::poison(bool on) {
 MemoryUse Queue::device_memory() const {
   const auto lock = owner_->hold();
   owner_->run_deferred();
-  return is_dry() ? MemoryUse{owner_->peak, owner_->live} : owner_->backend->memory();
+  if (!is_dry()) return owner_->backend->memory();
+  return {static_cast<std::size_t>(owner_->peak), static_cast<std::size_t>(owner_->live)};
 }
 
 DeviceInfo Queue::device() const {

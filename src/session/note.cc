@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "math/decimal.h"
 #include "math/errors.h"
 
 namespace latticino::session {
@@ -99,20 +100,20 @@ class NoteParser {
   Value list(int depth) {
     expect('[');
     skip();
-    std::vector<Note::Number> numbers;
-    bool only = true;
+    Note::Numbers numbers;
+    std::vector<Note::Numbers> lists;
+    std::size_t count = 0;
     if (taken(']')) return numbers;
     do {
       const Value each = value(depth + 1);
-      if (const auto* x = std::get_if<Note::Number>(&each)) {
-        numbers.push_back(*x);
-      } else {
-        only = false;
-      }
+      if (const auto* x = std::get_if<Note::Number>(&each)) numbers.push_back(*x);
+      if (const auto* x = std::get_if<Note::Numbers>(&each)) lists.push_back(*x);
+      ++count;
       skip();
     } while (taken(','));
     expect(']');
-    if (only) return numbers;
+    if (numbers.size() == count) return numbers;
+    if (lists.size() == count) return lists;
     return Note::Other{};
   }
 
@@ -136,8 +137,8 @@ class NoteParser {
       if (!taken('+')) taken('-');
       digits();
     }
-    const auto [end, error] = std::from_chars(first, rest_.data(), out.value);
-    if (error != std::errc() || end != rest_.data()) out.value = NAN;  // beyond doubles
+    const std::string_view text(first, static_cast<std::size_t>(rest_.data() - first));
+    if (!read_double(text, out.value)) out.value = NAN;  // beyond doubles
     return out;
   }
 
@@ -202,7 +203,7 @@ const Kind& Note::get(const std::string& name) const {
 }
 
 std::vector<std::size_t> Note::shape(const std::string& name) const {
-  const auto& lengths = get<std::vector<Number>>(name);
+  const auto& lengths = get<Numbers>(name);
   if (lengths.size() > kMostDimensions) refuse();
   std::vector<std::size_t> out;
   double product = 1;
@@ -222,12 +223,26 @@ double Note::number(const std::string& name) const {
 }
 
 std::vector<double> Note::numbers(const std::string& name, std::size_t count) const {
-  const auto& list = get<std::vector<Number>>(name);
+  const auto& list = get<Numbers>(name);
   if (list.size() != count) refuse();
   std::vector<double> out;
   for (const Number& n : list) {
     if (!std::isfinite(n.value)) refuse();
     out.push_back(n.value);
+  }
+  return out;
+}
+
+std::vector<std::array<std::int64_t, 3>> Note::runs(const std::string& name) const {
+  std::vector<std::array<std::int64_t, 3>> out;
+  for (const Numbers& run : get<std::vector<Numbers>>(name)) {
+    if (run.size() != 3) refuse();
+    std::array<std::int64_t, 3> integers{};
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (!run[i].integer || !(std::abs(run[i].value) <= kLargest)) refuse();
+      integers[i] = static_cast<std::int64_t>(run[i].value);
+    }
+    out.push_back(integers);
   }
   return out;
 }

@@ -3,7 +3,9 @@
 // range and deeper nesting than any writer makes raise a FileError.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +23,8 @@ class Note {
   std::vector<std::size_t> shape(const std::string& name) const;  // product up to 2^53
   double number(const std::string& name) const;
   std::vector<double> numbers(const std::string& name, std::size_t count) const;
+  // Triples of integers up to 2^53 in size, at least one.
+  std::vector<std::array<std::int64_t, 3>> runs(const std::string& name) const;
   bool flag(const std::string& name) const;
   std::string text(const std::string& name) const;
   std::optional<Note> part(const std::string& name) const;  // none where there is no such field
@@ -31,8 +35,9 @@ class Note {
     double value = 0;
     bool integer = false;
   };
-  struct Other {};  // null, and lists of other things than numbers
-  using Value = std::variant<Other, bool, Number, std::string, std::vector<Number>, Note>;
+  using Numbers = std::vector<Number>;
+  struct Other {};  // null, and lists of other things than numbers and lists of these
+  using Value = std::variant<Other, bool, Number, std::string, Numbers, std::vector<Numbers>, Note>;
   friend class NoteParser;
   template <class Kind>
   const Kind& get(const std::string& name) const;

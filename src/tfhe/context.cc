@@ -1,10 +1,23 @@
 #include "tfhe/context.h"
 
 #include <algorithm>
+#include <limits>
+#include <string>
 
 #include "math/errors.h"
 
 namespace latticino::tfhe {
+namespace {
+
+// Bytes of so many words each, which addresses of 32 bits may not reach.
+std::size_t bytes_of(std::uint64_t words, std::uint32_t count) {
+  const std::uint64_t bytes = sizeof(std::uint32_t) * words * count;
+  if (bytes <= std::numeric_limits<std::size_t>::max()) return static_cast<std::size_t>(bytes);
+  throw OutOfMemoryError("allocate", "addresses of 32 bits", std::to_string(bytes) + " bytes",
+                         "use fewer values at a time");
+}
+
+}  // namespace
 
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
                                                std::shared_ptr<Queue> queue,
@@ -47,7 +60,7 @@ Context::Lwe Context::allocate(std::uint32_t dimension, std::uint32_t count,
   lwe.view.dimension = dimension;
   lwe.view.count = count;
   lwe.view.stride = (dimension + kAlignment) / kAlignment * kAlignment;
-  lwe.buffer = queue_->allocate(sizeof(std::uint32_t) * lwe.view.stride * count);
+  lwe.buffer = queue_->allocate(bytes_of(lwe.view.stride, count));
   lwe.view.data = lwe.buffer->words();
   return lwe;
 }
@@ -66,8 +79,8 @@ void Context::add_failure(double log_failure, std::uint32_t count) const {
 
 Context::Polys Context::allocate_polys(std::uint32_t count, Domain domain) const {
   Polys polys;
-  const std::size_t limbs = static_cast<std::size_t>(count) * ring_->prime_count();
-  polys.buffer = queue_->allocate(sizeof(std::uint32_t) * ring_->n() * limbs);
+  const auto words = static_cast<std::uint64_t>(ring_->n()) * ring_->prime_count();
+  polys.buffer = queue_->allocate(bytes_of(words, count));
   polys.view = {PolyView::contiguous(polys.buffer->words(), *ring_, basis(), domain), count};
   return polys;
 }

@@ -1,5 +1,6 @@
 #include "backend/cpu/host_pool.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <bit>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "math/errors.h"
@@ -14,13 +16,31 @@
 namespace latticino::cpu {
 namespace {
 
+#if defined(__EMSCRIPTEN__)
+constexpr std::size_t kHugePage = ~std::size_t{0};  // there are none
+#else
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
+#endif
 
 [[noreturn]] void out_of_memory(std::size_t bytes) {
   throw OutOfMemoryError("allocate", std::to_string(available_memory() >> 20) + " MiB available",
                          std::to_string((bytes >> 20) + 1) + " MiB in one block",
                          "use smaller parameters, fewer keys or a machine with more memory");
 }
+
+}  // namespace
+
+#if defined(__EMSCRIPTEN__)
+
+// What the module's memory may grow to, and what of it is not taken.
+std::size_t physical_memory() { return LATTICINO_WASM_MEMORY; }
+std::size_t available_memory() {
+  return physical_memory() - static_cast<std::size_t>(mallinfo().uordblks);
+}
+
+#else
+
+namespace {
 
 // A limit of this container (cgroup version 2 or 1), or no limit.
 std::size_t container_limit() {
@@ -51,6 +71,8 @@ std::size_t available_memory() {
   return physical_memory();
 }
 
+#endif
+
 HostBuffer::HostBuffer(std::size_t bytes) {
   if (bytes == 0) return;
   if (bytes > physical_memory()) out_of_memory(bytes);
@@ -73,6 +95,7 @@ std::size_t HostPool::size_class(std::size_t bytes) {
 }
 
 void* HostPool::allocate(std::size_t bytes) {
+  if (bytes > std::numeric_limits<std::size_t>::max() / 4) out_of_memory(bytes);  // sums may wrap
   const std::size_t size = size_class(std::max<std::size_t>(bytes, 1));
   HostBuffer buffer;
   if (auto found = free_.find(size); found != free_.end()) {
@@ -80,7 +103,8 @@ void* HostPool::allocate(std::size_t bytes) {
     free_.erase(found);
     free_bytes_ -= size;
   } else {
-    if (live_bytes_ + size > physical_memory()) out_of_memory(bytes);
+    const std::size_t most = physical_memory();
+    if (size > most || live_bytes_ > most - size) out_of_memory(bytes);
     try {
       buffer = HostBuffer(size);
     } catch (const OutOfMemoryError&) {

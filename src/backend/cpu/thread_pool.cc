@@ -1,6 +1,8 @@
 #include "backend/cpu/thread_pool.h"
 
+#if !defined(__EMSCRIPTEN__)
 #include <sched.h>
+#endif
 
 #include <algorithm>
 #include <utility>
@@ -10,9 +12,13 @@
 namespace latticino::cpu {
 
 int available_cores() {
+#if defined(__EMSCRIPTEN__)
+  return 1;  // the module has no threads
+#else
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+#endif
 }
 
 ThreadPool::~ThreadPool() {

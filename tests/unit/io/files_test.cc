@@ -54,6 +54,37 @@ TEST(Files, ParamsRoundTrip) {
   }
 }
 
+TEST(Files, KeysMadeWhileTheyAreWrittenGiveTheSameFile) {
+  const rlwe::KeyRequest request{{{rlwe::KeyKind::Relinearize, 1}, 3},
+                                 {{rlwe::KeyKind::Galois, 5}, 1},
+                                 {{rlwe::KeyKind::Galois, 25}, 2}};
+  FileWorld first(preset(kBoot)), second(preset(kBoot));
+  const auto keys = first.keys(request);
+  const Bytes expected =
+      saved([&](Sink& s) { save_keys(s, first.constants(), first.queue(), *keys); });
+  std::vector<KeyEntry> entries;
+  for (const auto& [label, level] : request) {
+    entries.push_back({label, level, second.random.seed()});
+  }
+  rlwe::KeyGenerator generator(second.constants(), second.queue(), second.secret, second.random);
+  int made = 0;
+  const auto make = [&](const KeyEntry& e) {
+    ++made;
+    return generator.make(e.label, e.level, e.seed);
+  };
+  const auto save = [&](Sink& s) {
+    save_keys(s, second.constants(), second.queue(), second.secret.id(), entries, make);
+  };
+  LengthSink length;
+  save(length);
+  EXPECT_EQ(length.bytes(), expected.size());
+  EXPECT_EQ(made, 0);  // the length alone needs no key
+  EXPECT_EQ(saved(save), expected);
+  EXPECT_EQ(made, 3);
+  std::swap(entries[0], entries[1]);
+  EXPECT_THROW(saved(save), ValueError);
+}
+
 TEST(Files, KeysRoundTripInEveryPart) {
   FileWorld w(preset(kBoot));
   const auto keys = w.keys({{{rlwe::KeyKind::Relinearize, 1}, 3},

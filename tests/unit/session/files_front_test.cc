@@ -141,6 +141,12 @@ TEST(Note, ReadsWhatWritersMakeAndNothingElse) {
                             "[4294967296, 4294967296]", "[true]"}) {
     EXPECT_THROW(Note::read(std::string("{\"s\": ") + shape + "}").shape("s"), FileError) << shape;
   }
+  EXPECT_EQ(Note::read(R"({"r": [[0, 1, 4], [9, -2, 3]]})").runs("r"),
+            (std::vector<std::array<std::int64_t, 3>>{{0, 1, 4}, {9, -2, 3}}));
+  for (const char* runs : {"[]", "[1, 2, 3]", "[[1, 2]]", "[[1, 2, 3, 4]]", "[[1, 2, 3], 4]",
+                           "[[1, 2, 3.5]]", "[[1, 2, 9007199254740994]]", "[[1, 2, true]]"}) {
+    EXPECT_THROW(Note::read(std::string("{\"r\": ") + runs + "}").runs("r"), FileError) << runs;
+  }
   EXPECT_EQ(Note::read("{\"s\": []}").shape("s").size(), 0u);
   EXPECT_THROW(Note::read(std::string(100000, '[')), FileError);
   EXPECT_THROW(Note::read("{\"a\": " + std::string(100000, '[')), FileError);

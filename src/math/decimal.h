@@ -1,0 +1,31 @@
+// Doubles as decimal text. Notes of files and hashes of parameters depend on it, so its characters
+// are those of std::to_chars everywhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace latticino {
+
+// Decimal digits of a finite number: d.ddd 10^exponent, as few as read back to the same double.
+struct Decimal {
+  bool negative = false;
+  std::string digits;  // without zeros at the end; "0" of zero
+  int exponent = 0;
+};
+Decimal decimal(double x);
+
+// The shortest text that reads back to x: that of std::to_chars without a format.
+std::string shortest_text(double x);
+// Whether all of `text` is one number; it is then in x. As std::from_chars: no blank in front, no
+// plus, and false for numbers that are beyond doubles.
+bool read_double(std::string_view text, double& x);
+
+// The same two for standard libraries whose <charconv> knows no doubles. They need the locale "C",
+// which is the only one there.
+namespace portable {
+std::string shortest_text(double x);
+bool read_double(std::string_view text, double& x);
+}  // namespace portable
+
+}  // namespace latticino

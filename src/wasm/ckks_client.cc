@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "ckks/encoding/client.h"
+#include "ckks/encoding/encoder.h"
+#include "io/bundle_file.h"
+#include "math/errors.h"
+#include "session/claims/slot_noise.h"
+#include "session/note.h"
+#include "wasm/schemes.h"
+
+namespace latticino::wasm {
+namespace {
+
+using ckks::Complex;
+using session::Range;
+
+constexpr std::uint32_t kWithRange = 3;  // version of files whose note states the range
+constexpr std::size_t kBatch = 16;       // ciphertexts that are encrypted together, as in Python
+
+// Clears rows of decrypted values, or of values to encrypt, at the end of a scope.
+struct ClearRows {
+  std::vector<std::vector<Complex>>& rows;
+  ~ClearRows() {
+    for (auto& row : rows) crypto::secure_clear(row.data(), row.size() * sizeof(Complex));
+  }
+};
+
+std::vector<std::vector<Complex>> rows_of(const Numbers& x, std::size_t size, std::size_t slots) {
+  std::vector<std::vector<Complex>> rows((size + slots - 1) / slots, std::vector<Complex>(slots));
+  for (std::size_t i = 0; i < size; ++i) {
+    const Complex z =
+        x.complex ? Complex(x.values[2 * i], x.values[2 * i + 1]) : Complex(x.values[i], 0.0);
+    if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) {
+      throw ValueError("encrypt", "NaN or infinity at index " + std::to_string(i), "finite numbers",
+                       "clean the data first");
+    }
+    rows[i / slots][i % slots] = z;
+  }
+  return rows;
+}
+
+// What is claimed of the values: never more than the caller states.
+Range claimed(const Numbers& x, const std::vector<std::vector<Complex>>& rows, std::size_t size) {
+  const Range range = x.range.value_or(Range::assumed(!x.complex));
+  std::size_t left = size;
+  for (const std::vector<Complex>& row : rows) {
+    const std::size_t here = std::min(left, row.size());
+    left -= here;
+    if (range.contains(Range::of({row.data(), here}))) continue;
+    throw ValueError("encrypt", "values outside of the range (" + range.str() + ")",
+                     "values within it", "state the range of the values, or correct it");
+  }
+  return range;
+}
+
+class CkksClient final : public Client {
+ public:
+  CkksClient(std::shared_ptr<const Params> params, std::optional<rlwe::SecretKey> secret)
+      : context_(ckks::Context::create(
+            params, std::make_shared<Queue>(make_cpu_backend({.simd = false, .threads = 1})))),
+        secret_(secret ? std::move(*secret) : rlwe::SecretKey::generate(params, random_)) {}
+
+  std::string scheme() const override { return "CKKS"; }
+  std::string key_id() const override { return secret_.id().str(); }
+
+  std::string describe() const override {
+    const Params& p = params();
+    return "{\"scheme\": \"CKKS\", \"name\": \"" + p.name() + "\", \"hash\": \"" + p.hash() +
+           "\", \"slots\": " + std::to_string(p.max_slots()) +
+           ", \"level\": " + std::to_string(p.default_level()) + "}";
+  }
+
+  void save_secret(io::Sink& sink, Bytes passphrase) override {
+    const SealedKey key = SealedKey::fresh(passphrase);
+    const io::SecretSeal seal = key.seal();
+    io::save_secret_key(sink, secret_, &seal);
+  }
+
+  void save_server_keys(io::Sink& sink, std::vector<KeyWish> wishes, bool with_public,
+                        const Progress& progress) override {
+    const rlwe::Constants& constants = context_->constants();
+    std::vector<io::KeyEntry> entries = entries_of(std::move(wishes));
+    rlwe::KeyGenerator generator(constants, context_->queue(), secret_, random_);
+    const int total = static_cast<int>(entries.size());
+    int done = 0;
+    const auto make = [&](const io::KeyEntry& e) {
+      rlwe::SwitchKey key = generator.make(e.label, e.level, e.seed);
+      progress(++done, total);
+      return key;
+    };
+    std::vector<io::BundlePart> parts;
+    parts.push_back({"keys", [&](io::Sink& s) {
+                       io::save_keys(s, constants, context_->queue(), secret_.id(), entries, make);
+                     }});
+    if (with_public) {
+      parts.push_back({"public", [&](io::Sink& s) {
+                         const bool only_length = dynamic_cast<io::LengthSink*>(&s) != nullptr;
+                         const rlwe::PublicKey key =
+                             only_length ? rlwe::PublicKey{secret_.id(), params().hash(), {}, {}}
+                                         : make_public();
+                         io::save_public_key(s, constants, context_->queue(), key);
+                       }});
+    }
+    io::save_bundle(sink, io::Scheme::Ckks, params().hash(), secret_.id(), parts);
+  }
+
+  void encrypt(io::Sink& sink, const Numbers& x) override {
+    if (x.complex && x.values.size() % 2 != 0) {
+      throw ShapeError("encrypt", "half a complex number", "pairs",
+                       "pass real and imaginary parts");
+    }
+    const std::size_t size = x.values.size() / (x.complex ? 2 : 1);
+    require_shape(x.shape, size);
+    const int level = x.level < 0 ? params().default_level() : x.level;
+    if (level > params().top_level()) {
+      throw LevelError("encrypt", "level " + std::to_string(level),
+                       "a level from 0 to " + std::to_string(params().top_level()), "leave it out");
+    }
+    const std::size_t slots =
+        std::min(static_cast<std::size_t>(params().max_slots()), std::bit_ceil(size));
+    std::vector<std::vector<Complex>> rows = rows_of(x, size, slots);
+    const ClearRows clear{rows};
+    const Range range = claimed(x, rows, size);
+    const double scale = params().scale(level);
+    const double error = session::fresh_error(params(), scale, static_cast<int>(slots), false);
+    io::save_ciphertexts(sink, encrypted(rows, level, scale), ckks_note(x.shape, error, range),
+                         kWithRange);
+  }
+
+  Values decrypt(Bytes file) override {
+    io::MemorySource source(file);
+    const io::Ciphertexts loaded = io::load_ciphertexts(source, context_);
+    const std::vector<ckks::Ciphertext>& parts = loaded.ciphertexts;
+    const auto slots = parts.empty() ? std::size_t{0} : static_cast<std::size_t>(parts[0].slots);
+    for (const ckks::Ciphertext& part : parts) {
+      if (part.key != secret_.id()) {
+        throw KeyError("decrypt", "a ciphertext under key " + part.key.str(),
+                       "one under this client's key " + secret_.id().str(),
+                       "decrypt it with the client that made its keys");
+      }
+      if (part.slots != parts[0].slots) session::Note::refuse();
+    }
+    const CkksNote note = read_ckks_note(loaded.note, slots, parts.size());
+    std::vector<std::vector<Complex>> rows = ckks::decrypt(secret_, parts);
+    const ClearRows clear{rows};
+    Values out{note.shape, note.real ? "real" : "complex", {}, {}};
+    const std::size_t size = size_of(note.shape);
+    out.numbers.reserve(note.real ? size : 2 * size);
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t at = note.places.empty() ? i : note.places[i];
+      const Complex z = rows[at / slots][at % slots];
+      out.numbers.push_back(z.real());
+      if (!note.real) out.numbers.push_back(z.imag());
+    }
+    return out;
+  }
+
+ private:
+  const Params& params() const { return context_->params(); }
+
+  rlwe::PublicKey make_public() {
+    return rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_);
+  }
+
+  // Sorted, each label once with its highest level, and each with a fresh seed.
+  std::vector<io::KeyEntry> entries_of(std::vector<KeyWish> wishes) {
+    rlwe::KeyRequest request;
+    for (const auto& [label, level] : wishes) {
+      if (label.kind != rlwe::KeyKind::Relinearize && label.kind != rlwe::KeyKind::Galois) {
+        throw UnsupportedError("server_keys", "the key " + label.str() + ", of bootstrapping",
+                               "keys of products and rotations",
+                               "make keys of bootstrapping with the native library: they take "
+                               "gigabytes");
+      }
+      rlwe::key_shape(context_->constants(), label, level);  // KeyError for others
+      int& highest = request.try_emplace(label, level).first->second;
+      highest = std::max(highest, level);
+    }
+    std::vector<io::KeyEntry> entries;
+    for (const auto& [label, level] : request) entries.push_back({label, level, random_.seed()});
+    return entries;
+  }
+
+  std::vector<ckks::Ciphertext> encrypted(const std::vector<std::vector<Complex>>& rows, int level,
+                                          double scale) {
+    std::vector<ckks::Ciphertext> out;
+    for (std::size_t first = 0; first < rows.size(); first += kBatch) {
+      std::vector<ckks::Values> batch;
+      for (std::size_t i = first; i < std::min(rows.size(), first + kBatch); ++i) {
+        batch.emplace_back(rows[i]);
+      }
+      const auto plaintexts = ckks::encode_all(context_, batch, level, scale);
+      for (ckks::Ciphertext& x : ckks::encrypt(secret_, plaintexts, random_)) {
+        out.push_back(std::move(x));
+      }
+    }
+    return out;
+  }
+
+  std::shared_ptr<const ckks::Context> context_;
+  rlwe::Random random_;
+  rlwe::SecretKey secret_;
+};
+
+}  // namespace
+
+std::unique_ptr<Client> make_ckks_client(std::shared_ptr<const Params> params) {
+  return std::make_unique<CkksClient>(std::move(params), std::nullopt);
+}
+
+std::unique_ptr<Client> load_ckks_client(std::shared_ptr<const Params> params, Bytes file,
+                                         Bytes passphrase) {
+  const auto key = SealedKey::of_file(file, io::Scheme::Ckks, passphrase);
+  io::MemorySource source(file);
+  return std::make_unique<CkksClient>(
+      params, io::load_secret_key(source, params, key ? Bytes(key->key()) : Bytes()));
+}
+
+}  // namespace latticino::wasm

@@ -1,0 +1,41 @@
+// Notes of ciphertext files, as the Python package writes them (python/latticino/files/saving.py):
+// the same characters for the same values.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session/claims/range.h"
+
+namespace latticino::wasm {
+
+using Shape = std::vector<std::size_t>;
+
+// A number as Python's repr writes it: 1.0, 1e-05, 0.1.
+std::string number_text(double x);
+
+// Of a fresh array of CKKS with that expected error; of an array of TFHE.
+std::string ckks_note(const Shape& shape, double error, const session::Range& range);
+std::string tfhe_note(const Shape& shape, const std::string& type);
+
+// What a note of CKKS says. Notes come from outside: each FileError for other texts.
+struct CkksNote {
+  Shape shape;
+  bool real = false;                // no value has an imaginary part
+  std::vector<std::size_t> places;  // the address of each value; empty: value i is at i
+};
+// Of arrays in `count` ciphertexts of `slots` slots.
+CkksNote read_ckks_note(std::string_view text, std::size_t slots, std::size_t count);
+
+struct TfheNote {
+  Shape shape;
+  std::string type;
+};
+TfheNote read_tfhe_note(std::string_view text);
+
+std::size_t size_of(const Shape& shape);  // OutOfMemoryError beyond 2^31 values
+
+}  // namespace latticino::wasm
