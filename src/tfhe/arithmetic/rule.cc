@@ -36,7 +36,8 @@ std::vector<Point> points_of(const RotationTime& shape, std::span<const Rotation
     const int us = arithmetic == BlindRotateArithmetic::Exact ? t.exact_us : t.fourier_us;
     if (t.same_shape(shape) && us > 0) points.push_back({double(t.count), us * 1e-6});
   }
-  std::ranges::sort(points, {}, &Point::count);
+  std::sort(points.begin(), points.end(),
+            [](const Point& a, const Point& b) { return a.count < b.count; });
   return points;
 }
 
@@ -90,7 +91,8 @@ BlindRotateArithmetic ArithmeticRule::of(std::uint32_t count) const {
 }
 
 bool ArithmeticRule::may_take(BlindRotateArithmetic arithmetic) const {
-  return std::ranges::any_of(ranges_, [&](const Range& r) { return r.arithmetic == arithmetic; });
+  return std::any_of(ranges_.begin(), ranges_.end(),
+                     [&](const Range& r) { return r.arithmetic == arithmetic; });
 }
 
 const char* ArithmeticRule::name() const {

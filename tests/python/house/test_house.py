@@ -70,6 +70,19 @@ def test_kernels_know_neither_levels_nor_scales():
     assert found == []
 
 
+def test_the_client_for_browsers_uses_what_its_standard_library_has():
+    """The sources that cmake/wasm.cmake lists: Debian's Emscripten has none of these (docs/browser.md)."""
+    text = (ROOT / "cmake" / "wasm.cmake").read_text()
+    left_out = re.compile(re.search(r'EXCLUDE REGEX "([^"]+)"', text)[1])
+    names = [pattern for pattern in re.findall(r"src/[\w/*]+\.cc", text) if "|" not in pattern]
+    sources = {path for pattern in names for path in ROOT.glob(pattern) if not left_out.search(str(path))}
+    assert len(sources) > 100
+    banned = re.compile(r"\bstd::(?:ranges::|bit_cast\b|format\b)")
+    found = [f"{path.relative_to(ROOT)}: {match.group()}" for path in sorted(sources) for match in banned.finditer(path.read_text())
+             if path.name != "decimal.cc"]
+    assert found == []
+
+
 def test_random_numbers_come_from_one_place():
     banned = re.compile(r"\b(std::mt19937|std::rand|srand|std::random_device)\b")
     found = [str(p.relative_to(ROOT)) for p in tracked(".cc", ".h", ".cu", ".cuh")
