@@ -32,13 +32,13 @@ set_target_properties(latticino PROPERTIES SUFFIX .wasm RUNTIME_OUTPUT_DIRECTORY
 target_include_directories(latticino PRIVATE src include)
 target_compile_definitions(latticino PRIVATE LATTICINO_WASM_MEMORY=${LATTICINO_WASM_MEMORY}u)
 # The same rounding as in native builds (CMakeLists.txt), and exceptions of WebAssembly itself.
-target_compile_options(latticino PRIVATE -Oz -flto -fwasm-exceptions -msimd128 -ffp-contract=off -ffunction-sections
+target_compile_options(latticino PRIVATE -O2 -flto -fwasm-exceptions -msimd128 -ffp-contract=off -ffunction-sections
   -fdata-sections -fvisibility=hidden -Wall -Wextra)
-# Where the time goes: transforms, products, samplers, hashes.
-set_source_files_properties(src/backend/cpu/reference_kernels.cc src/backend/cpu/elementwise.cc src/backend/cpu/transform.cc
-  src/backend/cpu/slots.cc src/crypto/expand_kernels.cc src/crypto/gaussian_scan.cc src/crypto/scrypt.cc
-  src/crypto/sha256.cc src/tfhe/client_encrypt.cc PROPERTIES COMPILE_OPTIONS -O3)
-target_link_options(latticino PRIVATE -Oz -flto -fwasm-exceptions -msimd128 --no-entry -sSTANDALONE_WASM
+# Few bytes where little time goes: sets and their texts, checks, files, and what clients do not call.
+set(small ${LATTICINO_WASM_SOURCES})
+list(FILTER small INCLUDE REGEX "src/(wasm|params|io|session|runtime|poly)/|src/ops/check|src/tfhe/(evaluator|integers|table|bootstrap|batches)")
+set_source_files_properties(${small} PROPERTIES COMPILE_OPTIONS -Oz)
+target_link_options(latticino PRIVATE -O2 -flto -fwasm-exceptions -msimd128 --no-entry -sSTANDALONE_WASM
   -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=${LATTICINO_WASM_MEMORY} LINKER:--gc-sections
   --js-library=${PROJECT_SOURCE_DIR}/cmake/wasm_imports.js)
 set_target_properties(latticino PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/wasm_imports.js)
