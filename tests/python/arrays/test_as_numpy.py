@@ -389,7 +389,7 @@ def test_layouts_travel_in_files(ctx, client, rng, tmp_path):
 
 
 def test_plain_layouts_are_written_as_before(client):
-    note = json.loads(files._note(client.encrypt(np.ones((3, 4)))))
+    note = json.loads(files.note_of(client.encrypt(np.ones((3, 4)))))
     assert set(note) == {"shape", "clean", "error", "range"} and note["clean"] is True
 
 
@@ -405,12 +405,12 @@ def test_layouts_too_scattered_for_a_file_say_so(client):
     {"runs": [[0, 2**53, 12]]}, {"runs": "0:12"}, {"shape": [2**20, 2**20]}, {"shape": [3, 5]}, {"error": -1}, {"layout": None}], ids=str)
 def test_damaged_layouts_are_refused(ctx, client, change):
     x = client.encrypt(np.ones((3, 4))).T
-    note = json.loads(files._note(x))
+    note = json.loads(files.note_of(x))
     for name, value in change.items():
         inside = note["array"]["layout"] if name in ("rest", "bound", "runs") else note["array"] if name in note["array"] else note
         inside[name] = value
     from_bytes = lambda n: lt.from_bytes(_native.ciphertexts_to_bytes(x._parts, json.dumps(n), None), ctx)  # noqa: E731
-    assert from_bytes(json.loads(files._note(x))).shape == (4, 3)
+    assert from_bytes(json.loads(files.note_of(x))).shape == (4, 3)
     with pytest.raises(lt.FileError):
         from_bytes(note)
 

@@ -68,7 +68,7 @@ def test_the_command_runs_programs_and_records_what_they_came_to(tmp_path, capsy
     path = tmp_path / "fuzz.json"
     status = cli.main(["fuzz", "--device", "cpu", "--threads", "1", "--programs", "12", "--record", str(path)])
     rows = {row["name"]: row for row in records.read(path)}
-    assert rows.keys() == {"fuzz.ckks", "fuzz.tfhe", "fuzz.switching"}
+    assert rows.keys() == {f"fuzz.{part}" for part in ("ckks", "tfhe", "switching", "saved", "program-files")}
     for row in rows.values():
         assert row["value"] == 0 and row["programs"] == 12 and row["seed"] == 1
         assert {"device", "commit", "date"} <= row.keys()
@@ -674,8 +674,8 @@ def test_sharing_takes_no_sender_at_his_word(ctx, client, monkeypatch):
     """An error of 0 is not accepted as a bound: a file may state it, and a product with zero has it."""
     fresh = 3.19 * ctx.params.n ** 0.5
     x = client.encrypt(np.full(8, 0.5), range=(-1, 1))
-    note = files._note
-    monkeypatch.setattr(files, "_note", lambda x: re.sub(r'"error": [^,}]+', '"error": 0.0', note(x)))
+    note = files.note_of
+    monkeypatch.setattr(files, "note_of", lambda x, *known: re.sub(r'"error": [^,}]+', '"error": 0.0', note(x, *known)))
     forged = lt.from_bytes(lt.to_bytes(x), ctx)
     assert forged.expected_bits > x.expected_bits + 10
     least = 12**0.5 * 2**15 * 2 * fresh / x.scale  # of the noise that hides it

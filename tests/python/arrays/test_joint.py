@@ -153,7 +153,7 @@ def test_plans_put_together_count_shared_keys_once(ctx, client, rng):
 def test_plans_carry_the_expected_error_of_an_example(ctx, client, rng):
     worse = client.encrypt(rng.uniform(-1, 1, 64), scale=2.0**34)
     twin, _ = ctx._dry()
-    assert plans._stand_in(twin, ctx, worse * 1000).expected_bits == (worse * 1000).expected_bits
+    assert plans.stand_in(twin, ctx, worse * 1000).expected_bits == (worse * 1000).expected_bits
 
 
 def test_replays_carry_the_error_of_their_arguments(ctx, client, rng):
