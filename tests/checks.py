@@ -187,8 +187,12 @@ def try_networks():
     return total + tiers.Counts(counts.passed, counts.failed + counts.skipped, 0, counts.gpu)
 
 
+# What these parts of `test --more` install.
+WHERE_NAMED = {"networks": "7 GB of PyTorch", "browser": "232 MB of Emscripten and Chromium"}
+
+
 def run_more(arguments):
-    """Every part to its end, or those that are named. The one that installs 7 GB of PyTorch runs where it is named."""
+    """Every part to its end, or those that are named. Parts that install much run only where they are named."""
     known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package,
              "service": try_service, "cuda": try_cuda, "conformance": try_conformance, "browser": browser_client.try_browser,
              "networks": try_networks}
@@ -202,9 +206,10 @@ def run_more(arguments):
             print(end, file=sys.stderr)
             return tiers.Counts(failed=1)
 
-    chosen = arguments or [name for name in known if name != "networks"]
+    chosen = arguments or [name for name in known if name not in WHERE_NAMED]
     if not arguments:
-        say("test --more: networks is left out, as it installs 7 GB of PyTorch: ./latticino test --more networks")
+        for name, size in WHERE_NAMED.items():
+            say(f"test --more: {name} is left out, as it installs {size}: ./latticino test --more {name}")
     return int(tiers.summary([tiers.timed(name, part, name) for name in chosen]).failed > 0)
 
 
