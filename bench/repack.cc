@@ -1,12 +1,14 @@
 // Ways to multiply the masks of LWE ciphertexts with the encrypted secret, the first half of a
 // repacking (paper: Chameleon, Table 2), on a CPU:
 //   bench_repack --sets test-switch-n12-insecure --rows 16,64,256 --output rows.json
-// "diagonals": one encryption of the secret, rotated for every diagonal. "pegasus": baby steps and
-// giant steps, plaintexts turned back by the giant step. "rotation-free": rotations of the secret
-// are part of the key (switch/matvec.h), which is how the library does it. All three put the same
-// phases into the slots; a run fails where one does not. Counted are what the device ran: key
-// switches, and products of a polynomial pair and a plaintext. Times are of the processor, as other
-// programs may run beside it.
+// There are three ways:
+// - "diagonals" rotates one encryption of the secret once for every diagonal of the matrix.
+// - "pegasus" uses baby steps and giant steps. It rotates each plaintext back by its giant step.
+// - "rotation-free" needs no rotation, because the key contains all rotations of the secret
+//   (switch/matvec.h). The library uses this way.
+// All three put the same phases into the slots. A run fails if one does not. The program counts the
+// key switches that ran, and the products of a ciphertext and a plaintext. It measures processor
+// time, so other programs may run at the same time.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -140,7 +142,7 @@ class Repack {
             packer_.plan().scale, shape_.slots,         world_.secret().id()};
   }
 
-  // The diagonals first .. first + count - 1 of the matrix, turned right by `turned` slots.
+  // The diagonals first .. first + count - 1 of the matrix, after its rows moved down by `turned`.
   std::vector<ckks::Plaintext> encoded(int first, int count, int turned) const {
     Queue& queue = world_.queue();
     const auto slots = static_cast<std::uint32_t>(shape_.slots);
@@ -203,18 +205,15 @@ class Repack {
     for (int b = 1; b < baby_; ++b) rotated.push_back(e.rotate(rotated[0], b));
     Ciphertext total;
     for (int giant = 0; giant < shape_.rows; giant += baby_) {
-      // Turned right by the giant step, so that the rotation of the sum puts them back.
-      Ciphertext sum = summed(rotated, turned_back(giant));
+      // This step needs the diagonals giant + b, rotated right by `giant` slots, because the sum is
+      // rotated left by as many. Slot i then holds row i - giant and column i + b of the matrix:
+      // the diagonal b of a matrix whose rows are rotated by `giant`.
+      Ciphertext sum = summed(rotated, encoded(0, baby_, giant));
       if (giant > 0) sum = e.rotate(sum, giant);
       total = giant == 0 ? sum : e.add(total, sum);
     }
     return finished(total);
   }
-
-  // Diagonals giant .. giant + baby - 1, slot i holding what belongs to slot i - giant: row i -
-  // giant and column (i - giant) + (giant + b) = i + b of the matrix, which is diagonal b of turned
-  // rows.
-  std::vector<ckks::Plaintext> turned_back(int giant) const { return encoded(0, baby_, giant); }
 
   // Of the sums over the masks, with bodies where a way has added them, against the words.
   double bits_of(const Ciphertext& y, bool bodies) const {

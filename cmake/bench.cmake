@@ -18,7 +18,10 @@ add_executable(packing_study bench/params/packing_study.cc bench/params/packing_
 add_executable(bench_transforms bench/transforms.cc)
 add_executable(bench_gates bench/gates.cc)
 add_executable(bench_repack bench/repack.cc bench/support/world.cc)
-add_executable(bench_ceilings bench/ceilings/ceilings.cc bench/ceilings/cpu.cc)
+add_executable(bench_ceilings bench/ceilings/ceilings.cc bench/ceilings/cpu.cc bench/ceilings/cpu_avx512.cc
+  bench/ceilings/cpu_avx2.cc bench/ceilings/cpu_plain.cc)
+set_source_files_properties(bench/ceilings/cpu_avx512.cc PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mfma")
+set_source_files_properties(bench/ceilings/cpu_avx2.cc PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
 set(LATTICINO_BENCH_PROGRAMS bench_records bench_operations bench_bootstrap bench_precision bench_client bench_cpu
   bench_ablation bench_growth bench_switch bench_host bench_bitpacker bench_tune bench_transforms bench_gates chain_study
   packing_study bench_ceilings bench_repack)

@@ -1,8 +1,9 @@
-// The ceilings that rooflines and notes compare kernels with:
+// Measures what a device can do at most per second, which rooflines compare kernels with:
 //   bench_ceilings --device cpu --threads 2 --output rows.json
 //   bench_ceilings --device cuda --output rows.json
-//   --clock processor: what threads had of a processor, for a machine that is busy with other work
-// A row for each rate. Loops check their results against plain arithmetic.
+// The output has one row per rate. `--clock processor` counts the processor time of the threads
+// instead of elapsed time: take it while other programs run on the machine. Each loop compares its
+// result with plain arithmetic.
 #include "ceilings/ceilings.h"
 
 namespace latticino::bench {

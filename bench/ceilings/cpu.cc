@@ -1,7 +1,5 @@
 // Ceilings of a CPU: products of integers and of doubles in the widest registers that the library's
 // kernels use, and bytes per second from each level of its caches.
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -13,60 +11,13 @@
 
 #include "backend/cpu_choice.h"
 #include "ceilings/ceilings.h"
+#include "ceilings/cpu_loops.h"
 
 namespace latticino::bench {
 namespace {
 
-constexpr int kSums = 10;  // independent chains, more than latency times units
 constexpr std::uint64_t kSteps = 1 << 22;
 constexpr std::size_t kKiB = 1024, kMiB = kKiB * kKiB;
-
-struct Loops {
-  std::uint64_t (*multiply)(std::uint64_t);
-  double (*fused)(std::uint64_t);
-  std::uint64_t (*read)(const char*, std::size_t, std::uint64_t);
-  int bytes;  // of a register
-};
-
-#define LATTICINO_LOOPS avx512
-#define LATTICINO_BYTES 64
-#define LATTICINO_MULTIPLY _mm512_mul_epu32
-#define LATTICINO_FUSED _mm512_fmadd_pd
-#define LATTICINO_VECTOR __m512i
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,fma")
-#include "ceilings/cpu_loops.h"
-#pragma GCC pop_options
-#undef LATTICINO_LOOPS
-#undef LATTICINO_BYTES
-#undef LATTICINO_MULTIPLY
-#undef LATTICINO_FUSED
-#undef LATTICINO_VECTOR
-#define LATTICINO_LOOPS avx2
-#define LATTICINO_BYTES 32
-#define LATTICINO_MULTIPLY _mm256_mul_epu32
-#define LATTICINO_FUSED _mm256_fmadd_pd
-#define LATTICINO_VECTOR __m256i
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#include "ceilings/cpu_loops.h"
-#pragma GCC pop_options
-#undef LATTICINO_LOOPS
-#undef LATTICINO_BYTES
-#undef LATTICINO_MULTIPLY
-#undef LATTICINO_FUSED
-#undef LATTICINO_VECTOR
-#define LATTICINO_LOOPS plain
-#define LATTICINO_BYTES 16
-#define LATTICINO_MULTIPLY _mm_mul_epu32
-#define LATTICINO_FUSED(x, y, z) ((x) * (y) + (z))  // two instructions
-#define LATTICINO_VECTOR __m128i
-#include "ceilings/cpu_loops.h"
-#undef LATTICINO_LOOPS
-#undef LATTICINO_BYTES
-#undef LATTICINO_MULTIPLY
-#undef LATTICINO_FUSED
-#undef LATTICINO_VECTOR
 
 // The loops again, number by number.
 template <class T, class Step>
@@ -157,9 +108,9 @@ std::string cpu_name() {
 
 std::vector<Ceiling> cpu_ceilings(int threads, int runs, Clock clock) {
   const std::string kernels = cpu_choice().kernels;
-  const Loops& loops = kernels == "avx512" ? avx512::kLoops
-                       : kernels == "avx2" ? avx2::kLoops
-                                           : plain::kLoops;
+  const Loops& loops = kernels == "avx512" ? avx512_loops()
+                       : kernels == "avx2" ? avx2_loops()
+                                           : plain_loops();
   check(loops);
   std::vector<Ceiling> out;
   const auto add = [&](const std::string& name, const char* unit, double work, std::size_t bytes,
