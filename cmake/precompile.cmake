@@ -1,10 +1,6 @@
 # Headers that most sources include, parsed once: two fifths of the compiler's time. Sources include what they use all the
 # same, and those with flags of their own, CUDA's and clang-tidy do without. -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 # turns it off.
-if(LATTICINO_FUZZ OR LATTICINO_MEMORY_SANITIZER)  # some of their sources have flags of their own
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # of targets made from here on
-  set_target_properties(latticino PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
-endif()
 set(LATTICINO_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <cmath> <cstdint> <cstring> <functional> <map> <memory>
   <mutex> <numeric> <optional> <random> <span> <sstream> <string> <utility> <variant> <vector>)
 target_precompile_headers(latticino PRIVATE ${LATTICINO_STANDARD_HEADERS})
