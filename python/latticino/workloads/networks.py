@@ -131,7 +131,13 @@ def run(work: Workload, preset: str | None = None, device: str | None = None, co
     ``weights``: a file of the recipe instead of the shipped one. ``layers``: bits of each layer of a run too.
     """
     made = compiled(work, preset, device, batch, memory, weights, say)
-    enc, data = made.enc, made.data
+    return run_compiled(made, count, encrypted, threads, layers, say)
+
+
+def run_compiled(made: Made, count: int | None = None, encrypted: int = 0, threads: int = 0, layers: bool = False,
+                 say: Callable[..., None] = print) -> Result:
+    """What `run` does with a network that is compiled."""
+    work, enc, data = made.work, made.enc, made.data
     enc.threads = threads
     x = data.test[: count or len(data.test)]
     shadow, clear = in_the_clear(made, x)

@@ -54,10 +54,11 @@ def of_words(measured: bool, device: str | None, threads: int, names: tuple[str,
     for name in names or OF_WORDS:
         for word in WORDS:
             preset = packed(OF_WORDS[name], word)
-            made = _helr_row(preset) if name == "helr" else _network_row(_workload(name), preset)
-            if measured:
-                made |= _helr_run(preset, device, threads) if name == "helr" else _network_run(
-                    _workload(name), preset, device, threads)
+            if name == "helr":
+                made = _helr_row(preset) | (_helr_run(preset, device, threads) if measured else {})
+            else:
+                network = networks.compiled(_workload(name), preset, device if measured else "cuda")
+                made = _network_row(network, preset) | (_network_run(network, threads) if measured else {})
             made["params"] |= {"workload": name, "word": word, "log_scale": OF_WORDS[name]}
             bits = f", {made['predicted_bits']:.1f} bits" if "predicted_bits" in made else ""
             say(f"{name:>15}, words of {word} bits: {made['value']:.4g} {made['unit']} predicted{bits}", flush=True)
@@ -85,15 +86,15 @@ def _planned(context: Context, preset: str, plan: Plan, level: int) -> Row:
             "peak_bytes": plan.peak_bytes}
 
 
-def _network_row(work: networks.Workload, preset: str) -> Row:
-    plan = networks.compiled(work, preset, "cuda").enc.plan
+def _network_row(made: networks.Made, preset: str) -> Row:
+    plan = made.enc.plan
     context = Context._for_plans(preset, "cuda", False)
     return _planned(context, preset, plan.program, plan.level) | {
         "value": 1e3 * plan.seconds, "unit": "ms", "predicted_bits": plan.bits, "params": {"batch": plan.images}}
 
 
-def _network_run(work: networks.Workload, preset: str, device: str | None, threads: int) -> Row:
-    r = networks.run(work, preset, device, ENCRYPTED, ENCRYPTED, threads=threads)
+def _network_run(made: networks.Made, threads: int) -> Row:
+    r = networks.run_compiled(made, ENCRYPTED, ENCRYPTED, threads)
     return {"measured": 1e3 * float(np.median(networks.seconds_of(r))), "measured_on": r.device_name,
             "measured_bits": r.bits, "measured_worst_bits": r.worst_bits, "inputs": r.encrypted}
 
@@ -130,11 +131,10 @@ def of_scales(measured: bool, device: str | None, threads: int, scales: tuple[in
     rows = []
     for scale in scales:
         preset = demo.OF_SCALES[scale]
-        made = [_resnet20(preset, images), _sort(preset)]
+        made = [_resnet20(preset, device if measured else None, threads, images), _sort(preset)]
         if measured:
             made += [demo.row(demo.run(preset, device, threads=threads)),
                      sorting.row(sorting.run(preset, device, threads=threads))]
-            made[0] |= _network_run(_workload("resnet20"), preset, device, threads)
         for row in made:
             row["params"]["log_scale"] = scale
             say(f"2^{scale} {row['name']:>18}: {row['value']:.4g} {row['unit']}", flush=True)
@@ -142,11 +142,11 @@ def of_scales(measured: bool, device: str | None, threads: int, scales: tuple[in
     return rows
 
 
-def _resnet20(preset: str, images: int) -> Row:
-    """The accuracy of the shadow with noise on test images. Images of which a value leaves a range count as wrong."""
-    work = _workload("resnet20")
+def _resnet20(preset: str, device: str | None, threads: int, images: int) -> Row:
+    """The accuracy of the shadow with noise on test images. Images of which a value leaves a range count as wrong.
+    ``device``: where some of them run encrypted too; None: none do."""
     try:
-        made = networks.compiled(work, preset, "cuda")
+        made = networks.compiled(_workload("resnet20"), preset, device or "cuda")
     except (errors.LevelError, errors.ScaleError, errors.ParameterError) as why:
         return {"name": "resnet20.refused", "value": 0.0, "unit": "%", "preset": preset, "why": str(why),
                 "params": {"images": images}}
@@ -158,7 +158,8 @@ def _resnet20(preset: str, images: int) -> Row:
     right = [100 * float((fits & (classes_of(scores) == labels)).mean())
              for fits, scores in zip(inside, (noisy, exact, clear))]
     wrong = (noisy - exact)[inside[0] & inside[1]]
-    return {"name": "resnet20.accuracy", "unit": "%", "preset": preset, "device": "none: the shadow with noise",
+    ran = _network_run(made, threads) if device else {}
+    return {**ran, "name": "resnet20.accuracy", "unit": "%", "preset": preset, "device": "none: the shadow with noise",
             "value": right[0], "shadow_accuracy": right[1], "clear_accuracy": right[2],
             "outside": int((~inside[0]).sum()), "predicted_bits": made.enc.plan.bits,
             "shadow_bits": made.enc._bits_of_results(wrong) if len(wrong) else 0.0,

@@ -1,5 +1,6 @@
 """`latticino bench workloads`: rows of both tables, for small sets and a small network."""
 
+import functools
 import json
 
 import numpy as np
@@ -65,12 +66,26 @@ def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_so
     assert sort_row["name"] == "sort.plan" and 10 < sort_row["value"] < 20 and sort_row["bootstraps"] > 0
 
 
+@pytest.mark.slow
+def test_what_runs_is_measured_beside_its_plan(monkeypatch, capsys):
+    """As with --device cuda, on a CPU."""
+    monkeypatch.setattr(demo, "run", functools.partial(demo.run, iterations=2, rows=32))
+    planned = workloads.of_words(False, "cpu", 1, ("tiny",))[0]
+    measured = workloads.of_words(True, "cpu", 1, ("tiny",))[0]
+    for name in ("name", "preset", "level", "limbs", "bootstraps", "key_count", "key_bytes", "predicted_bits"):
+        assert measured[name] == planned[name], name
+    assert measured["measured"] > 0 and measured["inputs"] == 20 and measured["measured_worst_bits"] > 5
+    rows = workloads.of_scales(True, "cpu", 1, (40,), 20)
+    assert [r["name"] for r in rows] == ["resnet20.accuracy", "sort.plan", "helr.iteration", "sort.run"]
+    assert rows[0]["inputs"] == 20 and rows[0]["measured"] > 0 and all(r["params"]["log_scale"] == 40 for r in rows)
+
+
 def test_what_a_set_refuses_is_a_row_that_says_why(monkeypatch):
     def refused(*_):
         raise lt.LevelError.explain("compile", "3 levels", "more levels", "another preset")
 
     monkeypatch.setattr(networks, "compiled", refused)
-    row = workloads._resnet20(SMALL, 20)
+    row = workloads._resnet20(SMALL, None, 1, 20)
     assert row["name"] == "resnet20.refused" and "needs more levels" in row["why"]
 
 
