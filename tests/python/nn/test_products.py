@@ -167,10 +167,10 @@ def test_encrypted_runs(device, name, images):
         assert np.abs(got - want).mean() < allowed
         if form == "elementwise" and name not in ("encoder", "crossed"):  # written out there are no products of matrices to measure
             continue
-        # What the network holds on the way; a bootstrapping is predicted with up to a bit less than it gives. Errors grow with
-        # the values of an input, so that a few inputs can be half a bit less precise than the sample.
-        for layer, bits in zip(enc.plan.layers, enc.measured_bits(client, x[:12])):
-            assert bits > layer.bits - 1, (form, layer.layer, layer.bits, bits)
+        # What the network holds on the way; a bootstrapping is predicted with up to a bit less than it gives. Errors depend on
+        # the key (those of squares by half a bit), so that one key may give a layer up to two bits less.
+        below = [layer.bits - bits for layer, bits in zip(enc.plan.layers, enc.measured_bits(client, x[:12]))]
+        assert max(below) < 2 and np.mean(below) < 1, (form, below)
 
 
 FLAT = {"crossed": crossed, "gram": gram, "attention": lambda: encoder(8, 8, 2, 1, False),
