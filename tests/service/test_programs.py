@@ -46,7 +46,7 @@ def test_a_program_beside_a_direct_run(saved, part):
     facts, client = model.facts(), lt.keygen(part.context("cpu"))
     keys = model.load_keys(io.BytesIO(lt.to_bytes(part.keys(client))))
     session = model.context.bind(keys)
-    bodies = [part.encrypt(client, (X * k, Y)) for k in (0.0, 0.5, 1.0)]
+    bodies = [part.encrypt(client, (X * k, y)) for k, y in ((0.0, Y * 1j), (0.5, [0] * 16), (1.0, Y))]
     assert {len(body) for body in bodies} == {facts.request_bytes} and len(facts.inputs) == 2
     first = facts.inputs[0].bytes
     inputs, seen = [bodies[2][:first], bodies[2][first:]], []

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import RangeWarning, as_complex, as_range, fresh
+from ..claims.known import RangeWarning, as_complex, as_range, fresh, levels_inside
 from ..common.layout import Layout
 from ..common.progress_bar import Task
 from .ciphertext import Ciphertext
@@ -80,12 +80,15 @@ def _known_of(ctx: Context, array: np.ndarray, values: np.ndarray, stated: Any, 
     known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
     if known.contains(_native.Range.of(values)):
         return _fresh(ctx, known, error, array)
-    if stated is not None:
+    if known.claim != "assumed":
         raise errors.ValueError.explain(
             "encrypt", f"values outside of the declared range ({known})", "values within it", "correct the range")
-    warnings.warn("encrypt: values lie outside of -1 to 1, the range that is assumed where none is stated; "
-                  "the claimed precision will not hold; state the range: encrypt(x, range=(low, high))",
-                  RangeWarning, stacklevel=4)
+    within, remedy = "-1 to 1", "encrypt(x, range=(low, high))"
+    if stated is not None:  # by a program that was made without one
+        within, remedy = str(known), "lt.Shape(shape, None, (low, high)) where the program is saved"
+    warnings.warn(f"encrypt: values lie outside of {within}, the range that is assumed where none is stated; "
+                  f"the claimed precision will not hold; state the range: {remedy}",
+                  RangeWarning, stacklevel=levels_inside())
     return _fresh(ctx, known, error, array)
 
 

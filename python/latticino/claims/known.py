@@ -104,10 +104,10 @@ def report(operation: str, context: Any, had: str, needs: str, remedy: str) -> N
     problem = errors.ScaleError.explain(operation, had, needs, remedy)
     if context.device == "dry":
         raise problem
-    warnings.warn(str(problem), RangeWarning, stacklevel=_levels_inside())
+    warnings.warn(str(problem), RangeWarning, stacklevel=levels_inside())
 
 
-def _levels_inside() -> int:
+def levels_inside() -> int:
     """The stack level of a warning that the caller gives: the number of frames up to the first one outside of the
     package."""
     frame, levels = sys._getframe(1), 1

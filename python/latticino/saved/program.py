@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import numpy as np
+
 from .. import _native, errors, tfhe
+from ..arrays import as_numpy
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
 from ..ckks.plan import Plan
@@ -265,17 +268,19 @@ class SavedClient(SavedProgram):
     client_bytes.__doc__ = SavedProgram.client_bytes.__doc__
 
     def encrypt(self, client: Any, *values: Any) -> tuple[Any, ...]:
-        """The values as a client encrypts them for the program: an array for each argument.
+        """The values as a client encrypts them for the program: an array for each argument, with the range that the
+        program states for it. So every file of an input has the bytes that ``inputs`` say.
 
-        ShapeError for other shapes; ValueError for values outside of the range of an input, or of its type.
-        ContextError for a client of other parameters. UnsupportedError for an input whose layout no fresh array has.
+        ShapeError for other shapes; ValueError for values outside of the range of an input, or of its type. Outside of
+        a range that is only assumed they give a RangeWarning. ContextError for a client of other parameters.
+        UnsupportedError for an input whose layout no fresh array has.
         """
         self._require_count("encrypt", values)
         self._require_context(client.context)
         out = []
         for x, example, v in zip(self.inputs, self._examples, values):
             given = client.encrypt(v, x.dtype) if self.scheme == "tfhe" else client.encrypt(
-                v, x.level, x.scale, range=x.range if x.range and x.range.claim == "declared" else None)
+                self._as_stated(x, v), x.level, x.scale, range=x.range)
             if given.shape != x.shape:
                 raise errors.ShapeError.explain(
                     "encrypt", f"values of shape {given.shape}", f"shape {x.shape}", "reshape the data")
@@ -285,6 +290,16 @@ class SavedClient(SavedProgram):
                     "save the program for fresh arrays, lt.Shape(shape)")
             out.append(given)
         return tuple(out)
+
+    @staticmethod
+    def _as_stated(x: Input, v: Any) -> np.ndarray:
+        """The values of an input of CKKS."""
+        values = as_numpy(v, "encrypt")
+        if x.dtype == "float64" and values.dtype.kind == "c" and values.imag.any():
+            raise errors.ValueError.explain(
+                "encrypt", "complex values for an input of real numbers", "real ones",
+                "pass their real parts, or save the program with lt.Shape(shape, None, lt.Range(low, high, imag))")
+        return values
 
 
 class SavedFunction(SavedClient):

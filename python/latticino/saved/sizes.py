@@ -8,6 +8,7 @@ import math
 from .. import _native
 from ..ckks.ciphertext import Ciphertext
 from ..claims import noise
+from ..common.layout import Layout
 from ..files import saving
 from ..tfhe import types
 
@@ -25,6 +26,8 @@ def of_fresh(x: Ciphertext) -> int:
     """Bytes of an array like this one, if the owner of the key has just encrypted it with the range that it claims."""
     params, level, count = x.context.params, x.level, len(x._parts)
     known = _native.Known.fresh(x.range, noise.fresh(params, x.scale, x.slots))
+    if x.layout.is_plain:  # a fresh array has zeros after its values, whatever this one has
+        x = Ciphertext(x.context, x._parts, Layout.plain(x.shape, x.slots), known)
     return _around(len(saving.note_of(x, known).encode()), count) + count * (_SEED + _limbs(params, level))
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .. import arrays, errors
+from .. import errors
 from ..ckks.client import Client, ServerKeys
 from ..ckks.context import Context
 from ..files import saving
@@ -76,10 +76,7 @@ class ProgramPart(Part):
         return client.server_keys(self.program.plan)
 
     def encrypt(self, client: Client, values: Sequence[Any]) -> bytes:
-        # Real values for a complex input would state another range, and so have a file of another size.
-        given = [arrays.as_numpy(v, "run").astype(x.dtype) if x.dtype == "complex128" else v
-                 for v, x in zip(values, self.program.inputs)] if len(values) == len(self.program.inputs) else values
-        return b"".join(saving.to_bytes(x) for x in self.program.encrypt(client, *given))
+        return b"".join(saving.to_bytes(x) for x in self.program.encrypt(client, *values))
 
     def decrypt(self, client: Client, data: bytes) -> Any:
         return self.program.decrypt(client, saving.from_bytes(data, client.context))
