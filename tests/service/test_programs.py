@@ -11,8 +11,8 @@ from world import Rows
 import latticino as lt
 from latticino.serve.blobs import Blobs
 from latticino.serve.leases import Stopped
-from latticino.serve.models import open_model
-from latticino.serve.parts import ProgramPart
+from latticino.serve.models import file_of, open_model
+from latticino.serve.parts import Part
 from latticino.serve.registry import Registry
 from latticino.serve.store import Store
 
@@ -37,12 +37,12 @@ def saved(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def part(saved):
-    return ProgramPart(lt.load_program(saved).client_bytes())
+    return Part(lt.load_program(saved).client_bytes())
 
 
 def test_a_program_beside_a_direct_run(saved, part):
     """Bytes of a result are those of `run` with the same keys; sizes are those of the facts."""
-    model = open_model(saved, "cpu", threads=1)
+    model = open_model(file_of(saved), "cpu", threads=1)
     facts, client = model.facts(), lt.keygen(part.context("cpu"))
     keys = model.load_keys(io.BytesIO(lt.to_bytes(part.keys(client))))
     session = model.context.bind(keys)
@@ -65,7 +65,7 @@ def test_a_program_beside_a_direct_run(saved, part):
     with pytest.raises(Stopped):
         model.run(session, inputs, True, stop)
     fewer = lt.to_bytes(client.server_keys(lambda a: a * a, X))
-    with pytest.raises(lt.KeyError, match=r"make it with client.server_keys\(program.plan\)"):
+    with pytest.raises(lt.KeyError, match=r"make it with service.use\(client\)"):
         model.load_keys(io.BytesIO(fewer))
 
 
@@ -74,11 +74,14 @@ def test_what_cannot_be_served(saved, tmp_path):
     for name, function, scalars in (("two", lambda a: (a, a * a), {}), ("number", lambda a, eta: a * eta, {"eta": lt.Scalar(-1, 1)})):
         lt.save_program(tmp_path / name, function, ctx, one, **scalars)
         with pytest.raises(lt.UnsupportedError, match="2 results" if name == "two" else "the numbers eta"):
-            open_model(tmp_path / name, "cpu")
+            open_model(file_of(tmp_path / name), "cpu")
+    (tmp_path / "client").write_bytes(lt.load_program(saved).client_bytes())
+    with pytest.raises(lt.UnsupportedError, match="the part of a model that clients need"):
+        open_model(file_of(tmp_path / "client"), "cpu")
     exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu", threads=1)
     lt.save_program(tmp_path / "tfhe", lambda a: a + a, exact, lt.tfhe.Shape((4,), "u8"))
     with pytest.raises(lt.UnsupportedError, match="a program of TFHE"):
-        open_model(tmp_path / "tfhe", "cpu")
+        open_model(file_of(tmp_path / "tfhe"), "cpu")
     store, blobs = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs")
     assert Registry(store, blobs).add(saved, "score").kind == "program"
     assert Rows(store, blobs).jobs.claim([row.digest for row in Registry(store, blobs).active()]) is None

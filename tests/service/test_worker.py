@@ -18,7 +18,7 @@ from latticino.serve.blobs import Blobs
 from latticino.serve.checker import Checker
 from latticino.serve.leases import Holder, Stopped
 from latticino.serve.manifest import Manifest
-from latticino.serve.models import Facts, open_model
+from latticino.serve.models import Facts, file_of, open_model
 from latticino.serve.registry import Registry
 from latticino.serve.store import Store
 from latticino.serve.tables import jobs, models
@@ -93,7 +93,7 @@ def test_facts_are_exact(world):
     """The size of a request is that of every request; a bundle and a result stay below what the facts say."""
     assert {len(world.body(i, v)) for i in range(3) for v in range(4)} == {world.facts.request_bytes}
     assert all(len(data) < world.facts.bundle_bytes for data in world.keys)
-    model = open_model(world.folder / "server.network", "cpu")
+    model = open_model(file_of(world.folder / "server.network"), "cpu")
     session = model.context.bind(model.load_keys(io.BytesIO(world.keys[0])))
     whole = model.run(session, [world.body(0)], False, lambda _: None)
     assert len(whole) <= world.facts.result_bytes
@@ -237,14 +237,27 @@ def test_a_worker_follows_the_models_of_its_store(world, tmp_path, monkeypatch):
 
 def test_what_is_no_model(world, tmp_path):
     for data, error, match in ((b"", lt.FileError, "no file of a network"), (b"LTNNFILE", lt.FileError, "too few bytes"),
-                               ((world.folder / "client.network").read_bytes(), lt.UnsupportedError, "owner of the data")):
+                               ((world.folder / "client.network").read_bytes(), lt.UnsupportedError, "that clients need")):
         (tmp_path / "m").write_bytes(data)
         with pytest.raises(error, match=match):
-            open_model(tmp_path / "m", "cpu")
+            open_model(file_of(tmp_path / "m"), "cpu")
         with pytest.raises(error, match=match):
             Registry(world.store, world.blobs).add(tmp_path / "m", "m")
     with pytest.raises(lt.FileError, match="check the path"):
-        open_model(tmp_path / "none")
+        file_of(tmp_path / "none")
+
+
+def test_a_file_is_read_once(world, tmp_path):
+    """A pipe, which nobody can read twice, will do; and what is no model is not read to its end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    data = (world.folder / "server.network").read_bytes()
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    assert Registry(world.store, world.blobs).add(pipe, "mlp") == world.facts
+    writer.join()
+    with pytest.raises(lt.FileError, match="no file of a network or a program"):
+        file_of("/dev/zero")
 
 
 def test_a_confined_process_has_no_rights(tmp_path):

@@ -28,7 +28,7 @@ from ..tfhe import types
 from . import clients, reading, writing
 from .arguments import PROGRAM
 from .capture import Log
-from .networks import SavedNetwork
+from .networks import SavedNetwork, SavedNetworkClient
 from .program import AnyContext, SavedProgram
 
 Path_: TypeAlias = "str | bytes | os.PathLike[Any]"
@@ -165,10 +165,7 @@ def from_bytes(data: bytes, device: str | None = None) -> SavedProgram:
     digest = hashlib.sha256(data).hexdigest()
     if data[:8] == network_files.MAGIC:
         network = loading.from_bytes(data, device)
-        if not isinstance(network, nn.Compiled):
-            raise errors.FileError.explain("load_program", "the client's half of a network", "the server's file",
-                                           "load it with lt.nn.load, or pass server.network")
-        return SavedNetwork(network, Context._for_plans(network.preset, "cpu", False).params, digest)
+        return (SavedNetwork if isinstance(network, nn.Compiled) else SavedNetworkClient)(network, digest)
     with Task("reading a program"):
         head, found = PROGRAM.from_bytes(data)
         if head.text("kind") == writing.CLIENT and not found:

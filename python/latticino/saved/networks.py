@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from .. import errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
 from ..nn import files
-from ..nn.compiled import Compiled
+from ..nn.compiled import Compiled, Network
+from ..nn.packing import Packing
 from ..nn.placement import stand_in
 from ..ops.scalar import taken
 from . import sizes
 from .program import After, AnyContext, Input, Output, SavedProgram
 
 
-class SavedNetwork(SavedProgram):
-    """A compiled network that `lt.load_program` read. ``network``: the same as `lt.nn.load` gives it."""
+class SavedNetworkClient(SavedProgram):
+    """What clients need of a compiled network: what the ``save`` of an `lt.nn.Network` wrote. ``network``: the same as
+    `lt.nn.load` gives it. It cannot run."""
 
     scheme = "ckks"
     auto_bootstrap = False
 
-    def __init__(self, network: Compiled, parameters: Any, digest: str) -> None:
-        self.network, self.parameters, self.digest = network, parameters, digest
-        self.plan, self.scalars = network.plan.program, {}
-        context = Context._for_plans(parameters, "cpu", False)
-        first = network._machine.packings[network._machine.graph.inputs[0]]
-        x = stand_in(context, first, network.level, network._bound / network._unit)
+    def __init__(self, network: Network, digest: str) -> None:
+        context = Context._for_plans(network.preset, "cpu", False)
+        self.network, self.parameters, self.digest = network, context.params, digest
+        self.plan, self.scalars = network._program, {}
+        x = stand_in(context, Packing(network._packing), network.level, network._bound / network._unit)
         self.inputs = (Input(x.shape, str(x.dtype), x.level, x.scale, x.range, sizes.of_fresh(x),
-                             sizes.most_of(parameters, x.level, len(x._parts))),)
-        last = network._machine.packings[network._machine.graph.output].layout
-        level = self.plan.levels[-1]
-        self.outputs = (Output(network._shape_of_results, "float64", level, network.plan.bits,
-                               sizes.most_of(parameters, level, last.count)),)
+                             sizes.most_of(context.params, x.level, len(x._parts))),)
+        level, bits, count = self.plan.levels[-1], *self._of_results()
+        self.outputs = (Output(network._shape_of_results, "float64", level, bits,
+                               sizes.most_of(context.params, level, count)),)
+
+    def _of_results(self) -> tuple[float, int]:
+        """Bits of a result, and the most ciphertexts that it takes."""
+        return math.nan, math.prod(self.network._shape_of_results)
 
     def encrypt(self, client: Any, *values: Any) -> tuple[Ciphertext, ...]:
         """See `lt.nn.Network.encrypt`: a sample, or as many as a run takes."""
@@ -43,6 +49,26 @@ class SavedNetwork(SavedProgram):
     def decrypt(self, client: Any, result: Any) -> Any:
         """See `lt.nn.Network.decrypt`."""
         return self.network.decrypt(client, result)
+
+    def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
+                after: After | None = None) -> Any:
+        """UnsupportedError: the part for clients has no weights."""
+        raise errors.UnsupportedError.explain(
+            "run", "the part of a network that clients need", "the whole network", "run it where the service is")
+
+    def client_bytes(self) -> bytes:
+        """What `lt.nn.Network.save` writes, which `lt.nn.load` reads."""
+        return files.to_bytes(self.network._head("client"), {})
+
+
+class SavedNetwork(SavedNetworkClient):
+    """A compiled network that `lt.load_program` read. ``network``: the same as `lt.nn.load` gives it."""
+
+    network: Compiled
+
+    def _of_results(self) -> tuple[float, int]:
+        machine = self.network._machine
+        return self.network.plan.bits, machine.packings[machine.graph.output].layout.count
 
     def __call__(self, x: Ciphertext) -> Ciphertext:
         """The network as a function of arrays."""
@@ -59,10 +85,6 @@ class SavedNetwork(SavedProgram):
         return self.network._run(x, after)
 
     compute.__doc__ = SavedProgram.compute.__doc__
-
-    def client_bytes(self) -> bytes:
-        """What `lt.nn.Network.save` writes, which `lt.nn.load` reads."""
-        return files.to_bytes(self.network._head("client"), {})
 
     def _keep_weights(self, context: Context) -> None:
         """Lets the context keep the encoded weights beside those of other networks."""

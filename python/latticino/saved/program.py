@@ -49,8 +49,8 @@ class Input:
 
 @dataclass(frozen=True)
 class Output:
-    """A result of a saved program: as `Input`. ``bits``: its expected mean precision, infinite of TFHE;
-    ``most_bytes``: no file of it has more bytes."""
+    """A result of a saved program: as `Input`. ``bits``: its expected mean precision, infinite of TFHE, and NaN where
+    the part of a network for clients does not say it; ``most_bytes``: no file of it has more bytes."""
 
     shape: tuple[int, ...]
     dtype: str

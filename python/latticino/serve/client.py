@@ -19,7 +19,7 @@ from ..common.progress_bar import Task
 from ..files import saving
 from .http import Link
 from .manifest import CHUNK, Manifest
-from .parts import NetworkPart, ProgramPart, part_of
+from .parts import part_of
 
 _ENDED = ("done", "failed", "cancelled", "expired", "poisoned")
 _WAIT = 20.0  # seconds of a long poll
@@ -40,9 +40,9 @@ def connect(url: str, token: str, model: str | None = None, *, cafile: str | Non
 
 
 class Service:
-    """A model of a service. ``name``; ``facts``: a dictionary of what the service says of the model; ``network``, an
-    `lt.nn.Network`, or ``program``, an `lt.SavedProgram`: the part of it that encrypts and decrypts; the other one is
-    None."""
+    """A model of a service. ``name``; ``facts``: a dictionary of what the service says of the model; ``program``, an
+    `lt.SavedProgram`: the part of it that encrypts and decrypts; ``network``: its `lt.nn.Network`, None where the model
+    is no network."""
 
     def __init__(self, link: Link, model: str | None) -> None:
         self._link = link
@@ -55,8 +55,8 @@ class Service:
                 f"one of {', '.join(sorted(models)) or 'none that this token is for'}", "pass model=NAME")
         self.name, self.facts = model, models[model]
         self.part = part_of(str(self.facts.get("kind")), link.send("GET", f"/v1/models/{model}/client"))
-        self.network: Any = self.part.network if isinstance(self.part, NetworkPart) else None
-        self.program: Any = self.part.program if isinstance(self.part, ProgramPart) else None
+        self.program = self.part.program
+        self.network: Any = getattr(self.program, "network", None)
 
     def context(self, device: str | None = None) -> Context:
         """A context of the model's parameters, for a client."""

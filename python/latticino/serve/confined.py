@@ -15,7 +15,7 @@ import sys
 import warnings
 
 from .. import errors
-from .models import open_model
+from .models import file_of, open_model
 
 NOBODY = 65534
 _NO_NEW_PRIVILEGES = 38  # prctl's number
@@ -53,7 +53,7 @@ def _seconds_used() -> float:
 def main() -> None:
     """Reads the bundle; the verdict has ``id`` and ``bytes``, or ``refused``."""
     warnings.simplefilter("ignore", errors.SecurityWarning)
-    model = open_model(sys.argv[1], "cpu", threads=1)
+    model = open_model(file_of(sys.argv[1]), "cpu", threads=1)
     confine(model.key_bytes)
     try:
         keys = model.load_keys(sys.stdin.buffer)

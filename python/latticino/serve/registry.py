@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from .. import errors
 from .blobs import OPERATOR, Blobs
-from .models import Facts, open_model
+from .models import Facts, file_of, open_model
 from .refusals import Refused, not_found
 from .store import Store
 from .tables import models
@@ -35,11 +35,9 @@ class Registry:
         FileError or UnsupportedError for what is no model, or none that can be served.
         """
         require_name("serve", name)
-        facts, client = _described(Path(path))
-        data = Path(path).read_bytes()
-        if self._blobs.put("models", OPERATOR, data) != facts.digest:
-            raise errors.FileError.explain("serve", f"{path}, which changed while it was read", "a file that stays",
-                                           "start again")
+        data = file_of(path)
+        facts, client = _described(data)
+        self._blobs.put("models", OPERATOR, data)
         self._blobs.put("models", OPERATOR, client)
         with self._store.write() as c:
             others = models.c.name == name, models.c.digest != facts.digest
@@ -76,21 +74,26 @@ class Registry:
     def path(self, digest: str) -> Path:
         return self._blobs.path("models", OPERATOR, digest)
 
+    def file(self, digest: str) -> bytes:
+        """The bytes of a model's file. FileError if they are gone, or changed."""
+        return self._blobs.read("models", OPERATOR, digest)
 
-def _described(path: Path) -> tuple[Facts, bytes]:
+
+def _described(data: bytes) -> tuple[Facts, bytes]:
     """What `describe` prints, in a process of its own: neither its memory nor its device stay with the caller."""
-    done = subprocess.run([sys.executable, "-c", _DESCRIBE, str(path)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", _DESCRIBE], input=data, capture_output=True)
     lines = done.stdout.splitlines()
-    fields = json.loads(lines[-1]) if done.returncode == 0 and lines else {"error": "FileError", "message": done.stderr}
+    fields = json.loads(lines[-1]) if done.returncode == 0 and lines else {
+        "error": "FileError", "message": done.stderr.decode(errors="replace")}
     if "error" in fields:
         raise getattr(errors, fields["error"], errors.Error)(fields["message"], "serve")
     return Facts.read(fields["facts"]), base64.b64decode(fields["client"])
 
 
 def describe() -> None:
-    """The program of `_described`: prints facts and the clients' part of the model that its argument names."""
+    """The program of `_described`: prints facts and the clients' part of the model in its standard input."""
     try:
-        model = open_model(sys.argv[1], "cpu")
+        model = open_model(sys.stdin.buffer.read(), "cpu")
         print(json.dumps({"facts": model.facts().to_json(), "client": base64.b64encode(model.client_file()).decode()}))
     except errors.Error as why:
         print(json.dumps({"error": type(why).__name__, "message": str(why)}))

@@ -114,7 +114,7 @@ class Worker:
         known = [Facts.read(row.facts) for row in rows]
         budgets = key_budgets(known, self._resources.for_device())
         for facts, budget in zip(known, budgets):
-            model = open_model(self._registry.path(facts.digest), self._resources.device,
+            model = open_model(self._registry.file(facts.digest), self._resources.device,
                                threads=self._resources.threads, key_budget=budget)
             self._models[facts.digest] = model, facts
 
