@@ -15,9 +15,7 @@ from .. import _native, arrays, errors, nn, tfhe
 from ..ckks import plan as plans
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
-from ..claims import noise
 from ..common import roles
-from ..common.layout import Layout
 from ..common.progress_bar import Task
 from ..files.notes import Note
 from ..nn import files as network_files
@@ -110,37 +108,31 @@ def _require_same(first: Any, again: Any) -> None:
 
 def _example(x: Any, i: int, context: AnyContext, plain: AnyContext) -> Any:
     """An example as an array without data, or of TFHE as a shape."""
-    if isinstance(context, tfhe.Context):
-        return _example_of_tfhe(x, i, context)
-    if isinstance(x, Ciphertext):
+    of_tfhe = isinstance(context, tfhe.Context)
+    if isinstance(x, tfhe.EncryptedArray if of_tfhe else Ciphertext):
         if x.context._root is not context._root:
             raise errors.ContextError.explain(
                 "save_program", f"another context's array as example {i}", "one of this context", "encrypt it here")
-        return x
-    if isinstance(x, plans.Shape):
+        return tfhe.Shape(x.shape, x.dtype) if of_tfhe else x
+    if not isinstance(x, tfhe.Shape if of_tfhe else plans.Shape):
+        values = arrays.as_numpy(x, "save_program")
+        x = _shape_of_tfhe(values, context) if of_tfhe else _shape_of(values, i)
+    if not of_tfhe:
         return plans.stand_in(plain, plain, x)
-    values = arrays.as_numpy(x, "save_program")
+    bits = types.bits_of(x.dtype, context.params, "save_program")
+    return tfhe.Shape(arrays.as_shape(x.shape, "save_program", 1 << 24), types.name_of(bits))
+
+
+def _shape_of(values: np.ndarray, i: int) -> plans.Shape:
+    """What plain values as an example say: their shape, and whether they are real."""
     if np.abs(arrays.as_slots(values, "save_program")).max(initial=0) > 1:
         raise errors.ValueError.explain(
             "save_program", f"values outside of -1 to 1 in example {i}", "the range of the values of every run",
             "state it: lt.Shape(shape, None, (low, high))")
-    slots = arrays.slots_for(values.size, plain.slots, "save_program")
-    scale, where = plain.params.scale(plain.level), Layout.plain(values.shape, slots)
-    parts = [_native.shape_only(plain._native, plain.level, scale, slots) for _ in range(where.count)]
-    known = _native.Range.assumed(values.dtype.kind != "c")
-    return Ciphertext(plain, parts, where, _native.Known.fresh(known, noise.fresh(plain.params, scale, slots)))
+    return plans.Shape(values.shape, None, _native.Range.assumed(values.dtype.kind != "c"))
 
 
-def _example_of_tfhe(x: Any, i: int, context: AnyContext) -> Any:
-    if isinstance(x, tfhe.EncryptedArray):
-        if x.context._root is not context._root:
-            raise errors.ContextError.explain(
-                "save_program", f"another context's array as example {i}", "one of this context", "encrypt it here")
-        return tfhe.Shape(x.shape, x.dtype)
-    if isinstance(x, tfhe.Shape):
-        bits = types.bits_of(x.dtype, context.params, "save_program")
-        return tfhe.Shape(arrays.as_shape(x.shape, "save_program", 1 << 24), types.name_of(bits))
-    values = arrays.as_numpy(x, "save_program")
+def _shape_of_tfhe(values: np.ndarray, context: tfhe.Context) -> tfhe.Shape:
     return tfhe.Shape(values.shape, types.name_of(types.bits_of_values(values, context.params, "save_program")))
 
 
