@@ -71,6 +71,7 @@ def test_a_program_beside_a_direct_run(saved, part):
 
 def test_what_cannot_be_served(saved, tmp_path):
     ctx, one = lt.Context(PRESET, "cpu", threads=1), lt.Shape((16,))
+    store, blobs = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs")
     for name, function, scalars in (("two", lambda a: (a, a * a), {}), ("number", lambda a, eta: a * eta, {"eta": lt.Scalar(-1, 1)})):
         lt.save_program(tmp_path / name, function, ctx, one, **scalars)
         with pytest.raises(lt.UnsupportedError, match="2 results" if name == "two" else "the numbers eta"):
@@ -78,11 +79,14 @@ def test_what_cannot_be_served(saved, tmp_path):
     (tmp_path / "client").write_bytes(lt.load_program(saved).client_bytes())
     with pytest.raises(lt.UnsupportedError, match="the part of a model that clients need"):
         open_model(file_of(tmp_path / "client"), "cpu")
+    for stated, remedy in (((0, 600), "divide the result in the program"), (None, "state the ranges of the inputs")):
+        lt.save_program(tmp_path / "large", lambda a: a * (1 if stated else 600), ctx, lt.Shape((16,), None, stated))
+        with pytest.raises(lt.ScaleError, match=f"serve: had result 0 with values that may reach .* values below 512 .* {remedy}"):
+            Registry(store, blobs).add(tmp_path / "large", "large")
     exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu", threads=1)
     lt.save_program(tmp_path / "tfhe", lambda a: a + a, exact, lt.tfhe.Shape((4,), "u8"))
     with pytest.raises(lt.UnsupportedError, match="a program of TFHE"):
         open_model(file_of(tmp_path / "tfhe"), "cpu")
-    store, blobs = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs")
     assert Registry(store, blobs).add(saved, "score").kind == "program"
     assert Rows(store, blobs).jobs.claim([row.digest for row in Registry(store, blobs).active()]) is None
 

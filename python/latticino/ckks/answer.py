@@ -62,6 +62,16 @@ def _refuse(operation: str) -> NoReturn:
         "decrypt it, keep its bytes, or have it sent with lt.to_bytes(y)")
 
 
+def misfits(y: Ciphertext) -> list[tuple[str, str]]:
+    """Why the values of an array may not fit the modulus of level 0, where `to_bytes` brings it: for each reason what
+    it has, and what it needs. Empty if they fit."""
+    context = y.context
+    scale = context.params.scale(0) if y.level else y.scale
+    last = _native.shape_only(context._native, 0, scale, y.slots)
+    found = _native.fitting(y._known, last, y.layout.bound)
+    return [] if found is None else [(had, needs) for had, needs, _ in found[1]]
+
+
 def to_bytes(y: Ciphertext, sign: Any, note: Any) -> bytes:
     """See files.to_bytes. ``note``: what describes an array with a `Known` of its own."""
     x = y.to_level(0) if y.level else y

@@ -157,7 +157,9 @@ def from_bytes(data: bytes, device: str | None = None) -> SavedProgram:
     digest = hashlib.sha256(data).hexdigest()
     if data[:8] == network_files.MAGIC:
         network = loading.from_bytes(data, device)
-        return (SavedNetwork if isinstance(network, nn.Compiled) else SavedNetworkClient)(network, digest)
+        if isinstance(network, nn.Compiled):
+            return SavedNetwork(network, digest)
+        return SavedNetworkClient(network, digest)
     with Task("reading a program"):
         head, found = PROGRAM.from_bytes(data)
         if head.text("kind") == writing.CLIENT and not found:

@@ -16,7 +16,7 @@ from ..nn.packing import Packing
 from ..nn.placement import stand_in
 from ..ops.scalar import taken
 from . import sizes
-from .program import After, AnyContext, Input, Output, SavedProgram
+from .program import After, AnyContext, Input, Output, SavedProgram, misfits_of
 
 
 class SavedNetworkClient(SavedProgram):
@@ -65,6 +65,12 @@ class SavedNetwork(SavedNetworkClient):
     """A compiled network that `lt.load_program` read. ``network``: the same as `lt.nn.load` gives it."""
 
     network: Compiled
+
+    def __init__(self, network: Compiled, digest: str) -> None:
+        super().__init__(network, digest)
+        context, machine = Context._for_plans(network.preset, "cpu", False), network._machine
+        last, bound = machine.packings[machine.graph.output], machine.graph.nodes[machine.graph.output].bound
+        self._misfits = misfits_of([stand_in(context, last, self.plan.levels[-1], bound, filled=True)])
 
     def _of_results(self) -> tuple[float, int]:
         machine = self.network._machine

@@ -6,12 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from .. import _native, errors, tfhe
 from ..arrays import as_numpy
+from ..ckks import answer
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
 from ..ckks.plan import Plan
@@ -59,6 +60,21 @@ class Output:
     most_bytes: int
 
 
+class Misfit(NamedTuple):
+    """Why values of the result ``output`` may not fit the modulus of level 0, to which answers are brought."""
+
+    output: int
+    had: str
+    needs: str
+    assumed: bool  # the range is no statement of the program's author
+
+
+def misfits_of(results: Sequence[Any]) -> tuple[Misfit, ...]:
+    """Those of results without data."""
+    return tuple(Misfit(i, had, needs, y.range.claim == "assumed") for i, y in enumerate(results)
+                 if isinstance(y, Ciphertext) for had, needs in answer.misfits(y))
+
+
 class SavedProgram(roles.Handle, ABC):
     """A program that `lt.load_program` read: steps, constants and a plan, no code.
 
@@ -83,6 +99,7 @@ class SavedProgram(roles.Handle, ABC):
     scalars: Mapping[str, Scalar]
     plan: Any
     digest: str
+    _misfits: tuple[Misfit, ...] = ()  # of results that may not fit an answer
 
     @property
     def keys(self) -> dict[_native.KeyLabel, int]:

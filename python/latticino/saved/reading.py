@@ -20,7 +20,7 @@ from . import operations, sizes
 from .arguments import PROGRAM, Decoder, Ref
 from .capture import MOST_STEPS
 from .operations import MOST_VALUES
-from .program import AnyContext, Input, Output, SavedFunction, Step, Steps
+from .program import AnyContext, Input, Misfit, Output, SavedFunction, Step, Steps, misfits_of
 
 _MOST_INPUTS = 1 << 10
 MOST_RESULTS = 1 << 12  # of a step
@@ -214,16 +214,19 @@ def scalars_of(head: Note) -> dict[str, Scalar]:
 
 
 def planned(context: AnyContext, steps: Steps, examples: Sequence[Any],
-            scalars: Mapping[str, Scalar]) -> tuple[Any, list[Output]]:
-    """The plan of steps, of which each is checked, and the facts of the results."""
+            scalars: Mapping[str, Scalar]) -> tuple[Any, list[Output], tuple[Misfit, ...]]:
+    """The plan of steps, of which each is checked, the facts of the results, and which of them may fit no answer."""
     facts: list[Output] = []
+    misfits: tuple[Misfit, ...] = ()
 
     def run(*arrays: Any, **numbers: Scalar) -> Any:
+        nonlocal misfits
         result = steps.run(arrays, numbers, checks=True)
-        facts[:] = [output_of(y) for y in ([result] if steps.single else result)]
+        several = [result] if steps.single else result
+        facts[:], misfits = [output_of(y) for y in several], misfits_of(several)
         return result
 
-    return context.plan(run, *examples, **scalars), facts
+    return context.plan(run, *examples, **scalars), facts, misfits
 
 
 def function_of(head: Note, found: dict[str, np.ndarray], digest: str, kind: str | None = None,
@@ -250,6 +253,8 @@ def _function_of(head: Note, found: dict[str, np.ndarray], digest: str, kind: st
     if of_tfhe and scalars:
         PROGRAM.refuse("numbers beside arrays of TFHE")
     steps = steps_of(head, found, "tfhe" if of_tfhe else "ckks", examples)
-    plan, outputs = planned(context, steps, examples, scalars)
-    return SavedFunction(steps, examples, [input_of(x, context) for x in examples], scalars, plan, outputs, context,
-                         digest)
+    plan, outputs, misfits = planned(context, steps, examples, scalars)
+    out = SavedFunction(steps, examples, [input_of(x, context) for x in examples], scalars, plan, outputs, context,
+                        digest)
+    out._misfits = misfits
+    return out

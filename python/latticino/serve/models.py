@@ -83,7 +83,8 @@ class Model:
     """A program or a network on a device, open: it runs requests of tenants, each with the tenant's session.
 
     UnsupportedError for the part that clients need, and for what a service does not run: it runs programs of CKKS, with
-    one result, no numbers of each run, and no switching.
+    one result, no numbers of each run, and no switching. ScaleError for a result whose values may not fit the modulus
+    of level 0, to which a service brings its answers.
     """
 
     def __init__(self, program: SavedProgram, **options: Any) -> None:
@@ -150,6 +151,22 @@ def _require_fit(program: SavedProgram) -> None:
         if unfit:
             raise errors.UnsupportedError.explain("serve", had, "one of CKKS with one result, and with arrays "
                                                   "alone as arguments", "write the program so")
+    _require_answers(program)
+
+
+def _require_answers(program: SavedProgram) -> None:
+    """An answer that does not fit would decrypt to other values, and nobody would see it. So the range counts even
+    where nobody stated it, as in every plan."""
+    for i, had, needs, assumed in program._misfits:
+        remedy = "divide the result in the program, or state its range if that is smaller: y.declare(low, high); then "\
+                 "save the program again"
+        if assumed:
+            remedy = "state the ranges of the inputs, lt.Shape(shape, None, (low, high)), if the values are smaller; " \
+                     f"else {remedy}"
+        if isinstance(program, SavedNetwork):
+            remedy = "compile the network for a set with more room at level 0"
+        raise errors.ScaleError.explain("serve", f"result {i} with {had}",
+                                        f"{needs}, to which a service brings its answers", remedy)
 
 
 def file_of(path: str | os.PathLike[str]) -> bytes:
