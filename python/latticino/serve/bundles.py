@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .blobs import Blobs
-from .manifest import Joined, Manifest
+from .manifest import Joined, Manifest, is_hash
 from .models import Facts
 from .refusals import Refused, not_found
 from .store import Store
@@ -73,7 +73,9 @@ class Bundles:
         """The bytes of a chunk that a manifest of the tenant names, and whether it is stored. Refused (404) for one
         that none names."""
         with self._store.read() as c:
-            row = c.execute(sa.select(chunks).where(chunks.c.tenant == tenant, chunks.c.hash == chunk)).first()
+            row = None
+            if is_hash(chunk):
+                row = c.execute(sa.select(chunks).where(chunks.c.tenant == tenant, chunks.c.hash == chunk)).first()
             if row is None:
                 raise not_found("keys", "announced chunk")
             return row.size, bool(row.stored)
@@ -224,6 +226,8 @@ class Bundles:
 
     @staticmethod
     def _row(c: Any, tenant: str, model: str, hash_: str, lock: bool = False) -> Any:
+        if not is_hash(hash_):
+            return None
         query = sa.select(bundles).where(bundles.c.tenant == tenant, bundles.c.model == model, bundles.c.hash == hash_)
         return c.execute(query.with_for_update() if lock else query).first()
 

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import time
+import urllib.parse
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -54,7 +55,7 @@ class Service:
                 "connect", "no name of a model" if model is None else f"the model {arrays.shown(model)}",
                 f"one of {', '.join(sorted(models)) or 'none that this token is for'}", "pass model=NAME")
         self.name, self.facts = model, models[model]
-        self.part = part_of(str(self.facts.get("kind")), link.send("GET", f"/v1/models/{model}/client"))
+        self.part = part_of(str(self.facts.get("kind")), link.send("GET", f"/v1/models/{_word(model)}/client"))
         self.program = self.part.program
         self.network: Any = getattr(self.program, "network", None)
 
@@ -94,7 +95,7 @@ class Service:
 
     def delete(self, bundle: str) -> None:
         """Removes a bundle by its hash."""
-        self._link.send("DELETE", f"/v1/bundles/{bundle}", query={"model": self.name})
+        self._link.send("DELETE", f"/v1/bundles/{_word(bundle)}", query={"model": self.name})
 
     def jobs(self) -> list[dict[str, Any]]:
         """The latest jobs of this tenant."""
@@ -103,7 +104,7 @@ class Service:
 
     def cancel(self, job: str) -> dict[str, Any]:
         """Cancels a job that has not ended, or takes away the result of one that has."""
-        row: dict[str, Any] = self._link.json("DELETE", f"/v1/jobs/{job}")
+        row: dict[str, Any] = self._link.json("DELETE", f"/v1/jobs/{_word(job)}")
         return row
 
     def __repr__(self) -> str:
@@ -160,6 +161,11 @@ class Service:
                     return hash_
                 if row["state"] == "refused":
                     raise errors.ServiceError(str(row["reason"]), "push")
+
+
+def _word(name: str) -> str:
+    """A name as a part of a path, whatever its characters are."""
+    return urllib.parse.quote(arrays.as_text(name, "service", "name"), safe="")
 
 
 class Remote:

@@ -7,11 +7,12 @@ import json
 import os
 import sys
 import time
+import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import errors
+from .. import arrays, errors
 from ..common import display
 from ..nn.compiling import as_bytes
 from . import packages
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from .tenants import Tenants
 
 FOLDER = "latticino-service"
-TOKEN = "LATTICINO_TOKEN"
+DATABASE = "service.sqlite"
+TOKEN, STORE = "LATTICINO_TOKEN", "LATTICINO_STORE"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
@@ -42,17 +44,17 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
                        help="predicted seconds that may wait for each worker")
     serve.add_argument("--keep-results", type=count(1), default=86_400,
                        help="seconds until a result is taken away")
-    serve.add_argument("--reserve", default="1GiB", help="that stays free on the disk of the blobs")
+    serve.add_argument("--reserve", type=_amount(0), default="1GiB", help="that stays free on the disk of the blobs")
     worker = command("worker", _worker, "run jobs of a service, on this machine or another one")
     for sub in (serve, worker):
         _on_store(sub)
         on_device(sub)
         sub.add_argument("--workers", type=count(0 if sub is serve else 1, 64), default=1, help="processes, each with "
                          "the device; default: 1" + ("; 0: those of other machines" if sub is serve else ""))
-        sub.add_argument("--memory", help="of the device for each worker, such as 70GiB; default: half of the "
-                         "machine's for all workers on a CPU")
-        sub.add_argument("--host-memory", help="for bundles of keys of each worker; default: half of the machine's "
-                         "for all workers")
+        sub.add_argument("--memory", type=_amount(1), help="of the device for each worker, such as 70GiB; default: "
+                         "half of the machine's for all workers on a CPU")
+        sub.add_argument("--host-memory", type=_amount(1), help="for bundles of keys of each worker; default: half of "
+                         "the machine's for all workers")
         sub.add_argument("--grace", type=count(0, 3600), default=20,
                          help="seconds that jobs may go on after SIGTERM")
     tenants = command("tenants", _tenants, "add tenants of a service, make and revoke their tokens, list them")
@@ -61,7 +63,7 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
     _on_store(tenants)
     tenants.add_argument("--models", help="token: names, separated by commas; default: all")
     tenants.add_argument("--days", type=count(1, 3660), default=30, help="token: how long it is valid")
-    tenants.add_argument("--most-bytes", default="64GiB", help="add: of keys, inputs and results")
+    tenants.add_argument("--most-bytes", type=_amount(1), default="64GiB", help="add: of keys, inputs and results")
     tenants.add_argument("--most-jobs", type=count(1), default=1000, help="add: that wait or run")
     tenants.add_argument("--most-seconds", type=count(1), default=86_400,
                          help="add: predicted, of jobs that wait or run")
@@ -78,6 +80,20 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
         sub.add_argument("--model", help="its name; default: the one that the token is for")
         sub.add_argument("--token-file", type=Path, help=f"default: the environment variable {TOKEN}")
         sub.add_argument("--cafile", help="certificates of authorities in place of the system's")
+
+
+def _amount(least: int) -> Callable[[str], int]:
+    """Bytes, or a text such as "16GiB"."""
+    def read(text: str) -> int:
+        try:
+            number = as_bytes(text)
+        except errors.ValueError:
+            number = -1
+        if not least <= number < 1 << 62:
+            raise argparse.ArgumentTypeError(f"{text!r} is no amount of memory of {least} bytes or more, such as 16GiB")
+        return number
+
+    return read
 
 
 def _on_store(sub: argparse.ArgumentParser) -> None:
@@ -102,7 +118,7 @@ def _serve(args: argparse.Namespace) -> int:
             "leave --host out, or pass --plain-http for a private network")
     quiet_environment()
     config = _config(args, limits={"seconds": float(args.most_queued), "keep_results": float(args.keep_results)},
-                     rate=float(args.rate), burst=4.0 * args.rate, reserve=as_bytes(args.reserve))
+                     rate=float(args.rate), burst=4.0 * args.rate, reserve=args.reserve)
     store, blobs = config.open()
     registry = Registry(store, blobs)
     named = dict(map(_named, args.models))
@@ -146,7 +162,7 @@ def _tenants(args: argparse.Namespace) -> int:
         return 0
     name = _needed(args.name, "tenants", "the name of a tenant")
     if args.action == "add":
-        tenants.add(name, Quota(as_bytes(args.most_bytes), args.most_jobs, float(args.most_seconds),
+        tenants.add(name, Quota(args.most_bytes, args.most_jobs, float(args.most_seconds),
                                 float(args.weight)))
         print(f"added {name}")
     elif args.action == "token":
@@ -160,13 +176,23 @@ def _opened(args: argparse.Namespace) -> Tenants:
     from .store import Store
     from .tenants import Tenants
 
-    args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return Tenants(Store(_store_of(args)))
+    address = _store_of(args)
+    own = not (args.store or os.environ.get(STORE))
+    if args.action == "add":
+        args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    elif own and not (args.folder / DATABASE).exists():
+        raise errors.FileError.explain("tenants", f"no service in {args.folder}", "the folder of a service",
+                                       "pass --folder, or add the first tenant: latticino tenants add NAME")
+    return Tenants(Store(address))
 
 
 def _store_of(args: argparse.Namespace) -> str:
     """The store's address. One with a password is better in the environment than among the arguments."""
-    return str(args.store or os.environ.get("LATTICINO_STORE") or f"sqlite:///{args.folder.resolve()}/service.sqlite")
+    given = args.store or os.environ.get(STORE)
+    if given:
+        return str(given)
+    folder = arrays.as_text(str(args.folder.resolve()), args.command, "folder")
+    return "sqlite:///" + urllib.parse.quote(f"{folder}/{DATABASE}")
 
 
 def _config(args: argparse.Namespace, **more: Any) -> Config:
@@ -175,8 +201,8 @@ def _config(args: argparse.Namespace, **more: Any) -> Config:
 
     args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     device, share = args.device or "cpu", physical_memory() // 2 // max(args.workers, 1)
-    memory = as_bytes(args.memory) if args.memory else share if device == "cpu" else None
-    host_memory = as_bytes(args.host_memory) if args.host_memory else share
+    memory = args.memory if args.memory else share if device == "cpu" else None
+    host_memory = args.host_memory or share
     resources = Resources(device, args.threads, memory, host_memory, float(args.grace))
     if args.workers:
         resources.for_device()  # a GPU without --memory is refused here
@@ -228,7 +254,7 @@ def _jobs(args: argparse.Namespace) -> int:
 def _connected(args: argparse.Namespace) -> Service:
     from .client import connect
 
-    token = args.token_file.read_text().strip() if args.token_file else os.environ.get(TOKEN, "")
+    token = args.token_file.read_text(errors="replace").strip() if args.token_file else os.environ.get(TOKEN, "")
     if not token:
         raise errors.UnsupportedError.explain(args.command, "no token", f"{TOKEN} in the environment, or --token-file",
                                               "ask the operator for one")

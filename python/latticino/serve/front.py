@@ -16,6 +16,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, JSONResponse, Response
 
@@ -62,7 +63,7 @@ class Front:
 
     def app(self) -> Any:
         """The application for uvicorn, with /openapi.json."""
-        app = FastAPI(title="Latticino", version="1", docs_url=None, redoc_url=None,
+        app = FastAPI(title="Latticino", version="1", docs_url=None, redoc_url=None, redirect_slashes=False,
                       description="Encrypted computing for tenants: docs/serving.md")
         binary = {"requestBody": {"required": True, "content": {"application/octet-stream": {
             "schema": {"type": "string", "format": "binary"}}}}}
@@ -85,8 +86,8 @@ class Front:
                 ("GET", "/v1/jobs/{job}/result", self.result, None)):
             app.add_api_route(path, handler, methods=[method], response_model=None, openapi_extra=body)
         for kind, answer in ((Refused, _refusal), (errors.ValueError, _bad), (RequestValidationError, _invalid),
-                             (ClientDisconnect, _gone), *((kind, _away) for kind in STORE_ERRORS),
-                             (OSError, _of_disk)):
+                             (HTTPException, _no_route), (ClientDisconnect, _gone),
+                             *((kind, _away) for kind in STORE_ERRORS), (OSError, _of_disk)):
             app.add_exception_handler(kind, answer)
         return Traffic(app, self.metrics)
 
@@ -308,6 +309,11 @@ async def _invalid(_: Request, why: Any) -> Response:
     names = ", ".join(sorted({str(found["loc"][-1]) for found in why.errors()}))
     return _answer(400, f"service: had a request whose {names} is missing or wrong; needs those of /openapi.json; "
                    "correct it")
+
+
+async def _no_route(_: Request, why: Any) -> Response:
+    return _answer(why.status_code, f"service: had a method and a path that no route has ({why.detail}); needs those "
+                   "of /openapi.json; correct the address", why.headers)
 
 
 async def _away(_: Request, why: Any) -> Response:

@@ -26,7 +26,7 @@ class Link:
     """
 
     def __init__(self, url: str, token: str, cafile: str | None = None, patience: float = 600.0) -> None:
-        url, self._token = arrays.as_text(url, "connect", "url"), arrays.as_text(token, "connect", "token")
+        url, self._token = arrays.as_text(url, "connect", "url"), _token(token)
         try:
             parts = urllib.parse.urlsplit(url)
             host, port = parts.hostname or "", parts.port
@@ -39,9 +39,6 @@ class Link:
             raise errors.UnsupportedError.explain(
                 "connect", f"http to {host}, over which anybody can read the token",
                 "https, or an address of this machine", "put the service behind TLS (docs/serving.md)")
-        if not self._token.isascii() or not self._token.isprintable():
-            raise errors.ValueError.explain("connect", "a token of other characters than ASCII's",
-                                            "what the operator gave", "copy it again")
         self.url, self.patience = url, patience
         self._host, self._port, self._base = host, port, parts.path.rstrip("/")
         self._tls = ssl.create_default_context(cafile=cafile) if parts.scheme == "https" else None
@@ -107,6 +104,14 @@ class Link:
         if held is not None:
             held.close()
             self._local.connection = None
+
+
+def _token(token: Any) -> str:
+    """A token that a header can hold. The error does not show it."""
+    if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable():
+        raise errors.ValueError.explain("connect", "a token of other characters than ASCII's, or an empty one",
+                                        "what the operator gave", "copy it again")
+    return token
 
 
 def _loopback(host: str) -> bool:

@@ -12,6 +12,7 @@ last.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
+from .manifest import is_hash
 from .models import Facts
 from .refusals import Refused, not_found
 from .store import Store
@@ -32,6 +34,7 @@ LEASE = 30.0  # seconds
 RENEWAL = 10.0
 ATTEMPTS = 3
 SEEN = 30.0  # since a worker last said that it lives
+_ID = re.compile(r"[0-9a-f]{32}")  # of a job
 _WINDOW = 16  # candidates of a claim
 _NEAR = 2.0  # seconds of the fair share's clock that a job of a resident bundle may go ahead by
 
@@ -285,7 +288,7 @@ class Jobs:
                              "ask for the models again")
         query = sa.select(bundles.c.state).where(
             bundles.c.tenant == tenant, bundles.c.model == digest, bundles.c.hash == bundle)
-        state = c.execute(query.with_for_update() if lock else query).scalar()
+        state = c.execute(query.with_for_update() if lock else query).scalar() if is_hash(bundle) else None
         if state is None:
             raise not_found("jobs", "bundle of keys")
         if state != "ready":
@@ -346,7 +349,7 @@ def _held(claim: Claim) -> tuple[Any, ...]:
 
 def _one(c: Any, tenant: str, id_: str, lock: bool = False) -> Any:
     query = sa.select(jobs).where(jobs.c.id == id_, jobs.c.tenant == tenant)
-    row = c.execute(query.with_for_update() if lock else query).first()
+    row = c.execute(query.with_for_update() if lock else query).first() if _ID.fullmatch(id_) else None
     if row is None:
         raise not_found("jobs", "job")
     return row

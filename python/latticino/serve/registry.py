@@ -18,7 +18,7 @@ from .models import Facts, file_of, open_model
 from .refusals import Refused, not_found
 from .store import Store
 from .tables import models
-from .tenants import require_name
+from .tenants import is_name, require_name
 
 _DESCRIBE = "from latticino.serve.registry import describe; describe()"
 
@@ -62,6 +62,8 @@ class Registry:
 
     def named(self, name: str) -> Any:
         """The row of the model of a name. Refused: 404; 410 for one that is retired."""
+        if not is_name(name):
+            raise not_found("models", "model")
         with self._store.read() as c:
             rows = list(c.execute(sa.select(models).where(models.c.name == name).order_by(models.c.active.desc())))
         if not rows:

@@ -80,6 +80,8 @@ class Tenants:
     def token(self, name: str, models: Sequence[str] | None = None, days: float = 30.0) -> str:
         """A new token of a tenant, for these models (None: all), valid for so many days. Only its hash is stored."""
         days = arrays.as_real(days, "tenants", "days", above=0)
+        for model in models or ():
+            require_name("tenants", model)
         text = PREFIX + secrets.token_urlsafe(32)
         with self._store.write() as c:
             now = self._store.now(c)
@@ -117,7 +119,7 @@ class Tenants:
 
     @staticmethod
     def _id(c: Any, name: str) -> str:
-        found = c.execute(sa.select(tenants.c.id).where(tenants.c.name == name)).scalar()
+        found = c.execute(sa.select(tenants.c.id).where(tenants.c.name == name)).scalar() if is_name(name) else None
         if found is None:
             raise errors.ValueError.explain("tenants", f"no tenant {arrays.shown(name)}", "one that exists",
                                             "latticino tenants list names them")
@@ -147,9 +149,14 @@ def hashed(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def is_name(name: object) -> bool:
+    """Whether it can name a tenant or a model. Nothing else is looked for in a store, which might not take it."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
 def require_name(operation: str, name: str) -> str:
     """ValueError unless it can name a tenant or a model."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not is_name(name):
         raise errors.ValueError.explain(operation, f"the name {arrays.shown(name)}",
                                         "1 to 64 letters, digits, dots, dashes and underscores", "choose another")
     return name

@@ -1,0 +1,90 @@
+"""Commands in the hands of an operator, or of a tenant, who mistook something: each says what to do."""
+
+import os
+
+import pytest
+
+from latticino import cli
+from latticino.serve.http import Link
+from latticino.serve.store import Store
+
+
+def said(capsys, *words):
+    """The status of a command and what it wrote on standard error."""
+    try:
+        status = cli.main([str(word) for word in words])
+    except SystemExit as end:  # of the parser
+        status = end.code
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--memory", "--host-memory", "--reserve", "--most-bytes"])
+@pytest.mark.parametrize("amount", ["-5GiB", "many", "1e30GiB", "", "nan", str(2**64)])
+def test_amounts_of_memory(option, amount, capsys):
+    command = ["tenants", "add", "a"] if option == "--most-bytes" else ["serve", "model"]
+    status, text = said(capsys, *command, f"{option}={amount}")
+    assert status == 2 and "is no amount of memory" in text
+
+
+@pytest.mark.parametrize("name", ["\udc80", "none", "x" * 10_000, "9" * 400, "a/b", ""])
+def test_names_of_tenants(name, capsys, tmp_path):
+    at = ("--folder", tmp_path / "service")
+    assert said(capsys, "tenants", "add", "a", *at) == (0, "")
+    for action in ("token", "revoke"):
+        status, text = said(capsys, "tenants", action, name, *at)
+        assert (status, "no tenant" in text) == ((1, True) if name else (2, False)), text
+    if name != "none":
+        status, text = said(capsys, "tenants", "add", name, *at)
+        assert status in (1, 2) and ("1 to 64 letters" in text if name else "needs the name" in text)
+    status, text = said(capsys, "tenants", "token", "a", f"--models=score,{name}/", *at)
+    assert status == 1 and "1 to 64 letters" in text
+
+
+def test_folders_with_odd_names(capsys, tmp_path):
+    folder = tmp_path / "what? 100%20#x"
+    assert said(capsys, "tenants", "add", "a", "--folder", folder) == (0, "")
+    assert (folder / "service.sqlite").is_file()
+    status, text = said(capsys, "tenants", "add", "b", "--folder", str(tmp_path / "x") + "\udc80")
+    assert status == 1 and "folder=" in text and "a string" in text
+
+
+class Answers:
+    """A service that has nothing: it notes what it was asked for."""
+
+    def __init__(self, monkeypatch):
+        self.paths = []
+        monkeypatch.setattr(Link, "send", self.send)
+        monkeypatch.setattr("latticino.serve.client.part_of", lambda kind, data: type("Part", (), {"program": None})())
+        monkeypatch.setattr(Link, "json", lambda link, method, path, body=None, query=None: {"models": [
+            {"name": "m", "kind": "program"}]} if path == "/v1/models" else self.paths.append(path))
+
+    def send(self, method, path, *_, **__):
+        self.paths.append(path)
+        return b""
+
+
+def test_names_of_bundles_and_jobs(capsys, monkeypatch, tmp_path):
+    """Whatever a tenant types is one name, and no other path."""
+    monkeypatch.setenv("LATTICINO_TOKEN", "lt_x")
+    at = ("--url", "http://127.0.0.1:1")
+    answers = Answers(monkeypatch)
+    for name, shown in (("../models", "..%2Fmodels"), ("a b?c#d", "a%20b%3Fc%23d"), ("\u0663", "%D9%A3"), ("9" * 400, "9" * 400)):
+        assert said(capsys, "keys", "delete", name, *at)[0] == said(capsys, "jobs", "cancel", name, *at)[0] == 0
+        assert answers.paths[-3:] == [f"/v1/bundles/{shown}", "/v1/models/m/client", f"/v1/jobs/{shown}"]
+    for command in (("keys", "delete", "\udc80"), ("jobs", "cancel", "\udc80")):
+        status, text = said(capsys, *command, *at)
+        assert status == 1 and "service: had name=" in text
+    (tmp_path / "token").write_bytes(b"\xff\xfe\0")
+    status, text = said(capsys, "jobs", *at, "--token-file", tmp_path / "token")
+    assert status == 1 and "a token of other characters" in text
+
+
+def test_no_service_in_a_folder(capsys, tmp_path, monkeypatch):
+    """A command in the wrong folder makes no new service there, unless it adds the first tenant."""
+    monkeypatch.chdir(tmp_path)
+    for words in (("list",), ("token", "a"), ("revoke", "a")):
+        status, text = said(capsys, "tenants", *words)
+        assert status == 1 and "no service in latticino-service" in text and "--folder" in text
+    assert os.listdir(tmp_path) == []
+    assert said(capsys, "tenants", "add", "a") == (0, "") and said(capsys, "tenants", "list") == (0, "")
+    Store(f"sqlite:///{tmp_path}/latticino-service/service.sqlite").close()

@@ -1,0 +1,141 @@
+"""Every route, with names, hashes and ids that nobody made: the answer is 404, whatever the text is."""
+
+import asyncio
+import json
+import urllib.parse
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import latticino as lt
+from latticino.serve.front import Front, Settings
+
+KEY = {"idempotency-key": "k" * 8}
+# Each route with a name in it: the path, the query, the body.
+ROUTES = [
+    ("GET", "/v1/models/{}", {}, b""), ("GET", "/v1/models/{}/client", {}, b""),
+    ("GET", "/v1/bundles/{}", {"model": "m"}, b""), ("POST", "/v1/bundles/{}/commit", {"model": "m"}, b""),
+    ("DELETE", "/v1/bundles/{}", {"model": "m"}, b""), ("PUT", "/v1/chunks/{}", {}, b"chunk"),
+    ("GET", "/v1/jobs/{}", {}, b""), ("GET", "/v1/jobs/{}", {"wait": "1"}, b""), ("GET", "/v1/jobs/{}/result", {}, b""),
+    ("DELETE", "/v1/jobs/{}", {}, b"")]
+QUERIES = [("GET", "/v1/bundles/" + "0" * 64, {"model": None}), ("POST", "/v1/bundles/" + "0" * 64 + "/commit", {"model": None}),
+           ("DELETE", "/v1/bundles/" + "0" * 64, {"model": None}), ("POST", "/v1/jobs", {"model": None, "bundle": "0" * 64}),
+           ("POST", "/v1/jobs", {"model": "m", "bundle": None})]
+
+names = st.one_of(
+    st.text(max_size=70), st.text("\0\x01\x7f\n/.%?#\ud7ff\ufffd'\";-", min_size=1, max_size=40),
+    st.integers(-(2**200), 2**200).map(str), st.from_regex(r"[0-9a-f]{31,65}", fullmatch=True),
+    st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True),
+    st.integers(1, 60_000).map(lambda n: "x" * n), st.binary(min_size=1, max_size=20)).filter(lambda name: name not in ("m", b"m"))
+given_names = settings(max_examples=60, deadline=None, derandomize=True,
+                       suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def front(rows):
+    """The front over a store with a model and a tenant, and its token."""
+    rows.ready()
+    return Front(rows.store, rows.blobs, Settings(rate=1e9, burst=1e9), lambda: False).app(), rows.tenants.token("a")
+
+
+def asked(front, method, path, query, body=b"", headers=None):
+    """The status and the message of one request, as the server of HTTP hands it on. Bytes are percent-encoded as they
+    are."""
+    app, token = front
+    raw = path if isinstance(path, bytes) else path.encode()
+    fields = {"authorization": f"Bearer {token}", "content-length": str(len(body)), **(headers or {})}
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+             "path": urllib.parse.unquote(raw.decode("ascii")), "raw_path": raw, "root_path": "",
+             "query_string": urllib.parse.urlencode(query).encode(), "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
+             "headers": [(k.encode(), v.encode()) for k, v in fields.items()]}
+    sent, found = [body], []
+
+    async def receive():
+        return {"type": "http.request", "body": sent.pop()} if sent else {"type": "http.disconnect"}
+
+    async def send(message):
+        found.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    return found[0]["status"], json.loads(b"".join(m.get("body", b"") for m in found[1:]) or b"{}")
+
+
+@pytest.mark.stores
+@given_names
+@given(name=names, route=st.sampled_from(ROUTES))
+@example("\0", ROUTES[0])
+@example("a\0", ROUTES[6])
+@example("\ud7ff" * 64, ROUTES[5])
+@example(b"\xff\xfe", ROUTES[2])
+@example(str(2**63), ROUTES[6])
+@example("9" * 5000, ROUTES[6])
+def test_paths_with_names_that_nobody_made(front, name, route):
+    method, path, query, body = route
+    status, said = asked(front, method, path.format(urllib.parse.quote(name, safe="")), query, body, KEY)
+    other = name == "" or (b"/" if isinstance(name, bytes) else "/") in name  # a path of another route, or of none
+    assert status == 404 or (other and status == 405)
+    assert other or "of this tenant" in said["message"]
+
+
+@pytest.mark.stores
+@given_names
+@given(name=names, route=st.sampled_from(QUERIES))
+@example("\0", QUERIES[3])
+@example("\0" * 64, QUERIES[4])
+@example(b"\xff", QUERIES[0])
+def test_queries_with_names_that_nobody_made(front, name, route):
+    method, path, query = route
+    status, said = asked(front, method, path, {k: name if v is None else v for k, v in query.items()}, b"x" * 10, KEY)
+    assert status == 404 and "of this tenant" in said["message"]
+
+
+@pytest.mark.stores
+@given_names
+@given(name=st.one_of(names.filter(lambda n: isinstance(n, str)), st.text(st.characters(), max_size=10),
+                      st.integers(-(2**200), 2**200), st.none(), st.lists(st.integers(), max_size=2), st.floats(),
+                      st.dictionaries(st.text(max_size=2), st.none(), max_size=1)))
+@example("\ud800")
+@example("m\0")
+@example(2**64)
+def test_bodies_with_names_that_nobody_made(front, name):
+    status, said = asked(front, "POST", "/v1/bundles", {}, json.dumps({"model": name, "size": 1, "chunks": ["0" * 64]}).encode())
+    assert status == 404 and "no model of this tenant" in said["message"]
+
+
+@pytest.mark.stores
+@given_names
+@given(fields=st.fixed_dictionaries({}, optional={
+    "size": st.one_of(st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=3)),
+    "chunks": st.one_of(st.lists(st.one_of(st.text(max_size=70), st.integers()), max_size=3), st.integers(), st.none())}))
+@example({"size": 2**64, "chunks": ["0" * 64]})
+@example({"size": 1, "chunks": ["\0" * 64]})
+def test_manifests_that_are_none(front, fields):
+    status, said = asked(front, "POST", "/v1/bundles", {}, json.dumps({"model": "m", **fields}).encode())
+    assert status == 400 and "manifest: had" in said["message"]
+
+
+@pytest.mark.stores
+def test_numbers_that_are_none(front):
+    for number in ("nan", "inf", "-1", "1e999", "0", str(2**200)):
+        at = {"model": "m", "bundle": "0" * 64, "deadline": number}
+        assert asked(front, "POST", "/v1/jobs", at, b"x" * 10, KEY)[0] == 400
+        assert asked(front, "GET", "/v1/jobs/" + "0" * 32, {"wait": number})[0] == 404
+        assert asked(front, "GET", "/v1/bundles/" + "0" * 64, {"model": "m", "wait": number})[0] == 404
+    for length in ("", "-1", "1e3", "9" * 40, "٣"):
+        assert asked(front, "POST", "/v1/jobs", {"model": "m", "bundle": "0" * 64}, b"", {**KEY, "content-length": length})[0] == 411
+
+
+def test_paths_that_no_route_has(front):
+    for method, path, status in (("GET", "/v1/none", 404), ("GET", "/v1/models/", 404), ("PATCH", "/v1/jobs", 405), ("GET", "//", 404)):
+        found, said = asked(front, method, path, {})
+        assert found == status and "that no route has" in said["message"]
+
+
+def test_commands_with_names_that_nobody_made(rows):
+    """The operator's: the names of arguments may hold bytes that are no text."""
+    for name in ("\udc80", "none", "x" * 10_000, "9" * 400, "\0", ""):
+        for call in (rows.tenants.token, rows.tenants.revoke, rows.tenants.add):
+            if (call, name) not in ((rows.tenants.add, "none"),):
+                with pytest.raises(lt.ValueError):
+                    call(name)
