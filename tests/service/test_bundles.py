@@ -50,7 +50,7 @@ def test_an_upload_that_is_resumed(rows):
 
 
 def test_chunks_are_shared_within_a_tenant_only(rows):
-    a, b, model = rows.tenant("a"), rows.tenant("b"), rows.model()
+    a, b, model, _ = rows.two(bundles=0)
     data = os.urandom(3000)
     _, missing = rows.bundles.announce(a, model, manifest_of(data))
     upload(rows, a, data)
@@ -64,7 +64,7 @@ def test_chunks_are_shared_within_a_tenant_only(rows):
 
 
 def test_a_bundle_is_one_tenants(rows):
-    a, b, model = rows.tenant("a"), rows.tenant("b"), rows.model()
+    a, b, model, _ = rows.two(bundles=0)
     hash_ = rows.bundles.announce(a, model, manifest_of(b"keys"))[0].hash
     for call in (rows.bundles.get, rows.bundles.commit, rows.bundles.delete):
         refused(404, call, b, model, hash_)

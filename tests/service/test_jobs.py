@@ -52,7 +52,7 @@ def test_workers_take_jobs_of_their_models_alone(rows):
 
 @pytest.mark.stores
 def test_one_key_makes_one_job(rows):
-    tenant, model, bundle = rows.ready()
+    tenant, other, model, bundle = rows.two()
     request = rows.request(model, bundle)
     first, new = rows.jobs.submit(tenant, request)
     again, newer = rows.jobs.submit(tenant, request)
@@ -64,8 +64,6 @@ def test_one_key_makes_one_job(rows):
         refused(409, rows.jobs.submit, tenant, rows.request(model, bundle, **{
             "idempotency": request.idempotency, "input": request.input, **change}))
     # Another tenant's key is another key.
-    other = rows.tenant("b")
-    rows.bundle(other, model)
     assert rows.jobs.submit(other, request)[1]
 
 
@@ -185,9 +183,7 @@ def order(rows, model, count, seconds=1.0):
 @pytest.mark.stores
 def test_tenants_share_by_predicted_seconds(rows):
     """A long queue of one tenant delays another one by a job, not by the queue."""
-    a, model, bundle = rows.ready("a")
-    b = rows.tenant("b")
-    rows.bundle(b, model)
+    a, b, model, bundle = rows.two()
     for _ in range(20):
         rows.submit(a, model, bundle)
     assert order(rows, model, 3) == [a] * 3
@@ -199,9 +195,7 @@ def test_tenants_share_by_predicted_seconds(rows):
 
 
 def test_an_idle_tenant_saves_nothing_up(rows):
-    a, model, bundle = rows.ready("a")
-    b = rows.tenant("b")
-    rows.bundle(b, model)
+    a, b, model, bundle = rows.two()
     for _ in range(10):
         rows.submit(a, model, bundle)
     order(rows, model, 10)
@@ -212,9 +206,7 @@ def test_an_idle_tenant_saves_nothing_up(rows):
 
 
 def test_a_weight_is_a_share(rows):
-    a, model, bundle = rows.ready("a", weight=3.0)
-    b = rows.tenant("b")
-    rows.bundle(b, model)
+    a, b, model, bundle = rows.two(weight=3.0)
     for _ in range(12):
         rows.submit(a, model, bundle)
         rows.submit(b, model, bundle)
@@ -222,8 +214,8 @@ def test_a_weight_is_a_share(rows):
 
 
 def test_long_jobs_count_for_more(rows):
-    a, short, bundle = rows.ready("a")
-    b, long_ = rows.tenant("b"), rows.model("long", seconds=4.0)
+    a, b, short, bundle = rows.two(bundles=1)
+    long_ = rows.model("long", seconds=4.0)
     rows.bundle(b, long_)
     for _ in range(8):
         rows.submit(a, short, bundle)
@@ -237,9 +229,7 @@ def test_long_jobs_count_for_more(rows):
 
 
 def test_a_cancelled_job_costs_no_share(rows):
-    a, model, bundle = rows.ready("a")
-    b = rows.tenant("b")
-    rows.bundle(b, model)
+    a, b, model, bundle = rows.two()
     for _ in range(50):
         rows.jobs.cancel(a, rows.submit(a, model, bundle))
     for _ in range(4):
@@ -249,9 +239,7 @@ def test_a_cancelled_job_costs_no_share(rows):
 
 
 def test_jobs_of_resident_keys_go_first_but_not_far(rows):
-    a, model, bundle = rows.ready("a")
-    b = rows.tenant("b")
-    rows.bundle(b, model)
+    a, b, model, bundle = rows.two()
     first = rows.submit(a, model, bundle)
     for _ in range(6):
         rows.submit(b, model, bundle)
@@ -326,8 +314,7 @@ def test_jobs_of_a_retired_model_end(rows):
 
 
 def test_one_tenant_never_sees_another_ones_jobs(rows):
-    a, model, bundle = rows.ready("a")
-    b = rows.tenant("b")
+    a, b, model, bundle = rows.two(bundles=1)
     id_ = rows.submit(a, model, bundle)
     for call in (rows.jobs.get, rows.jobs.cancel):
         refused(404, call, b, id_)

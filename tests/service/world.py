@@ -62,6 +62,12 @@ class Rows:
         tenant = self.tenant(name, **quota)
         return tenant, model, self.bundle(tenant, model)
 
+    def two(self, bundles=2, **quota):
+        """Two tenants, the first with this quota, their model, and the hash of the bundle that so many of them have."""
+        a, b, model = self.tenant("a", **quota), self.tenant("b"), self.model()
+        made = [self.bundle(tenant, model) for tenant in (a, b)[:bundles]]
+        return a, b, model, made[0] if made else None
+
     def request(self, model, bundle, **options):
         self.count += 1
         return Request(**{"idempotency": f"key {self.count}".replace(" ", ""), "model": model, "bundle": bundle,
