@@ -1,5 +1,6 @@
 # Python extension (nanobind).
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+# scikit-build-core names the component where a wheel of the stable ABI is asked for and this Python has one (3.12 and later).
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module ${SKBUILD_SABI_COMPONENT})
 if(NOT nanobind_ROOT AND NOT nanobind_DIR)
   execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
     OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT RESULT_VARIABLE failed)
@@ -9,7 +10,7 @@ if(NOT nanobind_ROOT AND NOT nanobind_DIR)
 endif()
 find_package(nanobind CONFIG REQUIRED)
 file(GLOB LATTICINO_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
-nanobind_add_module(_native NB_STATIC ${LATTICINO_BINDINGS})
+nanobind_add_module(_native NB_STATIC STABLE_ABI ${LATTICINO_BINDINGS})
 target_link_libraries(_native PRIVATE latticino)
 target_compile_options(_native PRIVATE -Wall -Wextra)
 target_precompile_headers(_native PRIVATE python/bindings/bindings.h)

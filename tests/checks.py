@@ -3,6 +3,7 @@
 `launcher` is the file latticino itself, which sets up and builds.
 """
 
+import argparse
 import glob
 import hashlib
 import os
@@ -28,10 +29,8 @@ from launcher import (
     environment,
     from_distribution,
     gpu,
-    make_environment,
     must,
     nvcc,
-    pip_install,
     python_headers,
     quiet,
     say,
@@ -44,6 +43,7 @@ import fuzz_files
 import sanitizer_record
 import tidy
 import tiers
+import wheels
 from sanitizer_record import SanitizerRecord, errors_in, racecheck_parts
 
 
@@ -94,20 +94,33 @@ def try_programs():
 
 
 def try_package():
-    """`pip install .` into an environment of its own, and a program there that knows nothing of the checkout."""
-    environment()
+    """The sdist, and a wheel out of it, installed where there is no compiler."""
+    add_requirements("package")
     with tempfile.TemporaryDirectory() as folder:
-        python = make_environment(os.path.join(folder, "environment"))
-        # The extension's CUDA part is the one that `test` compiles; here the installation counts.
-        stream([*pip_install(python), "--config-settings=cmake.define.LATTICINO_CUDA=OFF", ROOT],
-               "installing the package")
-        if glob.glob(os.path.join(ROOT, "build", "wheel-*", "*_tests")):
-            die("installing the package compiled tests")
-        program = Path(folder, "program.py")
-        shutil.copy(os.path.join(ROOT, "tests", "consumer", "installed.py"), program)
-        environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        failed = subprocess.call([python, program], cwd=folder, env=environ)
-    return tiers.Counts(int(not failed), int(failed != 0))
+        # The extension's CUDA part is the one that `cuda` compiles; here the installation counts.
+        _, made = wheels.make(folder, [sys.executable], cuda=False)
+    return tiers.Counts(*(sum(w.failed == failed for w in made) for failed in (False, True)))
+
+
+def wheel(arguments):
+    """The sdist and wheels into a folder, each installed and tried."""
+    parser = argparse.ArgumentParser(prog="./latticino wheel", description="Builds the source distribution and wheels, and "
+                                     "installs each where no compiler is found.")
+    parser.add_argument("--cuda", action="store_true", help="with the CUDA backend, for GPUs of "
+                        + ALL_ARCHITECTURES.replace(";", ", ") + " (needs nvcc; about half an hour on two cores)")
+    parser.add_argument("--python", action="append", metavar="PROGRAM", help="an interpreter to build for, or to try a "
+                        "wheel of the stable ABI with; may be repeated (default: the one that runs this)")
+    parser.add_argument("--out", default=os.path.join(ROOT, "dist"), metavar="FOLDER")
+    parser.add_argument("--record", metavar="FILE", help="sizes and times as JSON")
+    chosen = parser.parse_args(arguments)
+    if chosen.cuda and not nvcc():
+        die("wheel --cuda: no nvcc was found; install the CUDA toolkit or set CUDACXX")
+    add_requirements("package")
+    os.makedirs(chosen.out, exist_ok=True)
+    source, made = wheels.make(chosen.out, chosen.python or [sys.executable], chosen.cuda)
+    if chosen.record:
+        sanitizer_record.write_package(chosen.record, source, made, chosen.cuda)
+    return int(any(w.failed for w in made))
 
 
 def try_cuda():

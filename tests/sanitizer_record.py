@@ -89,3 +89,15 @@ def write_tidy(path, found, files, seconds):
     write(Path(path), [{"name": "lint.tidy", "value": found, "unit": "findings", "files": files, "failed": found > 0,
                         "device": _provenance.cpu_name(), "seconds": round(seconds, 1), **_provenance.commit(SOURCES),
                         "date": time.strftime("%Y-%m-%d", time.gmtime())}])
+
+
+def write_package(path, source, wheels, cuda):
+    """Writes the sizes of the sdist and of wheels, and how long wheels took to build and to install."""
+    base = {"device": _provenance.cpu_name(), **_provenance.commit((*SOURCES, "python", "pyproject.toml")),
+            "date": time.strftime("%Y-%m-%d", time.gmtime())}
+    rows = [{"name": "package.sdist", "value": source.stat().st_size, "unit": "bytes", "file": source.name, **base}]
+    for wheel in wheels:
+        rows.append({"name": "package.wheel", "value": wheel.size, "unit": "bytes", "file": wheel.path.name, "cuda": cuda,
+                     "built_seconds": round(wheel.built, 1), "installed_seconds": round(wheel.installed, 1),
+                     "failed": wheel.failed, **base})
+    write(Path(path), rows)

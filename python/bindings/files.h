@@ -34,7 +34,7 @@ nb::bytes bytes_of(nb::handle sign, nb::handle progress, const Save& save) {
   auto out = nb::steal<nb::bytes>(
       PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(length.bytes())));
   if (!out.is_valid()) nb::raise_python_error();
-  io::SpanSink sink({reinterpret_cast<std::uint8_t*>(PyBytes_AS_STRING(out.ptr())), out.size()});
+  io::SpanSink sink({reinterpret_cast<std::uint8_t*>(PyBytes_AsString(out.ptr())), out.size()});
   sink.signer = signer;
   sink.progress = byte_count(progress);
   {

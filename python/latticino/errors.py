@@ -33,6 +33,11 @@ class Error(RuntimeError):
         return cls(f"{operation}: had {had}; needs {needs}; {remedy}", operation)
 
 
+def install(extra: str) -> str:
+    """How to get the packages of an extra: a remedy for `Error.explain`."""
+    return f"from a checkout of Latticino: pip install '.[{extra}]'"
+
+
 class ParameterError(Error):
     """Parameters that do not exist, do not fit together or are not secure."""
 

@@ -73,7 +73,7 @@ def _ed25519(operation: str) -> Any:
     except ImportError as why:
         raise errors.UnsupportedError.explain(
             operation, "a signature without the package cryptography", "that package, 40 or later",
-            "install it with: pip install 'latticino[sign]'") from why
+            errors.install("sign")) from why
 
 
 def _from_raw(operation: str, build: Callable[[bytes], Any], raw: Any) -> Any:

@@ -102,7 +102,7 @@ class Fit:
             from matplotlib.figure import Figure
         except ImportError as why:
             raise errors.UnsupportedError.explain(
-                "plot", "no matplotlib", "it for the plot", "pip install latticino[demo]") from why
+                "plot", "no matplotlib", "it for the plot", errors.install("demo")) from why
         x = np.linspace(*self.domain, 1001)
         exact, close = self.exact(x).real, self(x).real
         figure = Figure(figsize=(7, 5), layout="constrained") if axes is None else axes[0].figure

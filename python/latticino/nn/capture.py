@@ -53,7 +53,7 @@ def capture(model: Any, sample: Any) -> Graph:
         import torch
     except ImportError as why:
         raise errors.UnsupportedError.explain("compile", "a model of PyTorch and no torch", "it to read the model",
-                                              "pip install torch") from why
+                                              errors.install("nn")) from why
     if isinstance(model, torch.export.ExportedProgram):
         return _captured(torch, model, model.module(), _one(torch, sample, model.state_dict.values()))
     if not isinstance(model, torch.nn.Module):

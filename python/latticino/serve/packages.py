@@ -15,4 +15,4 @@ def require(operation: str, names: tuple[str, ...] | None = None) -> None:
     if lacking:
         raise errors.UnsupportedError.explain(
             operation, f"a Python without {', '.join(lacking)}", "the packages of a server",
-            "from this checkout: pip install .[serve]")
+            errors.install("serve"))

@@ -36,7 +36,7 @@ def digits() -> Dataset:
         from sklearn.datasets import load_digits
     except ImportError as why:
         raise errors.UnsupportedError.explain(
-            "demo", "no scikit-learn", "its bundled digits", "pip install latticino[demo]") from why
+            "demo", "no scikit-learn", "its bundled digits", errors.install("demo")) from why
     data = load_digits()
     chosen = np.isin(data.target, (3, 8))
     x = data.data[chosen] / 16.0

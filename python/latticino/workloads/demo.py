@@ -221,7 +221,7 @@ def require_plots() -> None:
     """Raises UnsupportedError if nothing can draw."""
     if importlib.util.find_spec("matplotlib") is None:
         raise errors.UnsupportedError.explain(
-            "demo", "no matplotlib", "it for the plot", "pip install latticino[demo], or --no-plot")
+            "demo", "no matplotlib", "it for the plot", errors.install("demo") + ", or --no-plot")
 
 
 def plot(result: Result, path: Path) -> None:

@@ -69,7 +69,7 @@ def _library() -> Any:
         import safetensors.numpy
     except ImportError as why:
         raise errors.UnsupportedError.explain("weights", "no safetensors", "it for files of weights",
-                                              "pip install latticino[demo]") from why
+                                              errors.install("demo")) from why
     return safetensors
 
 

@@ -60,7 +60,7 @@ def tasks() -> list[Task]:
         from sklearn.model_selection import train_test_split
     except ImportError as why:
         raise errors.UnsupportedError.explain(
-            "demo trees", "no scikit-learn", "its models and data", "pip install latticino[demo]") from why
+            "demo trees", "no scikit-learn", "its models and data", errors.install("demo")) from why
     boosted = GradientBoostingClassifier(n_estimators=30, max_depth=2, learning_rate=0.3, random_state=0)
     forest = RandomForestClassifier(40, max_depth=5, random_state=0)
     out = []

@@ -72,7 +72,7 @@ def test_models_of_torch_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     model = type("Net", (), {"__module__": "torch.nn.modules.linear"})()
     assert capture.is_torch(model) and not capture.is_torch(types.SimpleNamespace())
-    with pytest.raises(lt.UnsupportedError, match="compile: had a model of PyTorch and no torch; .*pip install torch"):
+    with pytest.raises(lt.UnsupportedError, match=r"compile: had a model of PyTorch and no torch; .*pip install '.\[nn\]'"):
         read(model, np.ones((1, 2)))
     with pytest.raises(lt.UnsupportedError, match="without a sample"):
         read(model)

@@ -257,7 +257,7 @@ def test_arrays_that_are_no_numbers(tmp_path):
 
 def test_files_of_weights_need_their_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(lt.UnsupportedError, match=r"pip install latticino\[demo\]"):
+    with pytest.raises(lt.UnsupportedError, match=r"pip install '.\[demo\]'"):
         trained.read(trained.shipped("rnn"))
 
 

@@ -147,7 +147,7 @@ def test_rates(monkeypatch):
 
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr(packages, "NAMES", ("json", "no_such_package"))
-    with pytest.raises(lt.UnsupportedError, match=r"without no_such_package.*from this checkout: pip install .\[serve\]"):
+    with pytest.raises(lt.UnsupportedError, match=r"without no_such_package.*from a checkout of Latticino: pip install '.\[serve\]'"):
         packages.require("serve")
 
 

@@ -1,0 +1,138 @@
+"""The source distribution and wheels: built as anybody would, and tried where there is no compiler and no GPU. What
+`./latticino wheel` and `./latticino test --more package` run."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from launcher import PYTHON, ROOT, Step, deps, die, must, nvcc, pip_command, pip_install, quiet, say, stream
+
+# Debian 12, where these wheels are built, has this C library. Wheels that need a later one do not run there.
+NEWEST_PLATFORM = (2, 36)
+# What a package index takes of a file by default.
+MOST_BYTES = 100_000_000
+COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "nvcc", "cmake", "ninja")
+
+
+@dataclass
+class Wheel:
+    """A wheel that was built, and what came of it. Times are in seconds."""
+
+    path: Path
+    python: str
+    built: float
+    installed: float = 0.0
+    failed: bool = False
+
+    @property
+    def size(self):
+        return self.path.stat().st_size
+
+    def __str__(self):
+        return f"{self.path.name}: {self.size / 1e6:.1f} MB, built in {self.built:.0f} s, installed in {self.installed:.1f} s"
+
+
+def offline():
+    """The environment of pip: where LATTICINO_DEPS names wheels, it takes all packages from there."""
+    environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    if deps("wheels"):
+        environ.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=deps("wheels"))
+    return environ
+
+
+def source_distribution(python, folder):
+    """The sdist, which must hold every file of the repository."""
+    with Step("source distribution"):
+        stream([python, "-m", "build", "--sdist", "--outdir", str(folder), ROOT], "building the sdist", offline())
+    path = Path(max(glob.glob(str(Path(folder, "latticino-*.tar.gz"))), key=os.path.getmtime))
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    if Path(ROOT, ".git").exists():
+        tracked = must(["git", "ls-files", "-z"], "listing files", cwd=ROOT).split("\0")
+        lacking = sorted(name for name in tracked if name and name not in names and Path(ROOT, name).exists())
+        if lacking:
+            die(f"{path.name} lacks {len(lacking)} files of the repository, such as {lacking[0]}")
+    return path
+
+
+def new_environment(interpreter, folder):
+    """An empty environment of this interpreter: its Python."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if quiet([interpreter, "-m", "venv", folder]).returncode:
+        must([interpreter, "-m", "venv", "--without-pip", folder], f"making {folder}")
+    return os.path.join(folder, "bin", "python")
+
+
+def build_wheel(interpreter, source, folder, cuda):
+    """A wheel for this interpreter out of the sdist, named after the oldest C library that it runs with."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as work:
+        python = new_environment(interpreter, os.path.join(work, "environment"))
+        arguments = [f"--config-settings=cmake.define.LATTICINO_CUDA={'ON' if cuda else 'OFF'}"]
+        environ = dict(offline(), CUDACXX=nvcc() or "") if cuda else offline()
+        with Step(f"wheel for {interpreter}"):
+            stream([*pip_command(python), "wheel", "--verbose", "--no-deps", "--wheel-dir", work, *arguments, str(source)],
+                   "building a wheel", environ)
+        plain, = glob.glob(os.path.join(work, "latticino-*.whl"))
+        bin_folder = os.path.dirname(PYTHON)
+        must([os.path.join(bin_folder, "auditwheel"), "repair", "--wheel-dir", os.path.join(work, "repaired"), plain],
+             "auditwheel", env=dict(os.environ, PATH=bin_folder + os.pathsep + os.environ["PATH"]))
+        path, = glob.glob(os.path.join(work, "repaired", "*.whl"))
+        kept = Path(folder, os.path.basename(path))
+        shutil.copy(path, kept)
+    check_platform(kept)
+    return Wheel(kept, python=interpreter, built=time.monotonic() - start)
+
+
+def check_platform(path):
+    """Ends the program if the wheel needs a newer C library than Debian 12's, or is too large for a package index."""
+    found = re.search(r"manylinux_(\d+)_(\d+)_", path.name)
+    if not found or tuple(map(int, found.groups())) > NEWEST_PLATFORM:
+        die(f"{path.name} does not run with the C library {'.'.join(map(str, NEWEST_PLATFORM))}")
+    if path.stat().st_size > MOST_BYTES:
+        die(f"{path.name} has {path.stat().st_size / 1e6:.0f} MB; a package index takes {MOST_BYTES / 1e6:.0f}")
+
+
+def try_installed(wheel, interpreter):
+    """Installs the wheel where no compiler is found, and runs a program that knows nothing of the checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        python = new_environment(interpreter, os.path.join(folder, "environment"))
+        environ = dict(offline(), PATH=os.path.dirname(python))
+        for name in COMPILERS:
+            if shutil.which(name, path=environ["PATH"]):
+                die(f"a clean environment has {name}")
+        start = time.monotonic()
+        stream([*pip_install(python), str(wheel.path)], "installing the wheel", environ)
+        wheel.installed = time.monotonic() - start
+        program = Path(folder, "program.py")
+        shutil.copy(Path(ROOT, "tests", "consumer", "installed.py"), program)
+        wheel.failed |= subprocess.call([python, program], cwd=folder, env=environ) != 0
+
+
+def make(folder, interpreters, cuda):
+    """The sdist and a wheel for each interpreter in the folder. A wheel of the stable ABI is built once, and tried with
+    every interpreter that it is for."""
+    source = source_distribution(PYTHON, folder)
+    say(f"{source.name}: {source.stat().st_size / 1e6:.1f} MB")
+    wheels = []
+    for interpreter in interpreters:
+        fitting = [wheel for wheel in wheels if "-abi3-" in wheel.path.name and version(interpreter) >= (3, 12)]
+        wheel = fitting[0] if fitting else build_wheel(interpreter, source, folder, cuda)
+        if not fitting:
+            wheels.append(wheel)
+        try_installed(wheel, interpreter)
+        say(f"{wheel}; Python {'.'.join(map(str, version(interpreter)))}")
+    return source, wheels
+
+
+def version(interpreter):
+    """(3, 12), say."""
+    told = must([interpreter, "-c", "import sys; print(*sys.version_info[:2])"], f"asking {interpreter} for its version")
+    return tuple(map(int, told.split()))
