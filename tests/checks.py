@@ -99,7 +99,8 @@ def try_package():
     with tempfile.TemporaryDirectory() as folder:
         # The extension's CUDA part is the one that `cuda` compiles; here the installation counts.
         _, made = wheels.make(folder, [sys.executable], cuda=False)
-    return tiers.Counts(*(sum(w.failed == failed for w in made) for failed in (False, True)))
+        results = [*(not wheel.failed for wheel in made), wheels.try_container(made[0].path)]
+    return tiers.Counts(results.count(True), results.count(False))
 
 
 def wheel(arguments):
@@ -139,9 +140,13 @@ def try_cuda():
 
 
 def try_service():
-    """The service: its queue on SQLite and PostgreSQL, and real processes that are killed."""
+    """The service: its queue on SQLite and PostgreSQL, real processes that are killed, and nginx before it."""
     folder = setup()
     add_requirements("serve")
+    if not distribution_has("sbin/nginx"):
+        from_distribution(["nginx-light", "openssl"], "nginx")
+        if not distribution_has("sbin/nginx"):
+            die("nginx is missing; install it with: sudo apt-get install -y nginx-light openssl")
     if not postgresql():
         from_distribution(["postgresql"], "PostgreSQL")
         if not postgresql():
@@ -155,9 +160,13 @@ def try_service():
 
 
 def postgresql():
-    """Whether there are PostgreSQL's programs: installed, or unpacked under .deps/."""
-    return shutil.which("initdb") or any(glob.glob(f"{top}/lib/postgresql/*/bin/initdb")
-                                         for top in ("/usr", os.path.join(FETCHED, "usr")))
+    """Whether there are PostgreSQL's programs."""
+    return shutil.which("initdb") or distribution_has("lib/postgresql/*/bin/initdb")
+
+
+def distribution_has(pattern):
+    """Whether the distribution has installed such a file below /usr, or `from_distribution` has unpacked it."""
+    return any(glob.glob(os.path.join(top, pattern)) for top in ("/usr", os.path.join(FETCHED, "usr")))
 
 
 def try_conformance():

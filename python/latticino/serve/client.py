@@ -27,17 +27,19 @@ _WAIT = 20.0  # seconds of a long poll
 _UPLOADS = 4  # at a time
 
 
-def connect(url: str, token: str, model: str | None = None, *, cafile: str | None = None) -> Service:
+def connect(url: str, token: str, model: str | None = None, *, cafile: str | None = None,
+            certificate: str | None = None) -> Service:
     """A service at ``url`` (https, or http on this machine), under a ``token`` of its operator.
 
     ``model``: its name; None where the token is for one model. ``cafile``: certificates of authorities, PEM, in place
-    of the system's. ServiceError where it does not answer, or has no such model for the token.
+    of the system's. ``certificate``: a file with a certificate of yours and its key, PEM, for a proxy that asks for one.
+    ServiceError where it does not answer, or has no such model for the token. FileError for files that are not PEM.
 
     >>> service = lt.connect("https://score.example", token)
     >>> client = lt.keygen(service.context())
     >>> y = service.use(client).run(x)
     """
-    return Service(Link(url, token, cafile), model)
+    return Service(Link(url, token, cafile, certificate=certificate), model)
 
 
 class Service:

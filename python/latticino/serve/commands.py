@@ -80,6 +80,7 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
         sub.add_argument("--model", help="its name; default: the one that the token is for")
         sub.add_argument("--token-file", type=Path, help=f"default: the environment variable {TOKEN}")
         sub.add_argument("--cafile", help="certificates of authorities in place of the system's")
+        sub.add_argument("--certificate", help="a certificate of yours and its key, for a proxy that asks for one")
 
 
 def _amount(least: int) -> Callable[[str], int]:
@@ -258,7 +259,7 @@ def _connected(args: argparse.Namespace) -> Service:
     if not token:
         raise errors.UnsupportedError.explain(args.command, "no token", f"{TOKEN} in the environment, or --token-file",
                                               "ask the operator for one")
-    return connect(args.url, token, args.model, cafile=args.cafile)
+    return connect(args.url, token, args.model, cafile=args.cafile, certificate=args.certificate)
 
 
 def _needed(value: str | None, operation: str, what: str) -> str:

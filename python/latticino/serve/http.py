@@ -25,7 +25,8 @@ class Link:
     again (429, 503). ServiceError for what it refuses.
     """
 
-    def __init__(self, url: str, token: str, cafile: str | None = None, patience: float = 600.0) -> None:
+    def __init__(self, url: str, token: str, cafile: str | None = None, patience: float = 600.0,
+                 certificate: str | None = None) -> None:
         url, self._token = arrays.as_text(url, "connect", "url"), _token(token)
         try:
             parts = urllib.parse.urlsplit(url)
@@ -41,7 +42,7 @@ class Link:
                 "https, or an address of this machine", "put the service behind TLS (docs/serving.md)")
         self.url, self.patience = url, patience
         self._host, self._port, self._base = host, port, parts.path.rstrip("/")
-        self._tls = ssl.create_default_context(cafile=cafile) if parts.scheme == "https" else None
+        self._tls = _tls(cafile, certificate) if parts.scheme == "https" else None
         self._local = threading.local()
 
     def json(self, method: str, path: str, body: Any = None, query: dict[str, Any] | None = None) -> Any:
@@ -112,6 +113,24 @@ def _token(token: Any) -> str:
         raise errors.ValueError.explain("connect", "a token of other characters than ASCII's, or an empty one",
                                         "what the operator gave", "copy it again")
     return token
+
+
+def _tls(cafile: str | None, certificate: str | None) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=cafile)
+        if certificate is not None:
+            context.load_cert_chain(certificate, password=_no_password)
+    except OSError as why:  # ssl.SSLError is one
+        raise errors.FileError.explain(
+            "connect", f"{cafile if certificate is None else certificate}: {why}",
+            "PEM: certificates of authorities, or a certificate and its key without a password",
+            "correct cafile= or certificate=") from why
+    return context
+
+
+def _no_password() -> str:
+    """OpenSSL would ask at the terminal."""
+    return ""
 
 
 def _loopback(host: str) -> bool:
