@@ -32,7 +32,7 @@ def connect(url: str, token: str, model: str | None = None, *, cafile: str | Non
     """A service at ``url`` (https, or http on this machine), under a ``token`` of its operator.
 
     ``model``: its name; None where the token is for one model. ``cafile``: certificates of authorities, PEM, in place
-    of the system's. ``certificate``: a file with a certificate of yours and its key, PEM, for a proxy that asks for one.
+    of the system's. ``certificate``: a file with your certificate and its key, PEM, for a proxy that asks for one.
     ServiceError where it does not answer, or has no such model for the token. FileError for files that are not PEM.
 
     >>> service = lt.connect("https://score.example", token)
