@@ -104,6 +104,30 @@ def test_a_lapsed_lease_gives_the_job_to_another_worker(rows, clock):
     assert rows.jobs.finish(second, hash_of("r"), 7, 1.0)
 
 
+@pytest.mark.stores
+def test_a_clock_that_is_set_back_holds_no_job(rows, clock):
+    """A dead worker's job does not wait until the clock is where it was; a living one's lease is renewed."""
+    tenant, model, bundle = rows.ready()
+    id_ = rows.submit(tenant, model, bundle)
+    rows.alive(1, clock.now)
+    first = rows.jobs.claim([model])
+    clock.now -= 5  # as clocks are corrected: no lease lapses
+    assert rows.jobs.claim([model]) is None
+    with rows.store.read() as c:
+        assert rows.jobs.workers_alive(c) == 1
+    clock.now -= 86_400
+    with rows.store.read() as c:
+        assert rows.jobs.workers_alive(c) == 0  # until it says again that it lives
+    rows.jobs.renew(first, 0.5)
+    assert rows.jobs.claim([model]) is None
+    clock.now -= 86_400
+    assert rows.jobs.claim([model]).id == id_ and rows.jobs.verdict(first) == "lost"
+    checked = rows.bundle(tenant, model, "c", "uploaded")
+    assert rows.bundles.claim().hash == checked and rows.bundles.claim() is None
+    clock.now -= 86_400
+    assert rows.bundles.claim().hash == checked
+
+
 def test_three_deaths_poison_a_job(rows, clock):
     tenant, model, bundle = rows.ready()
     id_ = rows.submit(tenant, model, bundle)

@@ -32,14 +32,34 @@ class Blobs:
 
     def __init__(self, folder: str | os.PathLike[str], reserve: int = 0) -> None:
         self.folder, self.reserve = Path(folder), reserve
+        self._held: BinaryIO | None = None
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for name in (*AREAS, "tmp"):
                 (self.folder / name).mkdir(exist_ok=True)
             _sync(self.folder)
+            with self.writer(AREAS[0], OPERATOR):  # whether a file can be made; nothing is left of it
+                pass
+            disks = {(self.folder / name).stat().st_dev for name in (*AREAS, "tmp")}
         except OSError as why:
-            raise errors.FileError.explain("blobs", f"{folder}: {why}", "a folder that can be written to",
-                                           "name another one") from why
+            raise errors.FileError.explain("blobs", f"{folder}: {why}", "a folder on a disk with room, that can be "
+                                           "written to", "make room or change its permissions, or name another one "
+                                           "with --blobs") from why
+        if len(disks) > 1:  # files could not be renamed from one to the other
+            raise errors.FileError.explain("blobs", f"{folder}, whose folders lie on {len(disks)} disks", "one disk",
+                                           "move the whole folder, and name it with --blobs, in place of links in it")
+
+    def hold(self) -> None:
+        """Keeps the folder for one service, until this process ends. FileError if another one has it."""
+        file = (self.folder / ".service").open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as why:
+            file.close()
+            raise errors.FileError.explain(
+                "serve", f"{self.folder}, which another service uses", "a folder that no running service has",
+                "stop that service first, or pass another --folder; one service takes several models") from why
+        self._held = file
 
     def path(self, area: str, owner: str, hash_: str) -> Path:
         """Where a blob lies, whether it is there or not."""
@@ -77,6 +97,10 @@ class Blobs:
     def writer(self, area: str, owner: str) -> Writer:
         """For bytes that come in pieces."""
         return Writer(self, area, owner)
+
+    def holds(self, size: int) -> bool:
+        """Whether the disk has so many bytes free, the reserve among them."""
+        return shutil.disk_usage(self.folder).free >= size
 
     def require_room(self, size: int) -> bool:
         """Whether so many bytes leave the reserve on the disk free."""
@@ -159,8 +183,10 @@ class Writer:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+        try:
+            self._file.close()  # writes what is left, for which the disk may have no room
+        finally:
+            self._path.unlink(missing_ok=True)
 
 
 def _modified(path: Path) -> float:

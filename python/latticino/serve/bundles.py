@@ -137,7 +137,8 @@ class Bundles:
             now = self._store.now(c)
             row = c.execute(sa.select(bundles).where(sa.or_(
                 bundles.c.state == "uploaded",
-                sa.and_(bundles.c.state == "checking", bundles.c.lease_until < now))).order_by(
+                sa.and_(bundles.c.state == "checking", sa.or_(
+                    bundles.c.lease_until < now, bundles.c.lease_until > now + 2 * LEASE)))).order_by(
                     bundles.c.created).limit(1).with_for_update(skip_locked=True)).first()
             if row is None:
                 return None

@@ -49,7 +49,11 @@ class Service:
 
     def __init__(self, link: Link, model: str | None) -> None:
         self._link = link
-        models = {str(found["name"]): found for found in link.json("GET", "/v1/models")["models"]}
+        try:
+            models = {str(found["name"]): found for found in link.json("GET", "/v1/models")["models"]}
+        except (LookupError, TypeError) as why:
+            raise errors.ServiceError.explain("connect", f"an answer of {link.url} that lists no models",
+                                              "one of a service", "check the address") from why
         if model is None and len(models) == 1:
             model = next(iter(models))
         if model is None or model not in models:

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,24 +118,24 @@ def _serve(args: argparse.Namespace) -> int:
             "serve", f"--host {args.host}, over which anybody can read tokens", "127.0.0.1 behind a proxy with TLS",
             "leave --host out, or pass --plain-http for a private network")
     quiet_environment()
+    named = _models_of(args.models)
     config = _config(args, limits={"seconds": float(args.most_queued), "keep_results": float(args.keep_results)},
                      rate=float(args.rate), burst=4.0 * args.rate, reserve=args.reserve)
     store, blobs = config.open()
-    registry = Registry(store, blobs)
-    named = dict(map(_named, args.models))
-    digests = set()
+    blobs.hold()  # this and the address first: what cannot run changes no models of what runs
+    service = Service(config, args.workers, (args.host, args.port), float(args.grace))
+    registry, digests = Registry(store, blobs), set()
     for name, path in named.items():
         facts = registry.add(path, name)
         digests.add(facts.digest)
         print(_described(name, facts), flush=True)
-    if not len(digests) == len(named) == len(args.models):
-        raise errors.UnsupportedError.explain("serve", "one model or one name twice", "a name for each model",
-                                              "pass NAME=FILE for each, once")
+    if len(digests) < len(named):
+        raise errors.UnsupportedError.explain("serve", "one model under two names", "a name for each model",
+                                              "name each file once")
     registry.retire_others(set(named))
     if args.workers:  # said here, before each worker says it
         key_budgets([Facts.read(row.facts) for row in registry.active()], Resources(**config.resources).for_device())
     store.close()
-    service = Service(config, args.workers, (args.host, args.port), float(args.grace))
     host = f"[{args.host}]" if ":" in args.host else args.host
     print(f"serving at http://{host}:{service.port}", flush=True)
     service.run()
@@ -211,10 +211,24 @@ def _config(args: argparse.Namespace, **more: Any) -> Config:
                   resources=dict(vars(resources)), **more)
 
 
-def _named(text: str) -> tuple[str, str]:
-    """The name of a model and its file."""
-    name, mark, path = text.partition("=")
-    return (name, path) if mark else (Path(text).resolve().parent.name, text)
+def _models_of(texts: Sequence[str]) -> dict[str, str]:
+    """The files of models by their names."""
+    from .tenants import is_name
+
+    named: dict[str, str] = {}
+    for text in texts:
+        name, mark, path = text.partition("=")
+        if not mark or Path(text).exists():  # a path may hold the sign
+            name, path = Path(text).resolve().parent.name, text
+        if not is_name(name):
+            raise errors.ValueError.explain(
+                "serve", f"the name {arrays.shown(name)} for {arrays.shown(path)}",
+                "1 to 64 letters, digits, dots, dashes and underscores", "pass NAME=FILE")
+        if name in named:
+            raise errors.UnsupportedError.explain("serve", f"the name {name} twice", "a name for each model",
+                                                  "pass NAME=FILE for each")
+        named[name] = path
+    return named
 
 
 def _described(name: str, facts: Any) -> str:

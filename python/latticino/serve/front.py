@@ -27,6 +27,7 @@ from .bundles import Bundles
 from .jobs import Jobs, Limits
 from .jobs import Request as JobRequest
 from .limits import Rate
+from .logs import log
 from .manifest import Manifest
 from .metrics import Metrics
 from .models import Facts
@@ -326,5 +327,7 @@ async def _gone(_: Request, why: Any) -> Response:
 
 async def _of_disk(_: Request, why: Any) -> Response:
     if why.errno not in (errno.ENOSPC, errno.EDQUOT):
-        raise why
+        log("front.trouble", error=str(why))
+        return _answer(503, "service: had trouble with its files; needs its folder of blobs; send it again, and tell "
+                       "its operator if that does not help", {"Retry-After": "2"})
     return _answer(507, "service: had a full disk; needs room; ask its operator")

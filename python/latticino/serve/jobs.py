@@ -238,7 +238,7 @@ class Jobs:
         """Ends jobs whose time has passed or whose workers died too often; takes away old results and rows."""
         with self._store.write() as c:
             now = self._store.now(c)
-            lapsed = (jobs.c.state == "running", jobs.c.lease_until < now)
+            lapsed = (jobs.c.state == "running", _lapsed(now))
             late = (jobs.c.deadline.is_not(None), jobs.c.deadline < now)
             for state, where in (("cancelled", (*lapsed, jobs.c.cancel)), ("expired", (*lapsed, *late)),
                                  ("expired", (jobs.c.state == "queued", *late)),
@@ -264,8 +264,9 @@ class Jobs:
             return {(row[0], row[1]) for row in c.execute(sa.select(jobs.c.tenant, column).where(where))}
 
     def workers_alive(self, c: Any) -> int:
+        now = self._store.now(c)
         return int(c.execute(sa.select(sa.func.count()).select_from(workers).where(
-            workers.c.seen > self._store.now(c) - SEEN)).scalar())
+            workers.c.seen.between(now - SEEN, now + SEEN))).scalar())
 
     # ---- parts ----
 
@@ -324,8 +325,7 @@ class Jobs:
     def _candidates(self, c: Any, models_: Collection[str]) -> list[Any]:
         """The first of the jobs that wait, and of those whose worker has gone, within their deadlines."""
         now = self._store.now(c)
-        lapsed = (jobs.c.state == "running", jobs.c.lease_until < now, jobs.c.attempts < ATTEMPTS,
-                  sa.not_(jobs.c.cancel))
+        lapsed = (jobs.c.state == "running", _lapsed(now), jobs.c.attempts < ATTEMPTS, sa.not_(jobs.c.cancel))
         found: list[Any] = []
         for where in ((jobs.c.state == "queued",), lapsed):
             found += c.execute(sa.select(jobs).where(
@@ -341,6 +341,11 @@ class Jobs:
 
 def _full(had: str, needs: str, seconds: float) -> Refused:
     return Refused.of(429, "jobs", had, needs, "send it again later", retry_after=max(seconds, 1.0))
+
+
+def _lapsed(now: float) -> Any:
+    """Whether nobody holds a running job. No lease ends so much later than now, unless the clock was set back."""
+    return sa.or_(jobs.c.lease_until < now, jobs.c.lease_until > now + LEASE + RENEWAL)
 
 
 def _held(claim: Claim) -> tuple[Any, ...]:

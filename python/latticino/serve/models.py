@@ -72,11 +72,16 @@ class Facts:
 
     @classmethod
     def read(cls, text: str) -> Facts:
-        """The facts in what `to_json` gave."""
-        fields = json.loads(text)
-        for name in ("inputs", "outputs"):
-            fields[name] = tuple(Port(p["name"], tuple(p["shape"]), p["level"], p["bytes"]) for p in fields[name])
-        return cls(**fields)
+        """The facts in what `to_json` gave. FileError for what another release has written."""
+        try:
+            fields = json.loads(text)
+            for name in ("inputs", "outputs"):
+                fields[name] = tuple(Port(p["name"], tuple(p["shape"]), p["level"], p["bytes"]) for p in fields[name])
+            return cls(**fields)
+        except (TypeError, LookupError, ValueError) as why:
+            raise errors.FileError.explain(
+                "store", f"facts of a model that another release wrote ({why})", "those of this release",
+                "use one release for the service and its workers, and start latticino serve again") from why
 
 
 class Model:
@@ -177,6 +182,9 @@ def file_of(path: str | os.PathLike[str]) -> bytes:
             magic = file.read(len(networks.MAGIC))
             if magic in (networks.MAGIC, PROGRAM.magic):
                 return magic + file.read()
+    except IsADirectoryError as why:
+        raise errors.FileError.explain("serve", f"the folder {path}", "the file of a model",
+                                       "name a file in it: server.network of a network") from why
     except OSError as why:
         raise errors.FileError.explain("serve", f"{path}: {why}", "the file of a model", "check the path") from why
     raise errors.FileError.explain("serve", f"{path}, which is no file of a network or a program",

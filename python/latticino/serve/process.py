@@ -6,6 +6,7 @@ that the service is about to stop, and the end of the input that it has stopped,
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -46,13 +47,17 @@ class Config:
 
 
 class Signals:
-    """When to stop: ``drain`` is set first, then ``stop``. SIGTERM and SIGINT set both."""
+    """When to stop: ``drain`` is set first, then ``stop``. SIGTERM and SIGINT set both.
 
-    def __init__(self) -> None:
+    ``last``: for the process that ends last. It ignores the signals and follows the service alone. A supervisor may
+    send a signal to all processes at once, and tenants can fetch their results until the workers have ended.
+    """
+
+    def __init__(self, last: bool = False) -> None:
         self.drain, self.stop = threading.Event(), threading.Event()
         self._on_stop: Callable[[], None] = lambda: None
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._end())
+            signal.signal(number, signal.SIG_IGN if last else lambda *_: self._end())
 
     def follow(self, lines: Any) -> None:
         """Follows the service's standard output, in a thread."""
@@ -101,6 +106,7 @@ def run_front(config: Config, signals: Signals) -> None:
                              access_log=False, server_header=False, limit_concurrency=4096, timeout_keep_alive=75,
                              timeout_graceful_shutdown=5, backlog=2048)
     server = uvicorn.Server(options)
+    server.capture_signals = contextlib.nullcontext  # `Signals` has them
 
     def end() -> None:
         server.should_exit = True
@@ -118,12 +124,13 @@ ROLES = {"worker": run_worker, "checker": run_checker, "front": run_front}
 def main() -> int:
     """The status: 0 for an orderly end, 1 for an error, which is logged."""
     warnings.simplefilter("ignore", errors.SecurityWarning)  # the service has said it when it read the model
-    role, signals = sys.argv[1], Signals()
+    role = sys.argv[1]
+    signals = Signals(last=role == "front")
     config = Config(**json.loads(sys.stdin.readline()))
     signals.follow(sys.stdin)
     try:
         ROLES[role](config, signals)
-    except errors.Error as why:
+    except (errors.Error, OSError) as why:
         log("process.failed", role=role, error=type(why).__name__, message=str(why))
         return 1
     return 0

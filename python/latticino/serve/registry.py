@@ -84,6 +84,10 @@ class Registry:
 def _described(data: bytes) -> tuple[Facts, bytes]:
     """What `describe` prints, in a process of its own: neither its memory nor its device stay with the caller."""
     done = subprocess.run([sys.executable, "-c", _DESCRIBE], input=data, capture_output=True)
+    if done.returncode < 0:
+        raise errors.OutOfMemoryError.explain(
+            "serve", f"a model whose reading was ended by signal {-done.returncode}, as for lack of memory",
+            f"memory for a model of {len(data)} bytes and its plan", "free memory, or serve it on a larger machine")
     lines = done.stdout.splitlines()
     fields = json.loads(lines[-1]) if done.returncode == 0 and lines else {
         "error": "FileError", "message": done.stderr.decode(errors="replace")}

@@ -42,8 +42,9 @@ class Child:
             return
         self._started = time.monotonic()
         sockets = [self._config.socket] if self._config.socket >= 0 else []
+        # A session of its own: Ctrl-C is for the service, which ends its processes in their order.
         self._process = subprocess.Popen([sys.executable, "-m", "latticino.serve.process", self.role], text=True,
-                                         stdin=subprocess.PIPE, pass_fds=sockets)
+                                         stdin=subprocess.PIPE, pass_fds=sockets, start_new_session=True)
         log("process.started", role=self.role, pid=self._process.pid)
         self.say(self._config.to_json())
 
@@ -60,27 +61,27 @@ class Child:
             with suppress(OSError):
                 self._process.stdin.close()
 
-    def wait(self, seconds: float) -> None:
-        """Waits until it ends, or kills it."""
-        if self._process is None:
-            return
-        try:
-            self._process.wait(max(seconds, 0.1))
-        except subprocess.TimeoutExpired:
-            log("process.killed", role=self.role, pid=self.pid)
-            self._process.kill()
-            self._process.wait()
+    def wait(self, last: float, now: threading.Event) -> None:
+        """Waits until it ends. At the time ``last``, or once ``now`` is set, it is killed."""
+        while self.alive:
+            if time.monotonic() > last or now.is_set():
+                assert self._process is not None
+                log("process.killed", role=self.role, pid=self.pid)
+                self._process.kill()
+                self._process.wait()
+                return
+            time.sleep(0.05)
 
 
 class Service:
     """``workers`` processes beside a front, where there is an address to listen on, and a checker.
 
     `run` returns once SIGTERM or SIGINT has come and all processes have ended: jobs that run may end within
-    ``grace`` seconds, and results can be fetched until then.
+    ``grace`` seconds, and results can be fetched until then. A second signal ends all at once.
     """
 
     def __init__(self, config: Config, workers: int, address: tuple[str, int] | None, grace: float) -> None:
-        self._grace, self._stop = grace, threading.Event()
+        self._grace, self._stop, self._now = grace, threading.Event(), threading.Event()
         self.socket = None if address is None else listening(*address)
         roles = [*["worker"] * workers]
         self._front: list[Child] = []
@@ -95,7 +96,7 @@ class Service:
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stop.set())
+            signal.signal(number, lambda *_: (self._now if self._stop.is_set() else self._stop).set())
         children = [*self._front, *self._others]
         while not self._stop.wait(0.2):
             for child in children:
@@ -108,13 +109,12 @@ class Service:
         self._end(self._front, _LAST)
         log("service.stopped")
 
-    @staticmethod
-    def _end(children: Sequence[Child], seconds: float) -> None:
+    def _end(self, children: Sequence[Child], seconds: float) -> None:
         last = time.monotonic() + seconds
         for child in children:
             child.end()
         for child in children:
-            child.wait(last - time.monotonic())
+            child.wait(last, self._now)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -25,6 +25,7 @@ from .store import STORE_ERRORS, Store
 from .tables import workers
 
 BEAT = 5.0  # seconds between two signs of life
+_FULL = 5.0  # seconds until another try where the disk is full
 _IDLE = (0.02, 0.2)  # seconds between two looks at an empty queue: at first, and at most
 # What a tenant's own data cause. A DeviceError or a lack of memory is not the fault of a job.
 _FAULTS = (errors.FileError, errors.KeyError, errors.ContextError, errors.ShapeError, errors.LevelError,
@@ -131,6 +132,11 @@ class Worker:
             except _FAULTS as why:
                 error = f"{type(why).__name__}: {why}"
                 self._jobs.end(claim, "failed", error)
+            except _Full as why:  # no fault of the job, which waits until there is room
+                ended, error = "returned", f"{type(why).__name__}: {why}"
+                self._jobs.release(claim, blame=False)
+                log("worker.trouble", worker=self.id, error=str(why))
+                self._stop.wait(_FULL)
             except (errors.OutOfMemoryError, errors.DeviceError, _Lacking) as why:
                 ended, error = "retried", f"{type(why).__name__}: {why}"
                 self._sessions.clear()
@@ -143,12 +149,17 @@ class Worker:
 
     def _carried_out(self, claim: Claim, holder: Holder, start: float) -> str:
         model, facts = self._models[claim.model]
+        if not self._blobs.holds(facts.result_bytes):
+            raise _Full(facts.result_bytes)
         body = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
         name = Name(claim.tenant, claim.model, claim.bundle)
         session = self._sessions.get(name, model, facts.key_bytes, lambda: self._keys(name, model))
         holder.after(0.0)
         result = model.run(session, parts_of(body, facts), claim.final, holder.after)
-        stored = self._blobs.put("results", claim.tenant, result)
+        try:
+            stored = self._blobs.put("results", claim.tenant, result)
+        except OSError as why:
+            raise _Full(len(result)) from why
         seconds = time.monotonic() - start
         if not self._jobs.finish(claim, stored, len(result), seconds):
             return "lost"
@@ -207,6 +218,13 @@ class Worker:
                 "key_misses": self._sessions.misses, "bundles_dropped": self._sessions.dropped,
                 "evictions": sum(r.evictions for r in resident), "resident_bytes": sum(r.bytes for r in resident),
                 "bundles": len(self._sessions.names)}
+
+
+class _Full(Exception):
+    """The disk takes no result of so many bytes."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the disk of the blobs takes no result of {size} bytes; make room, and jobs go on")
 
 
 class _Lacking(Exception):
