@@ -3,6 +3,7 @@
 import os
 
 import pytest
+import sqlalchemy as sa
 
 from latticino import cli
 from latticino.serve.http import Link
@@ -46,6 +47,16 @@ def test_folders_with_odd_names(capsys, tmp_path):
     assert (folder / "service.sqlite").is_file()
     status, text = said(capsys, "tenants", "add", "b", "--folder", str(tmp_path / "x") + "\udc80")
     assert status == 1 and "folder=" in text and "a string" in text
+
+
+def test_a_store_that_refuses(capsys, monkeypatch, tmp_path):
+    """As on a full disk."""
+    def full(*_):
+        raise sa.exc.OperationalError("INSERT", {}, Exception("database or disk is full"))
+
+    monkeypatch.setattr("latticino.serve.tenants.Tenants.add", full)
+    status, text = said(capsys, "tenants", "add", "a", "--folder", tmp_path)
+    assert status == 1 and "database or disk is full" in text and "make room on its disk" in text
 
 
 class Answers:

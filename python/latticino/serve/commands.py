@@ -32,7 +32,7 @@ AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.
 
 def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[argparse.ArgumentParser], None]) -> None:
     """Adds the commands to the parser of `latticino`."""
-    serve = command("serve", _serve, "serve networks to tenants over HTTP (docs/serving.md)")
+    serve = command("serve", _with_store(_serve), "serve networks to tenants over HTTP (docs/serving.md)")
     serve.add_argument("models", nargs="+", help="files that enc.save wrote for the server or lt.save_program, or "
                        "NAME=FILE; default name: that of the file's folder")
     serve.add_argument("--host", default="127.0.0.1")
@@ -57,7 +57,8 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
                          "the machine's for all workers")
         sub.add_argument("--grace", type=count(0, 3600), default=20,
                          help="seconds that jobs may go on after SIGTERM")
-    tenants = command("tenants", _tenants, "add tenants of a service, make and revoke their tokens, list them")
+    tenants = command("tenants", _with_store(_tenants),
+                      "add tenants of a service, make and revoke their tokens, list them")
     tenants.add_argument("action", choices=("add", "token", "revoke", "list"))
     tenants.add_argument("name", nargs="?")
     _on_store(tenants)
@@ -104,6 +105,25 @@ def _on_store(sub: argparse.ArgumentParser) -> None:
 
 
 # ---- the operator's ----
+
+
+def _with_store(handler: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """The handler of a command, with trouble of the store as an error of the library."""
+    def handled(args: argparse.Namespace) -> int:
+        try:
+            return handler(args)
+        except Exception as why:
+            if isinstance(why, (errors.Error, OSError)):
+                raise
+            from .store import STORE_ERRORS, first_line
+
+            if not isinstance(why, STORE_ERRORS):
+                raise
+            raise errors.FileError.explain(
+                args.command, f"a store that refused ({first_line(why)})", "a database that answers and takes changes",
+                "make room on its disk, or check --store; then run the command again") from why
+
+    return handled
 
 
 def _serve(args: argparse.Namespace) -> int:

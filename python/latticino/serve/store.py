@@ -44,8 +44,9 @@ class Store:
         except sa.exc.SQLAlchemyError as why:
             self.close()
             raise errors.FileError.explain(
-                "store", f"{_without_password(url)}: {type(why).__name__}: {_first_line(why)}",
-                "a database that can be opened", "check --store and its permissions") from why
+                "store", f"{_without_password(url)}: {type(why).__name__}: {first_line(why)}",
+                "a database that can be opened and changed", "check --store, its permissions, and the room on "
+                "its disk") from why
 
     def _require_version(self, c: Any) -> None:
         found = c.execute(sa.select(tables.facts.c.value).where(tables.facts.c.name == "version")).scalar()
@@ -119,7 +120,7 @@ def _begin_sqlite(c: Any) -> None:
     c.exec_driver_sql(c.get_execution_options().get("latticino_begin", "BEGIN IMMEDIATE"))
 
 
-def _first_line(why: BaseException) -> str:
+def first_line(why: BaseException) -> str:
     lines = str(why).splitlines()
     return lines[0] if lines else ""
 

@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
@@ -199,7 +200,7 @@ class Worker:
                 log("worker.trouble", worker=self.id, error=type(why).__name__)
             if self._stop.wait(BEAT):
                 break
-        with self._store.write() as c:
+        with suppress(*STORE_ERRORS), self._store.write() as c:
             c.execute(workers.delete().where(workers.c.id == self.id))
 
     def _say(self) -> None:
