@@ -1,4 +1,4 @@
-"""Files by their SHA-256, in a folder: written whole and on disk before they have their name."""
+"""Files that are named by their SHA-256, in a folder. A file gets its name when all its bytes are on the disk."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ class Blobs:
         return data
 
     def put(self, area: str, owner: str, data: bytes) -> str:
-        """Stores bytes; their SHA-256."""
+        """Stores bytes, and returns their SHA-256."""
         with self.writer(area, owner) as writer:
             writer.write(data)
             return writer.commit()
 
     def writer(self, area: str, owner: str) -> Writer:
-        """For bytes that come in pieces."""
+        """A new blob, whose bytes come in pieces."""
         return Writer(self, area, owner)
 
     def holds(self, size: int) -> bool:
@@ -107,7 +107,8 @@ class Blobs:
         return shutil.disk_usage(self.folder).free - size >= self.reserve
 
     def sweep(self, area: str, kept: Callable[[], set[tuple[str, str]]], age: float) -> int:
-        """Removes blobs older than ``age`` seconds that ``kept`` does not name as (owner, hash): how many."""
+        """Removes blobs that are older than ``age`` seconds and that ``kept`` does not name as (owner, hash). Returns
+        how many."""
         before = time.time() - age
         old = [path for path in (self.folder / area).glob("*/??/*") if _modified(path) < before]
         if not old:
@@ -123,14 +124,14 @@ class Blobs:
         return removed
 
     def sweep_unfinished(self, age: float) -> None:
-        """Removes what writers that were killed left."""
+        """Removes files of writers that were killed, after ``age`` seconds."""
         for path in (self.folder / "tmp").glob("*"):
             if _modified(path) < time.time() - age:
                 path.unlink(missing_ok=True)
 
     @contextmanager
     def _locked(self, area: str, kind: int) -> Iterator[None]:
-        """Between writers (shared) and the sweeper (alone), in all processes on the folder."""
+        """Holds a lock of all processes on the folder. Writers share it; the sweeper has it alone."""
         with (self.folder / area / ".lock").open("ab") as file:
             fcntl.flock(file, kind)
             yield
@@ -190,7 +191,7 @@ class Writer:
 
 
 def _modified(path: Path) -> float:
-    """In seconds since 1970; never old where the file is gone."""
+    """When a file was changed, in seconds since 1970; infinite for one that is gone, so that it never counts as old."""
     try:
         return path.stat().st_mtime
     except OSError:

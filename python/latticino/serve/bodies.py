@@ -1,4 +1,4 @@
-"""Bodies of requests, which are read in pieces: nothing larger than was announced and is allowed."""
+"""Bodies of requests. Their length is known and checked before they are read, in pieces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PIECE = 1 << 20  # bytes that are written at once
 
 
 def announced(request: Request) -> int:
-    """The bytes of the body by its header. Refused (411) without one: sizes are known before anything is read."""
+    """The length of the body that its header states, in bytes. Refused (411) without one."""
     text = request.headers.get("content-length", "")
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
         raise Refused.of(411, "service", "a body of unknown length", "Content-Length", "send it")

@@ -86,7 +86,8 @@ class Bundles:
             c.execute(chunks.update().where(chunks.c.tenant == tenant, chunks.c.hash == chunk).values(stored=True))
 
     def commit(self, tenant: str, model: str, hash_: str) -> Any:
-        """Ends an upload: the bundle will be checked. The row; Refused (409) with the chunks that are missing."""
+        """Ends an upload, so that the bundle is checked next. Returns its row. Refused (409), with the chunks that are
+        missing, if some are."""
         with self._store.write() as c:
             locked(c, tenant)
             row = self._row(c, tenant, model, hash_)
@@ -168,7 +169,7 @@ class Bundles:
                 state="refused", lease=None, reason=reason[:1000]))
 
     def retry(self, check: Check) -> None:
-        """Gives a bundle back whose check failed for no fault of its own."""
+        """Gives a bundle back that could not be checked, for no fault of its own: it is checked again."""
         with self._store.write() as c:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
                 state="uploaded", lease=None))

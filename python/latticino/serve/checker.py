@@ -120,7 +120,7 @@ class Checker:
         return verdict
 
     def _fed(self, check: Check, process: subprocess.Popen[bytes]) -> bool:
-        """Hands the chunks over; whether one of them could not be read."""
+        """Hands the chunks to the process. Returns whether one of them could not be read."""
         assert process.stdin is not None
         try:
             with self._bundles.file(check.tenant, check.manifest) as file:

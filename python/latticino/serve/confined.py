@@ -1,4 +1,4 @@
-"""The process that reads a bundle of keys from a stranger: without rights, without files, with little memory.
+"""The process that reads a bundle of keys from a stranger. It has no rights, opens no files, and has little memory.
 
 ``python -m latticino.serve.confined MODEL`` opens the model, gives up what it may do, reads the bundle from standard
 input, and prints its verdict as a line of JSON.

@@ -143,7 +143,7 @@ class Front:
         return JSONResponse({**_of_bundle(row), "missing": missing}, 201)
 
     async def bundle(self, request: Request, bundle: str, model: str, wait: float = 0.0) -> Response:
-        """``wait``: seconds until an answer that the bundle is still uploaded or checked."""
+        """``wait``: so many seconds the answer may wait for the end of the check."""
         who = await self._who(request)
         digest = (await self._model(who, model)).digest
         for _ in range(int(_waited(wait) / 0.2) + 1):
@@ -210,7 +210,7 @@ class Front:
         return JSONResponse({"jobs": [_of_job(row) for row in rows]})
 
     async def job(self, request: Request, job: str, wait: float = 0.0) -> Response:
-        """``wait``: seconds until an answer that the job has not ended."""
+        """``wait``: so many seconds the answer may wait for the end of the job."""
         who = await self._who(request)
         row = await run_in_threadpool(self._jobs.get, who.tenant, job)
         if row.state in ACTIVE and _waited(wait):
@@ -260,7 +260,7 @@ class Front:
 
 
 def _waited(wait: float) -> float:
-    """Seconds of a long poll, whatever was asked for."""
+    """How many seconds a long poll waits: what was asked for, within 0 to `LONGEST_WAIT`."""
     return min(max(wait, 0.0), LONGEST_WAIT) if math.isfinite(wait) else 0.0
 
 

@@ -19,7 +19,7 @@ _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
 
 
 class Link:
-    """An address and a token. Each thread has a connection of its own, which is kept.
+    """An address and a token. Each thread has a connection of its own, and keeps it open.
 
     Requests that may be repeated are repeated where the connection breaks, and where the service says when to come
     again (429, 503). ServiceError for what it refuses.

@@ -88,7 +88,7 @@ class Jobs:
     # ---- for tenants ----
 
     def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> None:
-        """Raises before its body is read what `submit` would raise of a request, unless its key has made a job."""
+        """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job."""
         with self._store.read() as c:
             if c.execute(sa.select(jobs.c.id).where(
                     jobs.c.tenant == tenant, jobs.c.idempotency == idempotency)).first() is None:
@@ -139,8 +139,8 @@ class Jobs:
                 jobs.c.created.desc(), jobs.c.id).limit(most)))
 
     def cancel(self, tenant: str, id_: str) -> Any:
-        """Cancels a job that waits, asks the worker of one that runs to stop, takes away the result of one that has
-        ended. The row after that."""
+        """Cancels a job that waits. Asks the worker of a job that runs to stop. Deletes the result of a job that has
+        ended. Returns the row after that."""
         with self._store.write() as c:
             owner = locked(c, tenant)
             row = _one(c, tenant, id_, lock=True)
@@ -207,7 +207,7 @@ class Jobs:
             return "late" if claim.deadline is not None and self._store.now(c) > claim.deadline else "go on"
 
     def finish(self, claim: Claim, result: str, size: int, real_seconds: float) -> bool:
-        """The result, whose blob is stored. False if another worker has the job: then nothing changes."""
+        """Ends a job with a result, whose blob is stored. False if another worker has the job: then nothing changes."""
         with self._store.write() as c:
             done = self._end(c, claim.id, "done", claim, result=result, result_size=size, progress=1.0,
                              real_seconds=real_seconds)
@@ -223,8 +223,8 @@ class Jobs:
             return self._end(c, claim.id, state, claim, error=error)
 
     def release(self, claim: Claim, error: str | None = None, blame: bool = True) -> None:
-        """Gives a job back: another try begins at once, unless it was the last one. Without ``blame`` it does not count
-        as a try."""
+        """Gives a job back to the queue, or ends it as poisoned if this was its last try. Without ``blame`` it does not
+        count as a try."""
         with self._store.write() as c:
             if blame and claim.attempt >= ATTEMPTS:
                 self._end(c, claim.id, "poisoned", claim, error=error)
@@ -235,7 +235,7 @@ class Jobs:
     # ---- for the service ----
 
     def sweep(self) -> None:
-        """Ends jobs whose time has passed or whose workers died too often; takes away old results and rows."""
+        """Ends jobs whose deadline has passed, or whose workers died too often. Deletes old results and rows."""
         with self._store.write() as c:
             now = self._store.now(c)
             lapsed = (jobs.c.state == "running", _lapsed(now))
@@ -344,7 +344,8 @@ def _full(had: str, needs: str, seconds: float) -> Refused:
 
 
 def _lapsed(now: float) -> Any:
-    """Whether nobody holds a running job. No lease ends so much later than now, unless the clock was set back."""
+    """Whether the lease of a running job has ended. A lease that ends later than any lease can was given before the
+    clock was set back."""
     return sa.or_(jobs.c.lease_until < now, jobs.c.lease_until > now + LEASE + RENEWAL)
 
 

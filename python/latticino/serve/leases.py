@@ -44,7 +44,7 @@ class Holder:
         self._thread.join()
 
     def after(self, progress: float) -> None:
-        """After each step: notes how far the run is, and ends it where it shall not go on."""
+        """Is called after each step. Notes how far the run is. Raises `Stopped` if it shall not go on."""
         self._progress = progress
         if self._verdict != "go on":
             raise Stopped(self._verdict)

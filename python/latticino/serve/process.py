@@ -60,7 +60,7 @@ class Signals:
             signal.signal(number, signal.SIG_IGN if last else lambda *_: self._end())
 
     def follow(self, lines: Any) -> None:
-        """Follows the service's standard output, in a thread."""
+        """Reads what the service writes to this process, in a thread."""
         threading.Thread(target=self._follow, args=(lines,), daemon=True, name="service").start()
 
     def _follow(self, lines: Any) -> None:
@@ -70,7 +70,7 @@ class Signals:
         self._end()
 
     def call_on_stop(self, end: Callable[[], None]) -> None:
-        """Calls ``end`` when to stop; at once if that was before."""
+        """Calls ``end`` when the process shall stop, or at once if that time has passed."""
         self._on_stop = end
         if self.stop.is_set():
             end()
@@ -122,7 +122,7 @@ ROLES = {"worker": run_worker, "checker": run_checker, "front": run_front}
 
 
 def main() -> int:
-    """The status: 0 for an orderly end, 1 for an error, which is logged."""
+    """Runs the role that the first argument names. Returns 0 for an orderly end, 1 for an error, which is logged."""
     warnings.simplefilter("ignore", errors.SecurityWarning)  # the service has said it when it read the model
     role = sys.argv[1]
     signals = Signals(last=role == "front")

@@ -51,7 +51,7 @@ class Registry:
         return facts
 
     def retire_others(self, names: set[str]) -> None:
-        """Serves no models but those of these names: requests for others are told so (410)."""
+        """Ends the service of all models but those of these names. Requests for the others are refused (410)."""
         with self._store.write() as c:
             c.execute(models.update().where(models.c.name.not_in(names)).values(active=False))
 
@@ -82,7 +82,7 @@ class Registry:
 
 
 def _described(data: bytes) -> tuple[Facts, bytes]:
-    """What `describe` prints, in a process of its own: neither its memory nor its device stay with the caller."""
+    """What `describe` prints of the bytes of a file. It runs in a process of its own, which gives its memory back."""
     done = subprocess.run([sys.executable, "-c", _DESCRIBE], input=data, capture_output=True)
     if done.returncode < 0:
         raise errors.OutOfMemoryError.explain(

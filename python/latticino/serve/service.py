@@ -1,4 +1,4 @@
-"""One machine's service: a front, a checker and workers, each a process, which are started anew where they end."""
+"""The service on one machine: processes of a front, a checker and workers. One that ends is started again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LAST = 10.0  # seconds that processes have to end once all else has
 
 
 class Child:
-    """A process of a role, and the end of a pipe that it follows."""
+    """A process of a role. The service writes to its standard input what it shall do."""
 
     def __init__(self, role: str, config: Config) -> None:
         self.role, self._config, self._started = role, config, float("-inf")
@@ -56,7 +56,7 @@ class Child:
             self._process.stdin.flush()
 
     def end(self) -> None:
-        """Closes its input, on which it ends."""
+        """Closes its standard input. It ends then."""
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
@@ -74,7 +74,7 @@ class Child:
 
 
 class Service:
-    """``workers`` processes beside a front, where there is an address to listen on, and a checker.
+    """So many ``workers``, and with an ``address`` to listen on also a front and a checker.
 
     `run` returns once SIGTERM or SIGINT has come and all processes have ended: jobs that run may end within
     ``grace`` seconds, and results can be fetched until then. A second signal ends all at once.
@@ -118,7 +118,7 @@ class Service:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; the processes of the front inherit it, so that a new one goes on where one died."""
+    """A socket that listens. The front inherits it. If the front dies, requests wait here for the next one."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         out = socket.socket(family, socket.SOCK_STREAM)
@@ -132,5 +132,5 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def quiet_environment() -> None:
-    """One thread for each process's linear algebra of the clear: the library has its own threads."""
+    """Gives numpy one thread in each process: the library has threads of its own."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -33,7 +33,8 @@ class Sessions:
         self.hits = self.misses = self.dropped = 0
 
     def get(self, name: Name, model: Model, size: int, load: Callable[[], ServerKeys]) -> Session:
-        """The session of a bundle, whose keys are loaded where they are not in memory. ``size`` on the device."""
+        """The session of a bundle. ``load`` reads its keys if they are not in memory. ``size``: their bytes on the
+        device."""
         if name in self._held:
             self.hits += 1
             self._held.move_to_end(name)
@@ -55,7 +56,7 @@ class Sessions:
         return sum(size for _, size in self._held.values())
 
     def clear(self) -> None:
-        """Drops all, where memory has run out."""
+        """Drops all keys, when memory has run out."""
         self._shrink(0)
 
     def _shrink(self, room: int) -> None:

@@ -116,7 +116,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def _begin_sqlite(c: Any) -> None:
-    """Writers take the lock at once: a transaction that reads first could not be repeated where it meets another."""
+    """Writers take the lock when they begin. One that read first would fail if another took the lock before it."""
     c.exec_driver_sql(c.get_execution_options().get("latticino_begin", "BEGIN IMMEDIATE"))
 
 

@@ -62,7 +62,7 @@ class Tenants:
         self._store = store
 
     def add(self, name: str, quota: Quota | None = None) -> str:
-        """The id of a new tenant. ValueError for a name that is taken or no name."""
+        """Adds a tenant, and returns its id. ValueError for a name that is taken, or that is none."""
         quota = quota or Quota()
         require_name("tenants", name)
         weight = arrays.as_real(quota.weight, "tenants", "weight", above=0)
@@ -91,7 +91,7 @@ class Tenants:
         return text
 
     def revoke(self, name: str) -> int:
-        """Takes back all tokens of a tenant: how many."""
+        """Takes back all tokens of a tenant. Returns how many."""
         with self._store.write() as c:
             return int(c.execute(tokens.delete().where(tokens.c.tenant == self._id(c, name))).rowcount)
 

@@ -1,4 +1,4 @@
-"""Around all routes: a line of the log and a count for each request, and no caching of responses."""
+"""What every request gets, whatever its route: a line in the log, a count, and a response that nobody caches."""
 
 from __future__ import annotations
 

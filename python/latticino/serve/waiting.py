@@ -15,7 +15,7 @@ MOST = 500  # jobs of one query
 
 
 class Waiting:
-    """Requests that wait for jobs to end. ``states`` asks the store for those of several jobs at once."""
+    """Requests that wait for jobs to end. ``states`` reads the states of several jobs from the store at once."""
 
     def __init__(self, states: Callable[[Collection[str]], dict[str, str]]) -> None:
         self._states = states
