@@ -87,6 +87,33 @@ def test_sizes_and_quotas(rows, monkeypatch):
     refused(410, rows.bundles.announce, tenant, rows.model("old", active=False), first)
 
 
+def test_a_tenant_has_so_many_bundles(rows, monkeypatch):
+    monkeypatch.setattr("latticino.serve.bundles.MOST", 3)
+    a, b, model, _ = rows.two(bundles=0)
+    manifests = [manifest_of(bytes([i])) for i in range(4)]
+    for manifest in manifests[:3]:
+        rows.bundles.announce(a, model, manifest)
+    assert "delete bundles" in str(refused(413, rows.bundles.announce, a, model, manifests[3]))
+    rows.bundles.announce(a, model, manifests[0])  # one that is there is no new one
+    rows.bundles.announce(b, model, manifests[3])
+    rows.bundles.delete(a, model, manifests[1].hash)
+    rows.bundles.announce(a, model, manifests[3])
+
+
+@pytest.mark.stores
+def test_reasons_are_texts_that_a_store_takes(rows):
+    """What a hostile file made an error say."""
+    tenant, model = rows.tenant("a"), rows.model()
+    for k, text in enumerate(("\0", "\ud800", "x" * 100_000)):
+        hash_ = rows.bundle(tenant, model, k, state="uploaded")
+        rows.bundles.refuse(rows.bundles.claim(), text)
+        assert rows.bundles.get(tenant, model, hash_).reason == ("\\0", "\\ud800", "x" * 2000)[k]
+        ready = rows.bundle(tenant, model, f"ready {k}")
+        id_ = rows.submit(tenant, model, ready)
+        assert rows.jobs.end(rows.jobs.claim([model]), "failed", text)
+        assert rows.job(id_).error == ("\\0", "\\ud800", "x" * 2000)[k]
+
+
 @pytest.mark.stores
 def test_a_bundle_that_goes_leaves_what_others_need(rows, clock):
     tenant, model = rows.tenant("a"), rows.model()

@@ -1,5 +1,6 @@
 """A service in a world that went wrong: files, folders, ports, disks and signals. Each error says what to do."""
 
+import io
 import os
 import signal
 import socket
@@ -13,6 +14,8 @@ from world import Rows
 import latticino as lt
 from latticino import cli
 from latticino.serve.blobs import Blobs
+from latticino.serve.bundles import Bundles
+from latticino.serve.checker import Checker
 from latticino.serve.models import Facts
 from latticino.serve.registry import Registry
 from latticino.serve.store import Store
@@ -119,6 +122,30 @@ def test_folders_on_two_disks(tmp_path):
             Blobs(tmp_path / "blobs")
     finally:
         os.rmdir(other)
+
+
+def test_workers_with_another_folder(running, tmp_path, capsys):
+    store = f"sqlite:///{running.folder}/service.sqlite"
+    status, text = said(capsys, "worker", "--folder", tmp_path, "--store", store)
+    assert status == 1 and "lacks the model score of the store" in text and "--blobs" in text
+
+
+@pytest.mark.parametrize("output, status", [(b"", 1), (b"x", 0), (b"[]", 0), (b'{"id": "a"}', 0), (b'{"id": 1, "bytes": "x"}', 0),
+                                            (b'{"id": "a", "bytes": 1}', 3)])
+def test_a_verdict_that_is_none_refuses_the_bundle(running, tmp_path, monkeypatch, output, status):
+    """As of a process that a hostile bundle has taken over."""
+    (tmp_path / "python").write_text(f"#!/bin/sh\ncat > /dev/null\nprintf %s '{output.decode()}'\nexit {status}\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr("latticino.serve.checker.sys.executable", str(tmp_path / "python"))
+    store, blobs = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs")
+    rows = Rows(store, blobs)
+    tenant, digest = rows.tenant("a"), rows.model()
+    blobs.put("chunks", tenant, b"chunk")
+    hash_ = rows.bundle(tenant, digest, state="uploaded")
+    monkeypatch.setattr(Bundles, "file", lambda *_: io.BytesIO(b"chunk"))
+    assert Checker(store, blobs, threading.Event()).step()
+    row = rows.bundles.get(tenant, digest, hash_)
+    assert row.state == "refused" and "make it again" in row.reason
 
 
 def test_facts_of_another_release(running):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 import urllib.parse
 
 import pytest
@@ -113,6 +114,31 @@ def test_bodies_with_names_that_nobody_made(front, name):
 def test_manifests_that_are_none(front, fields):
     status, said = asked(front, "POST", "/v1/bundles", {}, json.dumps({"model": "m", **fields}).encode())
     assert status == 400 and "manifest: had" in said["message"]
+
+
+def test_bodies_that_come_too_slowly(front, monkeypatch):
+    """A client that sends a byte now and then holds no connection for hours."""
+    monkeypatch.setattr("latticino.serve.bodies.IDLE", 0.3)
+    app, token = front
+
+    async def trickle():
+        found, start = [], time.monotonic()
+
+        async def receive():
+            await asyncio.sleep(0.1)
+            return {"type": "http.request", "body": b" ", "more_body": True}
+
+        async def send(message):
+            found.append(message)
+
+        await app({"type": "http", "method": "POST", "path": "/v1/bundles", "raw_path": b"/v1/bundles", "query_string": b"",
+                   "headers": [(b"authorization", f"Bearer {token}".encode()), (b"content-length", b"4096")], "scheme": "http",
+                   "root_path": "", "http_version": "1.1", "asgi": {"version": "3.0"}, "server": None, "client": None},
+                  receive, send)
+        return found[0]["status"], time.monotonic() - start
+
+    status, seconds = asyncio.run(trickle())
+    assert status == 408 and 0.7 < seconds < 30
 
 
 @pytest.mark.stores

@@ -13,7 +13,7 @@ from running import until
 
 import latticino as lt
 from latticino import cli
-from latticino.serve import client, confined, front, jobs
+from latticino.serve import bundles, client, confined, front, jobs
 from latticino.serve.http import Link
 from latticino.serve.manifest import CHUNK
 
@@ -103,6 +103,7 @@ def test_the_figures_of_the_page_are_those_of_the_code():
     kept = jobs.Limits()
     assert kept.keep_results == 86_400 and "a day (`--keep-results`)" in PAGE and kept.keep_rows == 7 * 86_400
     assert f"the user {confined.NOBODY} first" in PAGE
+    assert f"or it has {bundles.MOST} bundles" in PAGE
     params = lt.preset("n14-d40-leveled-v1")
     most = 2 ** params.log_q(0) / 2 / params.scale(0)
     assert f"below a bound, which is {most:.0f} for `n14-d40-leveled-v1`" in " ".join(PAGE.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from .refusals import Refused
 
 MOST_JSON = 1 << 20  # bytes
 IDLE = 60.0  # seconds between two pieces of a body
+SLOWEST = 1 << 13  # bytes of a body per second, after the first `IDLE` seconds
 _PIECE = 1 << 20  # bytes that are written at once
 
 
@@ -59,12 +61,13 @@ async def store(request: Request, writer: Writer) -> None:
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:
     stream = request.stream()
+    last = time.monotonic() + IDLE + announced(request) / SLOWEST
     while True:
         try:
-            piece = await asyncio.wait_for(stream.__anext__(), IDLE)
+            piece = await asyncio.wait_for(stream.__anext__(), min(IDLE, max(last - time.monotonic(), 0.0)))
         except StopAsyncIteration:
             return
         except (asyncio.TimeoutError, TimeoutError) as why:
-            raise Refused.of(408, "service", f"no piece of a body for {IDLE:g} s", "a steady body",
-                             "send it again") from why
+            raise Refused.of(408, "service", "a body that comes too slowly",
+                             f"a piece every {IDLE:g} s, and {SLOWEST} bytes per second", "send it again") from why
         yield piece

@@ -19,11 +19,12 @@ from .manifest import Joined, Manifest, is_hash
 from .models import Facts
 from .refusals import Refused, not_found
 from .store import Store
-from .tables import bundles, chunks, jobs, models
+from .tables import bundles, chunks, jobs, models, storable
 from .tenants import ACTIVE, bytes_of, locked
 
 LEASE = 60.0  # seconds of a checker
 ATTEMPTS = 3
+MOST = 1000  # bundles of a tenant
 KEEP_UPLOADS = 86_400.0  # seconds that an upload may take
 _USELESS = ("uploading", "refused")
 
@@ -62,6 +63,11 @@ class Bundles:
                     raise Refused.of(413, "keys", f"a bundle of {manifest.size} bytes",
                                      f"at most {limit} for this model",
                                      "send the keys that the model needs, and no others")
+                count = c.execute(sa.select(sa.func.count()).select_from(bundles).where(
+                    bundles.c.tenant == tenant)).scalar()
+                if count >= MOST:
+                    raise Refused.of(413, "keys", f"{count} bundles of this tenant", f"less than {MOST}",
+                                     "delete bundles that are not needed any more")
                 self._reserve(c, owner, manifest)
                 c.execute(bundles.insert().values(
                     tenant=tenant, model=model, hash=manifest.hash, manifest=manifest.to_json(), size=manifest.size,
@@ -161,12 +167,12 @@ class Bundles:
     def accept(self, check: Check, key_id: str, device_bytes: int) -> None:
         with self._store.write() as c:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
-                state="ready", lease=None, key_id=key_id, device_bytes=device_bytes))
+                state="ready", lease=None, key_id=storable(key_id), device_bytes=device_bytes))
 
     def refuse(self, check: Check, reason: str) -> None:
         with self._store.write() as c:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
-                state="refused", lease=None, reason=reason[:1000]))
+                state="refused", lease=None, reason=storable(reason)))
 
     def retry(self, check: Check) -> None:
         """Gives a bundle back that could not be checked, for no fault of its own: it is checked again."""

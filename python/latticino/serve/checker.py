@@ -78,9 +78,9 @@ class Checker:
         if verdict is None:
             self._bundles.retry(check)
         elif "refused" in verdict:
-            self._bundles.refuse(check, str(verdict["refused"]))
+            self._bundles.refuse(check, verdict["refused"])
         else:
-            self._bundles.accept(check, str(verdict["id"]), int(verdict["bytes"]))
+            self._bundles.accept(check, verdict["id"], verdict["bytes"])
         log("bundle.checked", tenant=of_tenant(check.tenant), bundle=check.hash[:16],
             verdict="retried" if verdict is None else "refused" if "refused" in verdict else "ready",
             seconds=round(time.monotonic() - start, 3))
@@ -112,12 +112,16 @@ class Checker:
             process.wait()
         if unread or process.returncode == -9:
             return None
-        lines = output.splitlines()
-        if process.returncode or not lines:
-            return {"refused": f"keys: had a bundle that ended its check with status {process.returncode}; needs a "
-                    "bundle of this package; make it again"}
-        verdict: dict[str, Any] = json.loads(lines[-1])
-        return verdict
+        try:
+            found = json.loads(output.splitlines()[-1])
+            if process.returncode == 0 and "refused" in found:
+                return {"refused": str(found["refused"])}
+            if process.returncode == 0:
+                return {"id": str(found["id"]), "bytes": int(found["bytes"])}
+        except (ValueError, LookupError, TypeError):  # whoever wrote the bundle may have taken the process over
+            pass
+        return {"refused": f"keys: had a bundle that ended its check with status {process.returncode}; needs a "
+                "bundle of this package; make it again"}
 
     def _fed(self, check: Check, process: subprocess.Popen[bytes]) -> bool:
         """Hands the chunks to the process. Returns whether one of them could not be read."""

@@ -45,7 +45,7 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
     serve.add_argument("--keep-results", type=count(1), default=86_400,
                        help="seconds until a result is taken away")
     serve.add_argument("--reserve", type=_amount(0), default="1GiB", help="that stays free on the disk of the blobs")
-    worker = command("worker", _worker, "run jobs of a service, on this machine or another one")
+    worker = command("worker", _with_store(_worker), "run jobs of a service, on this machine or another one")
     for sub in (serve, worker):
         _on_store(sub)
         on_device(sub)
@@ -164,10 +164,19 @@ def _serve(args: argparse.Namespace) -> int:
 
 def _worker(args: argparse.Namespace) -> int:
     packages.require("worker")
+    from .blobs import OPERATOR
+    from .registry import Registry
     from .service import Service, quiet_environment
 
     quiet_environment()
-    Service(_config(args), args.workers, None, float(args.grace)).run()
+    config = _config(args)
+    store, blobs = config.open()
+    lacking = [row.name for row in Registry(store, blobs).active() if not blobs.has("models", OPERATOR, row.digest)]
+    store.close()
+    if lacking:  # workers would start and end without rest
+        raise errors.FileError.explain("worker", f"{blobs.folder}, which lacks the model {lacking[0]} of the store",
+                                       "the folder of blobs that latticino serve uses", "pass --blobs")
+    Service(config, args.workers, None, float(args.grace)).run()
     return 0
 
 

@@ -24,7 +24,7 @@ from .manifest import is_hash
 from .models import Facts
 from .refusals import Refused, not_found
 from .store import Store
-from .tables import bundles, facts, jobs, models, tenants, workers
+from .tables import bundles, facts, jobs, models, storable, tenants, workers
 from .tenants import ACTIVE, bytes_of, locked
 
 Ended = Literal["done", "failed", "cancelled", "expired", "poisoned"]
@@ -220,14 +220,14 @@ class Jobs:
     def end(self, claim: Claim, state: Ended, error: str | None = None) -> bool:
         """Ends a job without a result. False if another worker has it."""
         with self._store.write() as c:
-            return self._end(c, claim.id, state, claim, error=error)
+            return self._end(c, claim.id, state, claim, error=None if error is None else storable(error))
 
     def release(self, claim: Claim, error: str | None = None, blame: bool = True) -> None:
         """Gives a job back to the queue, or ends it as poisoned if this was its last try. Without ``blame`` it does not
         count as a try."""
         with self._store.write() as c:
             if blame and claim.attempt >= ATTEMPTS:
-                self._end(c, claim.id, "poisoned", claim, error=error)
+                self._end(c, claim.id, "poisoned", claim, error=None if error is None else storable(error))
             else:
                 c.execute(jobs.update().where(*_held(claim)).values(
                     state="queued", lease=None, lease_until=None, attempts=claim.attempt - (not blame)))

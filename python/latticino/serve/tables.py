@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+MOST_TEXT = 2000  # characters of an error that is stored
 VERSION = 1  # of this layout, stated in `facts`
 
 metadata = sa.MetaData()
@@ -99,3 +100,9 @@ workers = sa.Table(
     sa.Column("seen", sa.Double, nullable=False),
     sa.Column("device", sa.Text, nullable=False),
     sa.Column("counters", sa.Text, nullable=False))  # JSON
+
+
+def storable(text: str) -> str:
+    """A text that came from outside, as every database takes it: not too long, without NUL and halves of surrogate
+    pairs."""
+    return text[:MOST_TEXT].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
