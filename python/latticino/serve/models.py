@@ -74,14 +74,18 @@ class Facts:
     def read(cls, text: str) -> Facts:
         """The facts in what `to_json` gave. FileError for what another release has written."""
         try:
-            fields = json.loads(text)
-            for name in ("inputs", "outputs"):
-                fields[name] = tuple(Port(p["name"], tuple(p["shape"]), p["level"], p["bytes"]) for p in fields[name])
-            return cls(**fields)
+            return cls._read(text)
         except (TypeError, LookupError, ValueError) as why:
             raise errors.FileError.explain(
                 "store", f"facts of a model that another release wrote ({why})", "those of this release",
                 "use one release for the service and its workers, and start latticino serve again") from why
+
+    @classmethod
+    def _read(cls, text: str) -> Facts:
+        fields = json.loads(text)
+        for name in ("inputs", "outputs"):
+            fields[name] = tuple(Port(p["name"], tuple(p["shape"]), p["level"], p["bytes"]) for p in fields[name])
+        return cls(**fields)
 
 
 class Model:

@@ -33,8 +33,7 @@ class Sessions:
         self.hits = self.misses = self.dropped = 0
 
     def get(self, name: Name, model: Model, size: int, load: Callable[[], ServerKeys]) -> Session:
-        """The session of a bundle. ``load`` reads its keys if they are not in memory. ``size``: their bytes on the
-        device."""
+        """The session of a bundle, whose keys are loaded where they are not in memory. ``size`` on the device."""
         if name in self._held:
             self.hits += 1
             self._held.move_to_end(name)
