@@ -79,7 +79,8 @@ class SavedProgram(roles.Handle, ABC):
     """A program that `lt.load_program` read: steps, constants and a plan, no code.
 
     - ``scheme``: ``"ckks"`` or ``"tfhe"``; ``parameters``: what a context for it is made from
-    - ``auto_bootstrap``: whether the context must bootstrap by itself
+    - ``auto_bootstrap``: whether the context must bootstrap by itself; ``rerandomize``: whether one of TFHE must
+      re-randomise
     - ``inputs``, ``outputs``: an `Input` and an `Output` each; ``scalars``: numbers that each run brings, by name
     - ``plan``: what `Context.plan` gives, for the device that it was planned for; it makes the keys:
       ``client.server_keys(program.plan)``
@@ -94,6 +95,7 @@ class SavedProgram(roles.Handle, ABC):
     scheme: str
     parameters: Any
     auto_bootstrap: bool
+    rerandomize: bool = False
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     scalars: Mapping[str, Scalar]
@@ -116,11 +118,12 @@ class SavedProgram(roles.Handle, ABC):
     def context(self, device: str | None = None, **options: Any) -> AnyContext:
         """A context in which the program runs: ``lt.Context``, or ``lt.tfhe.Context``, with its parameters.
 
-        One of TFHE takes the arithmetic that the program was saved with, unless ``arithmetic=`` says otherwise: over
-        two primes the bits of results depend on it.
+        One of TFHE re-randomises if that of the program did. It takes the arithmetic that the program was saved with,
+        unless ``arithmetic=`` says otherwise: over two primes the bits of results depend on it.
         """
         if self.scheme == "tfhe":
-            return tfhe.Context(self.parameters, device, **{"arithmetic": self.plan.arithmetic, **options})
+            own = {"arithmetic": self.plan.arithmetic, "rerandomize": self.rerandomize}
+            return tfhe.Context(self.parameters, device, **{**own, **options})
         return Context(self.parameters, device, auto_bootstrap=self.auto_bootstrap, **options)
 
     @abstractmethod
@@ -154,20 +157,20 @@ class SavedProgram(roles.Handle, ABC):
     def client_bytes(self) -> bytes:
         """The bytes of the file that clients need: inputs, results, keys, and neither steps nor constants."""
 
-    def _require_context(self, session: AnyContext) -> None:
+    def _require_context(self, session: AnyContext, operation: str = "run") -> None:
         wanted: type = tfhe.Context if self.scheme == "tfhe" else Context
         if not isinstance(session, wanted):
             raise errors.ContextError.explain(
-                "run", f"a {roles.name_of(type(session))}", f"a {roles.name_of(wanted)}, or a session of one",
+                operation, f"a {roles.name_of(type(session))}", f"a {roles.name_of(wanted)}, or a session of one",
                 "make it with program.context()")
         context: Any = session
         if context.params.hash != self.parameters.hash:
             raise errors.ContextError.explain(
-                "run", f"a context of {context.params.name}", f"one of {self.parameters.name}",
+                operation, f"a context of {context.params.name}", f"one of {self.parameters.name}",
                 "make it with program.context()")
         if self.scheme == "ckks" and context.auto_bootstrap != self.auto_bootstrap:
             raise errors.ContextError.explain(
-                "run", f"a context with auto_bootstrap={context.auto_bootstrap}",
+                operation, f"a context with auto_bootstrap={context.auto_bootstrap}",
                 f"auto_bootstrap={self.auto_bootstrap}, as in the program", "make it with program.context()")
 
     def _require_count(self, operation: str, values: Sequence[Any]) -> None:
@@ -269,6 +272,7 @@ class SavedClient(SavedProgram):
         self.scheme = "tfhe" if isinstance(context, tfhe.Context) else "ckks"
         self.parameters = context.params
         self.auto_bootstrap = bool(getattr(context, "auto_bootstrap", False))
+        self.rerandomize = bool(getattr(context, "rerandomizes", False))
         self.inputs, self.outputs, self.scalars = tuple(inputs), tuple(outputs), dict(scalars)
         self.plan, self.digest, self.program = plan, digest, program
         self._examples, self._planned = tuple(examples), context
@@ -293,7 +297,7 @@ class SavedClient(SavedProgram):
         UnsupportedError for an input whose layout no fresh array has.
         """
         self._require_count("encrypt", values)
-        self._require_context(client.context)
+        self._require_context(client.context, "encrypt")
         out = []
         for x, example, v in zip(self.inputs, self._examples, values):
             given = client.encrypt(v, x.dtype) if self.scheme == "tfhe" else client.encrypt(
@@ -337,6 +341,10 @@ class SavedFunction(SavedClient):
     def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
                 after: After | None = None) -> Any:
         self._require_context(session)
+        if self.rerandomize and not session.rerandomizes:
+            raise errors.ContextError.explain(
+                "run", "a context that does not re-randomise", "rerandomize=True, as in the program",
+                "make it with program.context()")
         self._require_count("run", arrays)
         given = [self._taken(i, session, x) for i, x in enumerate(arrays)]
         values = taken(self.scalars, numbers or {})

@@ -12,7 +12,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from .. import arrays, errors
+from .. import arrays, errors, tfhe
 from ..ckks.client import Client, ServerKeys
 from ..ckks.context import Context
 from ..common import roles
@@ -65,24 +65,25 @@ class Service:
         self.program = self.part.program
         self.network: Any = getattr(self.program, "network", None)
 
-    def context(self, device: str | None = None) -> Context:
+    def context(self, device: str | None = None) -> Context | tfhe.Context:
         """A context of the model's parameters, for a client."""
         return self.part.context(device)
 
-    def use(self, client: Client, keys: ServerKeys | str | os.PathLike[str] | None = None) -> Remote:
+    def use(self, client: Client | tfhe.Client,
+            keys: ServerKeys | tfhe.ServerKeys | str | os.PathLike[str] | None = None) -> Remote:
         """The model for this client: makes the keys that it needs, and uploads them, unless the service has a bundle of
         this client already.
 
         ``keys``: a bundle, or the file of one, in place of new keys. ServiceError if the service refuses them.
         """
-        roles.require_kind("use", client, Client, "lt.keygen(service.context()) gives it")
+        roles.require_kind("use", client, (Client, tfhe.Client), "lt.keygen(service.context()) gives it")
         found = None if keys is not None else self._known(client)
         return Remote(self, client, found or self.push(self.part.keys(client) if keys is None else keys))
 
-    def push(self, keys: ServerKeys | str | os.PathLike[str]) -> str:
+    def push(self, keys: ServerKeys | tfhe.ServerKeys | str | os.PathLike[str]) -> str:
         """Uploads a bundle of keys, or the chunks of it that the service lacks, and waits until it was checked: its
         hash. ``keys``: a bundle, or the file of one (`lt.save_server_keys` with one_file=True)."""
-        if isinstance(keys, ServerKeys):
+        if isinstance(keys, (ServerKeys, tfhe.ServerKeys)):
             with tempfile.TemporaryFile() as file:
                 saving.save_server_keys(file, keys._context, keys)
                 return self._push(file)
@@ -116,7 +117,7 @@ class Service:
     def __repr__(self) -> str:
         return f"Service({self.name!r} at {self._link.url}, {self.facts['parameters']})"
 
-    def _known(self, client: Client) -> str | None:
+    def _known(self, client: Client | tfhe.Client) -> str | None:
         """The newest bundle that was made from this client's key. The service says so of what this tenant uploaded."""
         return next((str(row["hash"]) for row in self.bundles()
                      if row["state"] == "ready" and row["key_id"] == client.key_id), None)
@@ -177,26 +178,31 @@ def _word(name: str) -> str:
 class Remote:
     """A model of a service with one client's keys there. ``bundle``: their hash."""
 
-    def __init__(self, service: Service, client: Client, bundle: str) -> None:
+    def __init__(self, service: Service, client: Client | tfhe.Client, bundle: str) -> None:
         self.service, self.client, self.bundle = service, client, bundle
 
-    def run(self, *values: Any, deadline: float | None = None) -> arrays.PrivateArray:
+    def run(self, /, *values: Any, deadline: float | None = None, **numbers: Any) -> Any:
         """The result for a sample of a network, or for as many as a run takes, or for the arguments of a program:
-        encrypts, sends, waits, decrypts. Raises as `submit` and `Job.result`."""
-        return self.submit(*values, deadline=deadline).result()
+        encrypts, sends, waits, decrypts. ``numbers``: those that each run of a program brings, by name
+        (``program.scalars``). The service sees them in the clear. A program that returns a list gives a tuple.
+        Raises as `submit` and `Job.result`."""
+        return self.submit(*values, deadline=deadline, **numbers).result()
 
-    def submit(self, *values: Any, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
+    def submit(self, /, *values: Any, final: bool = True, deadline: float | None = None, key: str | None = None,
+               **numbers: Any) -> Job:
         """Encrypts and sends what a run takes; the job runs there.
 
-        ``final``: the result is as small as its precision allows, and can only be decrypted. ``deadline``: seconds
-        from now after which the service does not run it any more. ``key``: of idempotency; the same key again gives the
-        same job. ServiceError where the service refuses it; it is sent again for as long as the service says when.
+        ``final``: a result of CKKS is as small as its precision allows, and can only be decrypted. ``deadline``:
+        seconds from now after which the service does not run it any more. ``key``: of idempotency; the same key again
+        gives the same job. ``numbers`` as of `run`; ValueError for one out of its range. ServiceError where the service
+        refuses the job; it is sent again for as long as the service says when.
         """
-        body = self.service.part.encrypt(self.client, values)
+        body = self.service.part.encrypt(self.client, values, numbers)
         return self.send(body, final=final, deadline=deadline, key=key)
 
     def send(self, data: bytes, *, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
-        """The same for values that are encrypted: the files of all inputs, one behind the other."""
+        """The same for values that are encrypted: the files of all inputs, one behind the other, and then the
+        numbers."""
         link, key = self.service._link, key or uuid.uuid4().hex
         text = link.send("POST", "/v1/jobs", data, {
             "model": self.service.name, "bundle": self.bundle, "final": final, "deadline": deadline},
@@ -240,14 +246,13 @@ class Job:
                 task.done = round(100 * self.progress)
         return self
 
-    def result(self, timeout: float | None = None) -> arrays.PrivateArray:
-        """The decrypted result, once there is one. ServiceError for a job that ended otherwise."""
-        data = self.data(timeout)
-        values: arrays.PrivateArray = self._remote.service.part.decrypt(self._remote.client, data)
-        return values
+    def result(self, timeout: float | None = None) -> Any:
+        """The decrypted result, once there is one: an array, or a tuple of arrays. ServiceError for a job that ended
+        otherwise."""
+        return self._remote.service.part.decrypt(self._remote.client, self.data(timeout))
 
     def data(self, timeout: float | None = None) -> bytes:
-        """The file of the encrypted result."""
+        """The file of the encrypted result, or of several (docs/serving.md says how they lie in it)."""
         self.wait(timeout)
         if self.state != "done":
             raise errors.ServiceError.explain(

@@ -11,29 +11,38 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
-from .. import arrays, errors
+from .. import arrays, errors, tfhe
 from ..ckks.client import ServerKeys
 from ..ckks.context import Context, Session
+from ..ckks.plan import Plan
 from ..files import saving
 from ..nn import files as networks
 from ..saved import files as programs
+from ..saved import messages
 from ..saved.arguments import PROGRAM
 from ..saved.networks import SavedNetwork
 from ..saved.program import SavedFunction, SavedProgram
 
+AnyContext: TypeAlias = Context | tfhe.Context
+AnySession: TypeAlias = Session | tfhe.Session
+AnyKeys: TypeAlias = ServerKeys | tfhe.ServerKeys
 After = Callable[[float], None]  # of each step: takes the part that is done, and ends the run by an exception
+
+OPTIONS = ("final", "deadline", "key")  # of a job, which clients pass beside the numbers of a program
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or an output. ``bytes`` of an input: exactly those of its file; of an output: at most."""
+    """An input or an output. ``bytes`` of an input: exactly those of its file; of an output: at most. ``dtype``: that
+    of the array, or ``"number"`` for a number that each run brings, in the clear. ``level``: 0 of TFHE."""
 
     name: str
     shape: tuple[int, ...]
     level: int
     bytes: int
+    dtype: str = "float64"
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,8 @@ class Facts:
 
     ``kind``: ``"network"`` or ``"program"``. ``digest``: SHA-256 of the file; ``client``: of the part that clients
     need. ``keys``: label and highest level of each; ``key_bytes`` on the device; ``bundle_bytes``: the most that a
-    bundle's file may have. ``predicted_seconds`` of a run and ``peak_bytes`` are the plan's.
+    bundle's file may have. ``predicted_seconds`` of a run and ``peak_bytes`` are the plan's. ``switching``: sets of
+    switching to TFHE that a bundle has keys of. ``scheme``: ``"ckks"`` or ``"tfhe"``, of which ``keys`` lists none.
     """
 
     kind: str
@@ -57,15 +67,18 @@ class Facts:
     bundle_bytes: int
     predicted_seconds: float
     peak_bytes: int
+    switching: tuple[str, ...] = ()
+    scheme: str = "ckks"
 
     @property
     def request_bytes(self) -> int:
-        """Of the body of a request: the files of all inputs, one behind the other."""
+        """Of the body of a request: the files of all inputs, one behind the other, and then the numbers."""
         return sum(port.bytes for port in self.inputs)
 
     @property
     def result_bytes(self) -> int:
-        return sum(port.bytes for port in self.outputs)
+        """Of a result, at most: the files of all outputs, and what is around several."""
+        return sum(port.bytes for port in self.outputs) + messages.most_around(len(self.outputs))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -84,16 +97,15 @@ class Facts:
     def _read(cls, text: str) -> Facts:
         fields = json.loads(text)
         for name in ("inputs", "outputs"):
-            fields[name] = tuple(Port(p["name"], tuple(p["shape"]), p["level"], p["bytes"]) for p in fields[name])
-        return cls(**fields)
+            fields[name] = tuple(Port(**{**p, "shape": tuple(p["shape"])}) for p in fields[name])
+        return cls(**{**fields, "switching": tuple(fields.get("switching", ()))})
 
 
 class Model:
     """A program or a network on a device, open: it runs requests of tenants, each with the tenant's session.
 
-    UnsupportedError for the part that clients need, and for what a service does not run: it runs programs of CKKS, with
-    one result, no numbers of each run, and no switching. ScaleError for a result whose values may not fit the modulus
-    of level 0, to which a service brings its answers.
+    UnsupportedError for the part that clients need, and for what a service does not run. ScaleError for a result whose
+    values may not fit the modulus of level 0, to which a service brings its answers.
     """
 
     def __init__(self, program: SavedProgram, **options: Any) -> None:
@@ -101,9 +113,9 @@ class Model:
         self.program, self._options = program, options
 
     @cached_property
-    def context(self) -> Context:
+    def context(self) -> AnyContext:
         """The context that it computes in."""
-        made: Context = self.program.context(**self._options)
+        made: AnyContext = self.program.context(**self._options)
         return made
 
     @property
@@ -115,37 +127,51 @@ class Model:
         """What the file says, and the sizes of its requests."""
         program = self.program
         kind = "network" if isinstance(program, SavedNetwork) else "program"
-        places = [Port(f"x{i}", tuple(x.shape), x.level or 0, x.bytes) for i, x in enumerate(program.inputs)]
-        results = [Port("y", tuple(y.shape), y.level or 0, y.most_bytes) for y in program.outputs]
+        places = [Port(f"x{i}", tuple(x.shape), x.level or 0, x.bytes, x.dtype) for i, x in enumerate(program.inputs)]
+        places += [Port(name, (), 0, messages.NUMBER, "number") for name in program.scalars]
+        names = ["y"] if len(program.outputs) == 1 else [f"y{i}" for i in range(len(program.outputs))]
+        results = [Port(name, tuple(y.shape), y.level or 0, y.most_bytes, y.dtype)
+                   for name, y in zip(names, program.outputs)]
         client = hashlib.sha256(self.client_file()).hexdigest()
         # Half of a key is stored as a seed, so the file is shorter than what the device holds; a public key beside it.
         return Facts(kind, program.digest, client, program.parameters.name, program.parameters.hash, tuple(places),
                      tuple(results), {repr(label): level for label, level in program.keys.items()}, self.key_bytes,
-                     self.key_bytes + (1 << 20), program.predicted_seconds, program.peak_bytes)
+                     self.key_bytes + (1 << 20), program.predicted_seconds, program.peak_bytes,
+                     tuple(getattr(program.plan, "switching", ())), program.scheme)
 
     def client_file(self) -> bytes:
         """The part of the file that clients need."""
         return self.program.client_bytes()
 
-    def load_keys(self, file: BinaryIO) -> ServerKeys:
+    def load_keys(self, file: BinaryIO) -> AnyKeys:
         """A bundle for the context. KeyError unless it has all keys that a run needs."""
-        keys = saving.load_server_keys(file, self.context)
-        missing = keys.missing(self.program.plan)
-        if missing:
-            raise errors.KeyError.explain(
-                "keys", f"a bundle without {len(missing)} keys, {missing[0]!r} among them", "those of the model",
-                "make it with service.use(client), or client.server_keys(service.program.plan)")
+        keys: AnyKeys = saving.load_server_keys(file, self.context)
+        if isinstance(keys, ServerKeys):  # those of TFHE serve every program of their parameters
+            _require_all(keys, self.program.plan)
         return keys
 
-    def run(self, session: Session, inputs: Sequence[bytes], final: bool, after: After) -> bytes:
-        """The result's file for the files of the inputs. ``final``: as of `lt.to_bytes`.
+    def run(self, session: AnySession, inputs: Sequence[bytes], final: bool, after: After) -> bytes:
+        """The result's file for the files of the inputs, and numbers, in the order of the facts. ``final``: as of
+        `lt.to_bytes`.
 
-        FileError, KeyError, ContextError or ShapeError for inputs that are not this model's, or not of the session's
-        key.
+        FileError, KeyError, ContextError, ShapeError or ValueError for inputs that are not this model's, or not of the
+        session's key.
         """
-        given = [saving.from_bytes(data, session) for data in inputs]
-        y = self.program.compute(session, given, after=after)
-        return saving.to_bytes(y[0] if isinstance(y, tuple) else y, final=final)
+        count = len(self.program.inputs)
+        numbers = messages.numbers_of(self.program.scalars, inputs[count:])
+        given = [saving.from_bytes(data, session) for data in inputs[:count]]
+        return messages.result_to_bytes(self.program.compute(session, given, numbers, after), final)
+
+
+def _require_all(keys: ServerKeys, plan: Plan) -> None:
+    missing, held = [repr(label) for label in keys.missing(plan)], keys._switching
+    missing += [f"those of the set {name}" for name in plan.switching if name not in held]
+    missing += [f"those of the set {name} for products of {slots} slots" for name, slots, size in plan.products
+                if name in held and (slots, size) not in held[name].products]
+    if missing:
+        raise errors.KeyError.explain(
+            "keys", f"a bundle without {len(missing)} keys, {missing[0]} among them", "those of the model",
+            "make it with service.use(client), or client.server_keys(service.program.plan)")
 
 
 def _require_fit(program: SavedProgram) -> None:
@@ -153,13 +179,15 @@ def _require_fit(program: SavedProgram) -> None:
         raise errors.UnsupportedError.explain(
             "serve", "the part of a model that clients need", "the whole model",
             "name the file that lt.save_program wrote, or server.network of the folder of enc.save")
-    for had, unfit in (("a program of TFHE", program.scheme != "ckks"),
-                       (f"a program with {len(program.outputs)} results", len(program.outputs) != 1),
-                       (f"a program with the numbers {', '.join(program.scalars)}", bool(program.scalars)),
-                       ("a program that switches to TFHE", bool(getattr(program.plan, "switching", {})))):
-        if unfit:
-            raise errors.UnsupportedError.explain("serve", had, "one of CKKS with one result, and with arrays "
-                                                  "alone as arguments", "write the program so")
+    if program.rerandomize:
+        raise errors.UnsupportedError.explain(
+            "serve", "a program that re-randomises", "one of which a second run gives the same bytes",
+            "save it for a context without rerandomize=True")
+    taken = [name for name in OPTIONS if name in program.scalars]
+    if taken:
+        raise errors.UnsupportedError.explain(
+            "serve", f"a program with a number of the name {taken[0]}", f"names other than {', '.join(OPTIONS)}, which "
+            "are options of a job", "rename the argument, and save the program again")
     _require_answers(program)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..ckks.client import ServerKeys
-from ..ckks.context import Session
-from .models import Model
+from .models import AnyKeys, AnySession, Model
 
 
 class Name(NamedTuple):
@@ -29,10 +27,10 @@ class Sessions:
 
     def __init__(self, budget: int, share: float) -> None:
         self.budget, self._share = budget, share
-        self._held: OrderedDict[Name, tuple[Session, int]] = OrderedDict()
+        self._held: OrderedDict[Name, tuple[AnySession, int]] = OrderedDict()
         self.hits = self.misses = self.dropped = 0
 
-    def get(self, name: Name, model: Model, size: int, load: Callable[[], ServerKeys]) -> Session:
+    def get(self, name: Name, model: Model, size: int, load: Callable[[], AnyKeys]) -> AnySession:
         """The session of a bundle, whose keys are loaded where they are not in memory. ``size`` on the device."""
         if name in self._held:
             self.hits += 1
@@ -42,7 +40,8 @@ class Sessions:
         # Room first: the new bundle lies beside those that stay.
         self._shrink(self.budget - int(size * self._share))
         keys = load()
-        session = model.context.bind(keys)
+        context: Any = model.context
+        session: AnySession = context.bind(keys)
         self._held[name] = session, int(keys.bytes * self._share)
         return session
 

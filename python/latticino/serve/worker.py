@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
 from .. import errors
-from ..ckks.client import ServerKeys
 from .blobs import Blobs
 from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
 from .leases import Holder, Stopped
 from .logs import log, of_tenant
-from .models import Facts, Model, open_model
+from .models import AnyKeys, Facts, Model, open_model
 from .registry import Registry
 from .sessions import Name, Sessions
 from .store import STORE_ERRORS, Store
@@ -168,14 +167,14 @@ class Worker:
         self._counters.real_seconds += seconds
         return "done"
 
-    def _keys(self, name: Name, model: Model) -> ServerKeys:
+    def _keys(self, name: Name, model: Model) -> AnyKeys:
         """Reads a bundle that a checker has accepted: what is wrong with it now is no fault of the job."""
 
-        def read() -> ServerKeys:
+        def read() -> AnyKeys:
             manifest = self._bundles.manifest(*name)
             return model.load_keys(cast(BinaryIO, self._bundles.file(name.tenant, manifest)))
 
-        keys: ServerKeys = _lacking(read)
+        keys: AnyKeys = _lacking(read)
         return keys
 
     def _stopped(self, claim: Claim, why: str) -> str:

@@ -333,3 +333,21 @@ def test_a_program_of_tfhe_keeps_its_arithmetic(arithmetic, tmp_path):
     assert program.plan.arithmetic == program.context("cpu", threads=1).arithmetic == arithmetic
     for asked in ("exact", "fft64"):
         assert program.context("cpu", threads=1, arithmetic=asked).arithmetic == asked
+
+
+def test_a_program_of_tfhe_re_randomises_where_it_was_saved_so(tmp_path):
+    ctx = lt.tfhe.Context(TFHE, "cpu", threads=1, rerandomize=True)
+    lt.save_program(tmp_path / "p", lambda x: x + 1, ctx, lt.tfhe.Shape((2,), "u4"))
+    program = lt.load_program(tmp_path / "p")
+    own, client = program.context("cpu", threads=1), files.from_bytes(program.client_bytes())
+    assert program.rerandomize and client.rerandomize and own.rerandomizes
+    owner = lt.keygen(own)
+    with pytest.raises(lt.KeyError, match="without a public key"):
+        own.use(owner.server_keys())
+    own.use(owner.server_keys(public=True))
+    assert owner.decrypt(program.run(own, *client.encrypt(owner, [3, 14]))).tolist() == [4, 15]
+    other = program.context("cpu", threads=1, rerandomize=False)
+    owner = lt.keygen(other)
+    other.use(owner.server_keys())
+    with pytest.raises(lt.ContextError, match="run: had a context that does not re-randomise"):
+        program.run(other, *client.encrypt(owner, [3, 14]))
