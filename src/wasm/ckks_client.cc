@@ -8,7 +8,7 @@
 #include "math/errors.h"
 #include "session/claims/slot_noise.h"
 #include "session/note.h"
-#include "wasm/schemes.h"
+#include "wasm/scheme_client.h"
 
 namespace latticino::wasm {
 namespace {
@@ -55,27 +55,24 @@ Range claimed(const Numbers& x, const std::vector<std::vector<Complex>>& rows, s
   return range;
 }
 
-class CkksClient final : public Client {
- public:
-  CkksClient(std::shared_ptr<const Params> params, std::optional<rlwe::SecretKey> secret)
-      : context_(ckks::Context::create(
-            params, std::make_shared<Queue>(make_cpu_backend({.simd = false, .threads = 1})))),
-        secret_(secret ? std::move(*secret) : rlwe::SecretKey::generate(params, random_)) {}
+struct Ckks {
+  using Params = latticino::Params;
+  using Context = ckks::Context;
+  using SecretKey = rlwe::SecretKey;
+  static constexpr const char* kName = "CKKS";
+  static constexpr io::Scheme kFiles = io::Scheme::Ckks;
+  static constexpr auto read_secret = io::load_secret_key;
+};
 
-  std::string scheme() const override { return "CKKS"; }
-  std::string key_id() const override { return secret_.id().str(); }
+class CkksClient final : public SchemeClient<Ckks> {
+ public:
+  using SchemeClient::SchemeClient;
 
   std::string describe() const override {
     const Params& p = params();
     return "{\"scheme\": \"CKKS\", \"name\": \"" + p.name() + "\", \"hash\": \"" + p.hash() +
            "\", \"slots\": " + std::to_string(p.max_slots()) +
            ", \"level\": " + std::to_string(p.default_level()) + "}";
-  }
-
-  void save_secret(io::Sink& sink, Bytes passphrase) override {
-    const SealedKey key = SealedKey::fresh(passphrase);
-    const io::SecretSeal seal = key.seal();
-    io::save_secret_key(sink, secret_, &seal);
   }
 
   void save_server_keys(io::Sink& sink, std::vector<KeyWish> wishes, bool with_public,
@@ -158,8 +155,6 @@ class CkksClient final : public Client {
   }
 
  private:
-  const Params& params() const { return context_->params(); }
-
   rlwe::PublicKey make_public() {
     return rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_);
   }
@@ -198,10 +193,6 @@ class CkksClient final : public Client {
     }
     return out;
   }
-
-  std::shared_ptr<const ckks::Context> context_;
-  rlwe::Random random_;
-  rlwe::SecretKey secret_;
 };
 
 }  // namespace
@@ -212,10 +203,7 @@ std::unique_ptr<Client> make_ckks_client(std::shared_ptr<const Params> params) {
 
 std::unique_ptr<Client> load_ckks_client(std::shared_ptr<const Params> params, Bytes file,
                                          Bytes passphrase) {
-  const auto key = SealedKey::of_file(file, io::Scheme::Ckks, passphrase);
-  io::MemorySource source(file);
-  return std::make_unique<CkksClient>(
-      params, io::load_secret_key(source, params, key ? Bytes(key->key()) : Bytes()));
+  return std::make_unique<CkksClient>(params, secret_of_file<Ckks>(params, file, passphrase));
 }
 
 }  // namespace latticino::wasm

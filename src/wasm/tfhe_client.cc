@@ -5,7 +5,7 @@
 #include "io/bundle_file.h"
 #include "math/errors.h"
 #include "session/note.h"
-#include "wasm/schemes.h"
+#include "wasm/scheme_client.h"
 
 namespace latticino::wasm {
 namespace {
@@ -39,26 +39,23 @@ std::uint64_t most_of(int bits) {
   return std::numeric_limits<std::uint64_t>::max() >> (kMostBits - width);
 }
 
-class TfheClient final : public Client {
- public:
-  TfheClient(std::shared_ptr<const TfheParams> params, std::optional<tfhe::SecretKey> secret)
-      : context_(tfhe::Context::create(
-            params, std::make_shared<Queue>(make_cpu_backend({.simd = false, .threads = 1})))),
-        secret_(secret ? std::move(*secret) : tfhe::SecretKey::generate(params, random_)) {}
+struct Tfhe {
+  using Params = TfheParams;
+  using Context = tfhe::Context;
+  using SecretKey = tfhe::SecretKey;
+  static constexpr const char* kName = "TFHE";
+  static constexpr io::Scheme kFiles = io::Scheme::Tfhe;
+  static constexpr auto read_secret = io::load_tfhe_secret_key;
+};
 
-  std::string scheme() const override { return "TFHE"; }
-  std::string key_id() const override { return secret_.id().str(); }
+class TfheClient final : public SchemeClient<Tfhe> {
+ public:
+  using SchemeClient::SchemeClient;
 
   std::string describe() const override {
     const TfheParams& p = params();
     return "{\"scheme\": \"TFHE\", \"name\": \"" + p.name() + "\", \"hash\": \"" + p.hash() +
            "\", \"messageBits\": " + std::to_string(p.literal().message_bits) + "}";
-  }
-
-  void save_secret(io::Sink& sink, Bytes passphrase) override {
-    const SealedKey key = SealedKey::fresh(passphrase);
-    const io::SecretSeal seal = key.seal();
-    io::save_secret_key(sink, secret_, &seal);
   }
 
   void save_server_keys(io::Sink& sink, std::vector<KeyWish> wishes, bool with_public,
@@ -115,8 +112,6 @@ class TfheClient final : public Client {
   }
 
  private:
-  const TfheParams& params() const { return context_->params(); }
-
   std::vector<tfhe::Ciphertext> batches(std::span<const std::uint64_t> values, int bits) {
     if (bits > 0) return tfhe::encrypt_integers(context_, secret_, values, bits, random_).blocks;
     std::vector<std::uint32_t> messages(values.begin(), values.end());
@@ -137,10 +132,6 @@ class TfheClient final : public Client {
       session::Note::refuse();
     }
   }
-
-  std::shared_ptr<const tfhe::Context> context_;
-  rlwe::Random random_;
-  tfhe::SecretKey secret_;
 };
 
 }  // namespace
@@ -151,10 +142,7 @@ std::unique_ptr<Client> make_tfhe_client(std::shared_ptr<const TfheParams> param
 
 std::unique_ptr<Client> load_tfhe_client(std::shared_ptr<const TfheParams> params, Bytes file,
                                          Bytes passphrase) {
-  const auto key = SealedKey::of_file(file, io::Scheme::Tfhe, passphrase);
-  io::MemorySource source(file);
-  return std::make_unique<TfheClient>(
-      params, io::load_tfhe_secret_key(source, params, key ? Bytes(key->key()) : Bytes()));
+  return std::make_unique<TfheClient>(params, secret_of_file<Tfhe>(params, file, passphrase));
 }
 
 }  // namespace latticino::wasm

@@ -1,0 +1,53 @@
+// The part of a client that is alike for both schemes: its context, its secret key and the key's
+// file. Internal to src/wasm.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "wasm/schemes.h"
+
+namespace latticino::wasm {
+
+// `Scheme` has the types Params, Context and SecretKey, the name kName, the kind of files kFiles,
+// and read_secret.
+template <class Scheme>
+class SchemeClient : public Client {
+ public:
+  using ParamsPtr = std::shared_ptr<const typename Scheme::Params>;
+  using SecretKey = typename Scheme::SecretKey;
+
+  // Without `secret`: with a new one.
+  SchemeClient(const ParamsPtr& params, std::optional<SecretKey> secret)
+      : context_(Scheme::Context::create(
+            params, std::make_shared<Queue>(make_cpu_backend({.simd = false, .threads = 1})))),
+        secret_(secret ? std::move(*secret) : SecretKey::generate(params, random_)) {}
+
+  std::string scheme() const override { return Scheme::kName; }
+  std::string key_id() const override { return secret_.id().str(); }
+
+  void save_secret(io::Sink& sink, Bytes passphrase) override {
+    const SealedKey key = SealedKey::fresh(passphrase);
+    const io::SecretSeal seal = key.seal();
+    io::save_secret_key(sink, secret_, &seal);
+  }
+
+ protected:
+  const typename Scheme::Params& params() const { return context_->params(); }
+
+  std::shared_ptr<const typename Scheme::Context> context_;
+  rlwe::Random random_;
+  SecretKey secret_;
+};
+
+// With the secret key of a file, as Client::load.
+template <class Scheme>
+typename Scheme::SecretKey secret_of_file(
+    const std::shared_ptr<const typename Scheme::Params>& params, Bytes file, Bytes passphrase) {
+  const auto key = SealedKey::of_file(file, Scheme::kFiles, passphrase);
+  io::MemorySource source(file);
+  return Scheme::read_secret(source, params, key ? Bytes(key->key()) : Bytes());
+}
+
+}  // namespace latticino::wasm
