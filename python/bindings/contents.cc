@@ -112,15 +112,74 @@ void bind_operations(nb::class_<Contents>& c) {
 
 using Message = ckks::BootstrapOptions::Message;
 
+// What a caller asks of bootstrapping; an option that is None is chosen.
+struct Asked {
+  std::optional<Message> message;
+  Refresher::Request request;  // of complex values, where the message is None
+};
+
+// Defines f for Python: behind the arguments of `First`, it takes the parts of an Asked, each by
+// its name. `extra`: the names of the first arguments, and a docstring.
+template <class Owner, class Result, class... First, class... Extra>
+void def_asking(Owner& owner, const char* name, Result (*f)(const Asked&, First...),
+                const Extra&... extra) {
+  owner.def(
+      name,
+      [f](First... first, std::optional<Message> message, bool minimal_keys,
+          std::optional<bool> slot_to_coeff_first, std::optional<bool> over_mod_raise,
+          std::optional<int> arcsine, std::optional<int> log_message_ratio, bool random_like) {
+        return f({message,
+                  {.message = message.value_or(Message::Complex),
+                   .minimal_keys = minimal_keys,
+                   .slot_to_coeff_first = slot_to_coeff_first,
+                   .over_mod_raise = over_mod_raise,
+                   .arcsine = arcsine,
+                   .log_message_ratio = log_message_ratio,
+                   .known = {.random_like = random_like, .largest = 1, .sample = {}}}},
+                 std::forward<First>(first)...);
+      },
+      extra..., "message"_a.none(), "minimal_keys"_a, "slot_to_coeff_first"_a.none(),
+      "over_mod_raise"_a.none(), "arcsine"_a.none(), "log_message_ratio"_a.none(), "random_like"_a,
+      ReleaseGil());
+}
+
+ckks::bootstrap::Choice form(const Asked& asked, Refresher& r, int level, int slots) {
+  Refresher::Request request = asked.request;
+  request.level = level;
+  request.slots = slots;
+  return r.form(request);
+}
+
+std::pair<ckks::bootstrap::Choice, std::string> form_of(const Asked& asked, Refresher& r,
+                                                        const std::vector<Contents*>& xs) {
+  require(!xs.empty(), "no arrays");
+  const std::vector<const Contents*> of(xs.begin(), xs.end());
+  const Refresher::Request request = Refresher::of(of, asked.request);
+  auto choice = r.form(request);
+  std::string note = Refresher::note(request, choice);
+  return {std::move(choice), std::move(note)};
+}
+
+std::tuple<Contents, std::string, std::size_t, MisfitTexts> bootstrapped(const Asked& asked,
+                                                                         const Evaluator& e,
+                                                                         Refresher& r,
+                                                                         const Contents& x) {
+  const Contents* const only[] = {&x};
+  const session::Manner manner = r.manner(x, Refresher::of(only, asked.request), asked.message);
+  std::vector<Misfit> misfits;
+  Contents out = session::bootstrapped(e, r, manner, x, &misfits);
+  return {std::move(out), manner.note, manner.bootstraps(), texts_of(misfits)};
+}
+
 void bind_refresher(nb::module_& m) {
-  nb::class_<Refresher>(m, "Refresher",
-                        "Bootstrapping of a context: when, in which form, with what.")
-      .def(
-          "__init__",
-          [](Refresher* self, ContextPtr context, std::string kernels, int threads) {
-            new (self) Refresher(std::move(context), {std::move(kernels), threads});
-          },
-          "context"_a, "kernels"_a, "threads"_a)
+  nb::class_<Refresher> c(m, "Refresher",
+                          "Bootstrapping of a context: when, in which form, with what.");
+  c.def(
+       "__init__",
+       [](Refresher* self, ContextPtr context, std::string kernels, int threads) {
+         new (self) Refresher(std::move(context), {std::move(kernels), threads});
+       },
+       "context"_a, "kernels"_a, "threads"_a)
       .def(
           "__init__",
           [](Refresher* self, ContextPtr context, const Refresher& like) {
@@ -136,91 +195,28 @@ void bind_refresher(nb::module_& m) {
       .def("lowers_first", &Refresher::lowers_first, "contents"_a)
       .def("arcsine_for", &Refresher::arcsine_for, "contents"_a, "levels"_a, ReleaseGil())
       .def_static("note_of_arcsine", &Refresher::note_of_arcsine, "arcsine"_a, "levels"_a)
-      .def("leads_higher", &Refresher::leads_higher, "contents"_a, "levels"_a, ReleaseGil())
-      .def(
-          "form",
-          [](Refresher& r, int level, int slots, Message message, bool minimal_keys,
-             std::optional<bool> slot_to_coeff_first, std::optional<bool> over_mod_raise,
-             std::optional<int> arcsine, std::optional<int> log_message_ratio, bool random_like) {
-            return r.form({level,
-                           slots,
-                           message,
-                           minimal_keys,
-                           slot_to_coeff_first,
-                           over_mod_raise,
-                           arcsine,
-                           log_message_ratio,
-                           {random_like, 1, {}}});
-          },
-          "level"_a, "slots"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a.none(),
-          "over_mod_raise"_a.none(), "arcsine"_a.none(), "log_message_ratio"_a.none(),
-          "random_like"_a, ReleaseGil())
-      .def(
-          "form_of",
-          [](Refresher& r, const std::vector<Contents*>& xs, Message message, bool minimal_keys,
-             std::optional<bool> slot_to_coeff_first, std::optional<bool> over_mod_raise,
-             std::optional<int> arcsine, std::optional<int> log_message_ratio, bool random_like) {
-            require(!xs.empty(), "no arrays");
-            const std::vector<const Contents*> of(xs.begin(), xs.end());
-            const Refresher::Request request = Refresher::of(of, {0,
-                                                                  0,
-                                                                  message,
-                                                                  minimal_keys,
-                                                                  slot_to_coeff_first,
-                                                                  over_mod_raise,
-                                                                  arcsine,
-                                                                  log_message_ratio,
-                                                                  {random_like, 1, {}}});
-            auto choice = r.form(request);
-            std::string note = Refresher::note(request, choice);
-            return std::pair(std::move(choice), std::move(note));
-          },
-          "contents"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a.none(),
-          "over_mod_raise"_a.none(), "arcsine"_a.none(), "log_message_ratio"_a.none(),
-          "random_like"_a, ReleaseGil(),
-          "The form for these arrays together, and what a plan notes of it.")
-      .def(
-          "bootstrapper",
-          [](Refresher& r, int slots, Message message, bool minimal_keys, bool slot_to_coeff_first,
-             bool over_mod_raise, int arcsine, int log_message_ratio) {
-            return r.bootstrapper({.slots = slots,
-                                   .message = message,
-                                   .minimal_keys = minimal_keys,
-                                   .slot_to_coeff_first = slot_to_coeff_first,
-                                   .over_mod_raise = over_mod_raise,
-                                   .log_message_ratio = log_message_ratio,
-                                   .arcsine = arcsine});
-          },
-          "slots"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a, "over_mod_raise"_a,
-          "arcsine"_a, "log_message_ratio"_a, ReleaseGil())
+      .def("leads_higher", &Refresher::leads_higher, "contents"_a, "levels"_a, ReleaseGil());
+  def_asking(c, "form", &form, "level"_a, "slots"_a);
+  def_asking(c, "form_of", &form_of, "contents"_a,
+             "The form for these arrays together, and what a plan notes of it.");
+  c.def(
+       "bootstrapper",
+       [](Refresher& r, int slots, Message message, bool minimal_keys, bool slot_to_coeff_first,
+          bool over_mod_raise, int arcsine, int log_message_ratio) {
+         return r.bootstrapper({.slots = slots,
+                                .message = message,
+                                .minimal_keys = minimal_keys,
+                                .slot_to_coeff_first = slot_to_coeff_first,
+                                .over_mod_raise = over_mod_raise,
+                                .log_message_ratio = log_message_ratio,
+                                .arcsine = arcsine});
+       },
+       "slots"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a, "over_mod_raise"_a,
+       "arcsine"_a, "log_message_ratio"_a, ReleaseGil())
       .def_prop_ro("bytes", &Refresher::bytes, ReleaseGil());
-  m.def(
-      "bootstrapped",
-      [](const Evaluator& e, Refresher& r, const Contents& x, std::optional<Message> message,
-         bool minimal_keys, std::optional<bool> slot_to_coeff_first,
-         std::optional<bool> over_mod_raise, std::optional<int> arcsine,
-         std::optional<int> log_message_ratio, bool random_like) {
-        const Contents* const only[] = {&x};
-        const Refresher::Request request = Refresher::of(only, {0,
-                                                                0,
-                                                                message.value_or(Message::Complex),
-                                                                minimal_keys,
-                                                                slot_to_coeff_first,
-                                                                over_mod_raise,
-                                                                arcsine,
-                                                                log_message_ratio,
-                                                                {random_like, 1, {}}});
-        const session::Manner manner = r.manner(x, request, message);
-        std::vector<Misfit> misfits;
-        Contents out = session::bootstrapped(e, r, manner, x, &misfits);
-        return std::tuple(std::move(out), manner.note, manner.bootstraps(), texts_of(misfits));
-      },
-      "evaluator"_a, "refresher"_a, "x"_a, "message"_a.none(), "minimal_keys"_a,
-      "slot_to_coeff_first"_a.none(), "over_mod_raise"_a.none(), "arcsine"_a.none(),
-      "log_message_ratio"_a.none(), "random_like"_a, ReleaseGil(),
-      "The array refreshed, what a plan notes of it, how many bootstrappings it took, and what "
-      "does "
-      "not fit.");
+  def_asking(m, "bootstrapped", &bootstrapped, "evaluator"_a, "refresher"_a, "x"_a,
+             "The array refreshed, what a plan notes of it, how many bootstrappings it took, and "
+             "what does not fit.");
   m.def(
       "bootstrapped_pair",
       [](const Evaluator& e, const Bootstrapper& b, const Contents& x, const Contents& y) {
