@@ -10,15 +10,17 @@
 namespace latticino {
 namespace {
 
-ParamsLiteral literal_of(const ParameterLiteral& x) {
-  ParamsLiteral out;
+// The fields that the public form of a literal and the one within name alike.
+template <class To, class From>
+To with_same_fields(const From& x) {
+  To out;
   out.name = x.name;
   out.log_n = x.log_n;
   out.terminals = x.terminals;
   out.mains = x.mains;
   out.aux = x.aux;
   out.outer = x.outer;
-  for (const LevelPrimes& level : x.levels) {
+  for (const auto& level : x.levels) {
     out.levels.push_back({level.mains, level.terminals, level.outer});
   }
   out.alpha = x.alpha;
@@ -27,17 +29,23 @@ ParamsLiteral literal_of(const ParameterLiteral& x) {
   out.default_level = x.default_level;
   out.hamming_weight = x.hamming_weight;
   if (x.bootstrap) {
-    const BootstrapLevels& b = *x.bootstrap;
-    out.bootstrap = BootstrapLiteral{.cts_levels = b.cts_levels,
-                                     .evalmod_levels = b.evalmod_levels,
-                                     .stc_levels = b.stc_levels,
-                                     .log_message_ratio = b.log_message_ratio,
-                                     .range_k = b.range_k,
-                                     .evalmod_degree = b.evalmod_degree,
-                                     .double_angles = b.double_angles,
-                                     .sparse_weight = b.sparse_weight,
-                                     .arcsine = b.arcsine};
+    using Bootstrap = typename decltype(out.bootstrap)::value_type;
+    const auto& b = *x.bootstrap;
+    out.bootstrap = Bootstrap{.cts_levels = b.cts_levels,
+                              .evalmod_levels = b.evalmod_levels,
+                              .stc_levels = b.stc_levels,
+                              .log_message_ratio = b.log_message_ratio,
+                              .range_k = b.range_k,
+                              .evalmod_degree = b.evalmod_degree,
+                              .double_angles = b.double_angles,
+                              .sparse_weight = b.sparse_weight,
+                              .arcsine = b.arcsine};
   }
+  return out;
+}
+
+ParamsLiteral literal_of(const ParameterLiteral& x) {
+  auto out = with_same_fields<ParamsLiteral>(x);
   out.security = x.insecure ? ParamsLiteral::Security::Insecure : ParamsLiteral::Security::Bits128;
   return out;
 }
@@ -76,27 +84,7 @@ std::vector<std::string> ParameterSet::presets() { return preset_names(); }
 
 ParameterLiteral ParameterSet::literal() const {
   const ParamsLiteral& x = params_->literal();
-  ParameterLiteral out;
-  out.name = x.name;
-  out.log_n = x.log_n;
-  out.terminals = x.terminals;
-  out.mains = x.mains;
-  out.aux = x.aux;
-  out.outer = x.outer;
-  for (const LevelShape& level : x.levels) {
-    out.levels.push_back({level.mains, level.terminals, level.outer});
-  }
-  out.alpha = x.alpha;
-  out.log_scale = x.log_scale;
-  out.level_log_scale = x.level_log_scale;
-  out.default_level = x.default_level;
-  out.hamming_weight = x.hamming_weight;
-  if (x.bootstrap) {
-    const BootstrapLiteral& b = *x.bootstrap;
-    out.bootstrap = BootstrapLevels{b.cts_levels,        b.evalmod_levels, b.stc_levels,
-                                    b.log_message_ratio, b.range_k,        b.evalmod_degree,
-                                    b.double_angles,     b.sparse_weight,  b.arcsine};
-  }
+  auto out = with_same_fields<ParameterLiteral>(x);
   out.insecure = x.security != ParamsLiteral::Security::Bits128;
   return out;
 }

@@ -41,38 +41,33 @@ double total(const std::vector<double>& constants) {
   return t;
 }
 
-TEST(DftFactors, CoeffToSlotIsTheInverseTransform) {
+using Transform = void (Encoder::*)(std::span<Complex>) const;
+
+// The factors, one after another, are the transform times all constants.
+void expect_transform(decltype(cts_factors)* factors, Transform transform, unsigned seed,
+                      double tolerance) {
   const FftTables tables(11);
   const Encoder encoder(12);
   for (int log_slots = 0; log_slots <= 9; ++log_slots) {
     for (const std::vector<double>& constants : kConstants) {
-      const std::vector<Complex> z = random_slots(1 << log_slots, 3);
+      const std::vector<Complex> z = random_slots(1 << log_slots, seed);
       std::vector<Complex> expected = z, x = z;
-      encoder.inverse(expected);
+      (encoder.*transform)(expected);
       for (Complex& e : expected) e *= total(constants);
-      for (const DftFactor& f : cts_factors(tables, log_slots, constants, Halves::Together)) {
+      for (const DftFactor& f : factors(tables, log_slots, constants, Halves::Together)) {
         x = apply_factor(f, x);
       }
-      EXPECT_LT(distance(x, expected), 1e-13) << log_slots << " in " << constants.size();
+      EXPECT_LT(distance(x, expected), tolerance) << log_slots << " in " << constants.size();
     }
   }
 }
 
+TEST(DftFactors, CoeffToSlotIsTheInverseTransform) {
+  expect_transform(cts_factors, &Encoder::inverse, 3, 1e-13);
+}
+
 TEST(DftFactors, SlotToCoeffIsTheForwardTransform) {
-  const FftTables tables(11);
-  const Encoder encoder(12);
-  for (int log_slots = 0; log_slots <= 9; ++log_slots) {
-    for (const std::vector<double>& constants : kConstants) {
-      const std::vector<Complex> w = random_slots(1 << log_slots, 4);
-      std::vector<Complex> expected = w, x = w;
-      encoder.forward(expected);
-      for (Complex& e : expected) e *= total(constants);
-      for (const DftFactor& f : stc_factors(tables, log_slots, constants, Halves::Together)) {
-        x = apply_factor(f, x);
-      }
-      EXPECT_LT(distance(x, expected), 1e-11) << log_slots << " in " << constants.size();
-    }
-  }
+  expect_transform(stc_factors, &Encoder::forward, 4, 1e-11);
 }
 
 TEST(DftFactors, HalvesApartSplitAndJoin) {
