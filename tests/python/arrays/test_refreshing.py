@@ -145,3 +145,60 @@ def test_claims_of_merged_values_count_the_imaginary_errors_of_the_other(ctx, cl
     ctx.use(client.server_keys(ctx.plan(lambda a, b: a.bootstrap_with(b), near, near)))
     clean, noisy = near.bootstrap_with(far)[0].expected_bits, near.bootstrap_with(near)[0].expected_bits
     assert clean < 11 < 20 < noisy
+
+
+SOME = SLOTS + 300  # values of two ciphertexts, the second of which they do not fill
+BEHIND = {"zero": lambda a: a, "a number": lambda a: a + 0.25, "unknown": lambda a: a[100:]}  # what lies behind the values
+
+
+def off(x, claim):
+    """The largest of these errors in units of the claimed worst one, which is above two deviations of a normal error."""
+    return np.abs(x).max() * 2.0**claim.expected_worst_bits
+
+
+def behind(client, y):
+    """What the slots without values hold."""
+    where = y.layout
+    slots = client.decrypt(y._like(y._parts, y._known, True, (where.count * where.slots,)))
+    return np.asarray(slots)[~where.used]
+
+
+@pytest.mark.parametrize("level", [0, 4])
+@pytest.mark.parametrize("kind", BEHIND)
+def test_slots_without_values_are_as_claimed_where_two_ciphertexts_are_refreshed_as_one(ctx, client, rng, level, kind):
+    """And sums and products of matrices, which add such slots up or clear them, do so by that claim."""
+    x = rng.uniform(-0.5, 0.5, SOME + 100 * (kind == "unknown"))
+    weights = rng.uniform(-1, 1, (SOME, 4)) / 30
+
+    def program(a):
+        y = BEHIND[kind](a).to_level(level).bootstrap("merged")
+        return y, y.sum(), y @ weights
+
+    plan = ctx.plan(program, lt.Shape(x.shape, range=(-0.5, 0.5)))
+    ctx.use(client.server_keys(plan))
+    before, want = ctx.bootstraps, BEHIND[kind](x)
+    y, total, product = program(client.encrypt(x, range=(-0.5, 0.5)))
+    assert ctx.bootstraps - before == 1 and y.shape == (SOME,) and y.layout.count == 2
+    if kind == "unknown" and level == 0:  # no level is left to clear them
+        assert y.layout.rest == "unknown" and 0.3 < np.abs(behind(client, y)).max() < y.layout.bound <= 1
+    else:
+        assert y.layout.number == (0.25 if kind == "a number" else 0)
+        assert off(behind(client, y) - y.layout.number, y) < 2.8
+    for found, right in ((y, want), (total, want.sum()), (product, want @ weights)):
+        assert off(client.decrypt(found) - right, found) < 2.8
+
+
+@pytest.mark.parametrize("level", [0, 4])
+def test_slots_without_values_of_a_pair_keep_their_own_number(ctx, client, rng, level):
+    x, y = rng.uniform(-0.5, 0.5, (2, 300))
+
+    def program(a, b):
+        pair = (a + 0.25).to_level(level).bootstrap_with((b - 0.125).to_level(level))
+        return *pair, *(z.sum() for z in pair)
+
+    plan = ctx.plan(program, *[lt.Shape(x.shape, range=(-0.5, 0.5))] * 2)
+    ctx.use(client.server_keys(plan))
+    left, right, *sums = program(*(client.encrypt(z, range=(-0.5, 0.5)) for z in (x, y)))
+    for made, number, values, total in zip((left, right), (0.25, -0.125), (x, y), sums):
+        assert made.layout.number == number and off(behind(client, made) - number, made) < 2.8
+        assert off(client.decrypt(total) - (values + number).sum(), total) < 2.8
