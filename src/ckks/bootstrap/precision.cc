@@ -96,13 +96,16 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   std::vector<Complex> secret(static_cast<std::size_t>(slots));  // in the slots, of mean square 1
   for (Complex& s : secret) s = random.normal(1);
   double sum = 0, largest = 0;
+  std::vector<Complex> taken;
   for (int run = 0; run < kRuns; ++run) {
-    std::vector<Complex> z(message.begin(), message.end());
-    while (static_cast<int>(z.size()) < slots) {
-      const double re = 2 * random.uniform();
-      z.emplace_back(re, real ? 0.0 : 2 * random.uniform());
+    if (run == 0 || message.empty()) {  // errors of a given message are the same in every run
+      std::vector<Complex> z(message.begin(), message.end());
+      while (static_cast<int>(z.size()) < slots) {
+        const double re = 2 * random.uniform();
+        z.emplace_back(re, real ? 0.0 : 2 * random.uniform());
+      }
+      taken = sine_errors(encoder, sine, ratio, first, std::move(z));
     }
-    const std::vector<Complex> taken = sine_errors(encoder, sine, ratio, first, std::move(z));
     for (std::size_t j = 0; j < taken.size(); ++j) {
       const Complex e = taken[j] + random.normal(noise.total() - times_secret - apart) +
                         random.normal(times_secret) * secret[j] +

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 
+#include "crypto/per_process.h"
 #include "math/double_double.h"
 #include "math/errors.h"
 
@@ -216,7 +218,9 @@ SinePolynomial sine_least_squares(int range_k, int double_angles, int degree, bo
   return p;
 }
 
-SinePolynomial sine_polynomial(const BootstrapLiteral& literal) {
+namespace {
+
+SinePolynomial made_polynomial(const BootstrapLiteral& literal) {
   const int k = literal.range_k, r = literal.double_angles, degree = literal.evalmod_degree;
   SinePolynomial closed = sine_closed_form(k, r, degree, literal.arcsine);
   // The first term left out, amplified by the double angles (at most 4 each).
@@ -225,6 +229,18 @@ SinePolynomial sine_polynomial(const BootstrapLiteral& literal) {
   if (std::ldexp(dropped, 2 * r) < kNegligible) return closed;
   return sine_least_squares(k, r, degree, literal.arcsine, literal.sparse_weight,
                             literal.log_message_ratio);
+}
+
+}  // namespace
+
+// Least squares take milliseconds, and whoever compares forms asks for few polynomials many times.
+SinePolynomial sine_polynomial(const BootstrapLiteral& x) {
+  using Key = std::tuple<int, int, int, bool, int, int>;
+  constexpr std::size_t kMost = 1024;
+  static auto& known = *new crypto::PerProcess<Key, SinePolynomial>(kMost);
+  return known.get({x.range_k, x.double_angles, x.evalmod_degree, x.arcsine, x.sparse_weight,
+                    x.log_message_ratio},
+                   [&] { return made_polynomial(x); });
 }
 
 SinePolynomial sine_polynomial(BootstrapLiteral literal, int arcsine, int log_message_ratio) {

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <utility>
 
+#include "crypto/per_process.h"
 #include "math/primes.h"
 
 namespace latticino::own {
@@ -38,15 +38,12 @@ struct Sizes {
 
 // How many primes of about a size there are: within half a bit, 200 at most.
 int supply(int log_n, int half_bits) {
-  static std::mutex mutex;
-  static std::map<std::pair<int, int>, int> known;
-  const std::lock_guard lock(mutex);
-  const auto [at, added] = known.try_emplace({log_n, half_bits}, 0);
-  if (added) {
-    at->second = static_cast<int>(
+  constexpr std::size_t kMostSizes = 4096;  // more than there are
+  static auto& known = *new crypto::PerProcess<std::pair<int, int>, int>(kMostSizes);
+  return known.get({log_n, half_bits}, [&] {
+    return static_cast<int>(
         ntt_primes_near(log_n, log2_fixed(half_bits / 2.0), log2_fixed(0.5), 200, {}).size());
-  }
-  return at->second;
+  });
 }
 
 // Primes that a draft needs, by size.

@@ -1,14 +1,13 @@
 // The named sets. Each is a plan from which the generator picks the primes, at call time and with
 // integer arithmetic only; the hashes in tests/unit/params/presets_test.cc freeze the outcome.
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "crypto/per_process.h"
 #include "math/errors.h"
 #include "params/chain/prime_chain.h"
 #include "params/checks.h"
@@ -163,16 +162,15 @@ std::optional<ParamsLiteral> literal_named(const std::string& name) {
   return std::nullopt;
 }
 
+constexpr std::size_t kMostNames = 256;  // of sets, presets or not
+
 // Generating primes takes milliseconds: each preset's text is made once.
 std::optional<std::string> text_named(const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::string, std::string> texts;
-  const std::lock_guard lock(mutex);
-  const auto found = texts.find(name);
-  if (found != texts.end()) return found->second;
-  const std::optional<ParamsLiteral> literal = literal_named(name);
-  if (!literal) return std::nullopt;
-  return texts.emplace(name, params::to_text(*literal)).first->second;
+  static auto& texts = *new crypto::PerProcess<std::string, std::optional<std::string>>(kMostNames);
+  return texts.get(name, [&]() -> std::optional<std::string> {
+    const std::optional<ParamsLiteral> literal = literal_named(name);
+    return literal ? std::optional(params::to_text(*literal)) : std::nullopt;
+  });
 }
 
 }  // namespace
@@ -185,21 +183,14 @@ void params::check_preset_name(const Params& p) {
 
 // Checking takes milliseconds: each preset is checked once, as sets do not change.
 std::shared_ptr<const Params> preset(const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const Params>> checked;
-  {
-    const std::lock_guard lock(mutex);
-    const auto found = checked.find(name);
-    if (found != checked.end()) return found->second;
-  }
-  if (std::optional<ParamsLiteral> x = literal_named(name)) {
-    std::shared_ptr<const Params> made = Params::check(std::move(*x));
-    const std::lock_guard lock(mutex);
-    return checked.emplace(name, std::move(made)).first->second;
-  }
-  throw ParameterError("params.preset", "the name '" + name + "'",
-                       "a preset, perhaps " + near_names(name),
-                       "see preset_names(), or write a literal");
+  static auto& checked =
+      *new crypto::PerProcess<std::string, std::shared_ptr<const Params>>(kMostNames);
+  return checked.get(name, [&] {
+    if (std::optional<ParamsLiteral> x = literal_named(name)) return Params::check(std::move(*x));
+    throw ParameterError("params.preset", "the name '" + name + "'",
+                         "a preset, perhaps " + near_names(name),
+                         "see preset_names(), or write a literal");
+  });
 }
 
 std::vector<std::string> preset_names() {

@@ -1,12 +1,11 @@
 // The named sets of switching. Dimensions and gadgets are the least work whose predicted error,
 // with a normal distribution, meets the stated one: mean 2^-8 of the bound and 2^-6 for the worst
 // of 10^4, or mean 2^-10.
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "crypto/per_process.h"
 #include "math/errors.h"
 #include "params/names.h"
 #include "params/switch/params.h"
@@ -57,23 +56,20 @@ void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) 
 
 // As preset() does: every context asks for all of them, to see which are of its parameters.
 std::shared_ptr<const SwitchParams> switch_preset(const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const SwitchParams>> checked;
-  {
-    const std::lock_guard lock(mutex);
-    const auto found = checked.find(name);
-    if (found != checked.end()) return found->second;
-  }
-  for (Recipe& r : recipes()) {
-    if (r.literal.name != name) continue;
-    auto made = SwitchParams::check(preset(r.ckks), std::move(r.literal));
-    const std::lock_guard lock(mutex);
-    return checked.emplace(name, std::move(made)).first->second;
-  }
-  std::string names;
-  for (const std::string& n : switch_preset_names()) names += (names.empty() ? "" : ", ") + n;
-  throw ParameterError("params.switch_preset", "the name '" + name + "'", "one of " + names,
-                       "choose one of them, or write a literal");
+  constexpr std::size_t kMostNames = 64;  // more than there are
+  static auto& checked =
+      *new crypto::PerProcess<std::string, std::shared_ptr<const SwitchParams>>(kMostNames);
+  return checked.get(name, [&] {
+    for (Recipe& r : recipes()) {
+      if (r.literal.name == name) {
+        return SwitchParams::check(preset(r.ckks), std::move(r.literal));
+      }
+    }
+    std::string names;
+    for (const std::string& n : switch_preset_names()) names += (names.empty() ? "" : ", ") + n;
+    throw ParameterError("params.switch_preset", "the name '" + name + "'", "one of " + names,
+                         "choose one of them, or write a literal");
+  });
 }
 
 std::vector<std::string> switch_preset_names() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "crypto/per_process.h"
 #include "math/errors.h"
 #include "session/ckks/host.h"
 
@@ -19,7 +20,7 @@ constexpr double kAsFast = 1.05;  // times alike: the more precise form is taken
 int option(const std::optional<bool>& x) { return x ? static_cast<int>(*x) : -1; }
 int option(const std::optional<int>& x) { return x ? *x : -1; }
 
-constexpr std::size_t kMostSets = 64;  // of parameters, whose forms are kept
+constexpr std::size_t kMostForms = 4096;  // of all sets of parameters, that are kept
 
 std::string number(const char* format, double x) {
   char text[48];
@@ -94,24 +95,11 @@ int Manner::output_level() const {
   return leaves_one() ? std::min(each.output_level, pair->output_level) : pair->output_level;
 }
 
-std::shared_ptr<Refresher::Forms> Refresher::forms_of(const Params& params) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<Forms>> all;
-  const std::lock_guard lock(mutex);
-  const auto found = all.find(params.hash());
-  if (found != all.end()) return found->second;
-  if (all.size() >= kMostSets) all.clear();
-  return all.emplace(params.hash(), std::make_shared<Forms>()).first->second;
-}
-
 Refresher::Refresher(Context context, TimedAs timed)
-    : context_(std::move(context)),
-      timed_(std::move(timed)),
-      forms_(forms_of(context_->params())),
-      times_(std::make_shared<Times>()) {}
+    : context_(std::move(context)), timed_(std::move(timed)) {}
 
 Refresher::Refresher(Context context, const Refresher& like)
-    : context_(std::move(context)), timed_(like.timed_), forms_(like.forms_), times_(like.times_) {}
+    : Refresher(std::move(context), like.timed_) {}
 
 int Refresher::first_level() const {
   return context_->params().default_level() - context_->params().level_after_bootstrap();
@@ -125,7 +113,7 @@ std::string Refresher::more_levels(bool automatic) const {
                    : "bootstrap() first, or use auto_bootstrap";
 }
 
-bool Refresher::refreshes(const Contents& x, int levels) {
+bool Refresher::refreshes(const Contents& x, int levels) const {
   if (!context_->params().bootstrap()) return false;
   const int level = x.level();
   if (level < levels) return true;
@@ -147,7 +135,7 @@ bool Refresher::lowers_first(const Contents& x) const {
   return !x.canonical() && x.level() == first_level();
 }
 
-std::optional<int> Refresher::arcsine_for(const Contents& x, int levels) {
+std::optional<int> Refresher::arcsine_for(const Contents& x, int levels) const {
   const Contents* const only[] = {&x};
   Request request = of(only, {});
   const int most = context_->params().level_after_bootstrap();
@@ -166,12 +154,17 @@ std::string Refresher::note_of_arcsine(int arcsine, int levels) {
          " levels";
 }
 
-bool Refresher::leads_higher(const Contents& x, int levels) {
+bool Refresher::leads_higher(const Contents& x, int levels) const {
   const Contents* const only[] = {&x};
   return x.level() < levels && manner(x, of(only, {}), std::nullopt).output_level() > x.level();
 }
 
-ckks::bootstrap::Choice Refresher::form(const Request& request) {
+ckks::bootstrap::Choice Refresher::form(const Request& request) const {
+  const Params& params = context_->params();
+  // Samples and bounds are the caller's own.
+  if (!request.known.sample.empty() || request.known.largest != 1) {
+    return ckks::bootstrap::choose_form(params, request);
+  }
   // Levels that lead to one choice are one.
   const int first = first_level();
   const int level = request.slot_to_coeff_first.value_or(false) ? std::min(request.level, first)
@@ -185,15 +178,13 @@ ckks::bootstrap::Choice Refresher::form(const Request& request) {
                     option(request.arcsine),
                     option(request.log_message_ratio),
                     request.known.random_like};
-  const std::lock_guard lock(forms_->mutex);
-  const auto found = forms_->known.find(key);
-  if (found != forms_->known.end()) return found->second;
-  return forms_->known.emplace(key, ckks::bootstrap::choose_form(context_->params(), request))
-      .first->second;
+  static auto& known = *new crypto::PerProcess<std::pair<std::string, FormKey>, Choice>(kMostForms);
+  return known.get({params.hash(), key},
+                   [&] { return ckks::bootstrap::choose_form(params, request); });
 }
 
 Manner Refresher::manner(const Contents& x, const Request& request,
-                         std::optional<Message> message) {
+                         std::optional<Message> message) const {
   Request asked = request;
   Manner out;
   out.count = x.parts.size();
@@ -220,7 +211,7 @@ Manner Refresher::manner(const Contents& x, const Request& request,
   return out;
 }
 
-Manner Refresher::fastest(const Contents& x, const Request& request) {
+Manner Refresher::fastest(const Contents& x, const Request& request) const {
   const std::size_t count = x.parts.size();
   // All ways take the form of complex values: what is known of the values decides no level, and so
   // no key. A plan may know less of them than a run.
@@ -254,13 +245,15 @@ Manner Refresher::fastest(const Contents& x, const Request& request) {
   return out;
 }
 
-double Refresher::seconds_of(const ckks::BootstrapOptions& options) {
-  const std::lock_guard lock(times_->mutex);
-  const Key key = key_of(options);
-  const auto found = times_->seconds.find(key);
-  if (found != times_->seconds.end()) return found->second;
-  Context& dry = times_->without_data;
-  if (dry == nullptr) dry = ckks::Context::create_dry(context_->shared_params());
+double Refresher::seconds_of(const ckks::BootstrapOptions& options) const {
+  using Timed = std::tuple<std::string, std::string, int, Key>;
+  static auto& known = *new crypto::PerProcess<Timed, double>(kMostForms);
+  return known.get({context_->params().hash(), timed_.kernels, timed_.threads, key_of(options)},
+                   [&] { return predicted_seconds(options); });
+}
+
+double Refresher::predicted_seconds(const ckks::BootstrapOptions& options) const {
+  const Context dry = ckks::Context::create_dry(context_->shared_params());
   const ckks::Evaluator e(dry, std::make_shared<rlwe::KeyRecorder>(dry->constants()));
   const ckks::Bootstrapper b(dry, options);
   const int level = b.input_level();
@@ -275,7 +268,7 @@ double Refresher::seconds_of(const ckks::BootstrapOptions& options) {
     }
     after = counts_of(dry->queue().report(), timed_).seconds;
   }
-  return times_->seconds.emplace(key, after - before).first->second;
+  return after - before;
 }
 
 Refresher::Request Refresher::of(std::span<const Contents* const> xs, Request request) {

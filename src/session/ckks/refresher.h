@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <tuple>
@@ -38,7 +37,7 @@ class Refresher {
   using Message = ckks::BootstrapOptions::Message;
   // `timed`: whose rates predict what forms take.
   Refresher(Context context, TimedAs timed);
-  // Of a twin, which shares the forms that are known: comparing them takes longer than using one.
+  // Of a twin of the context of `like`.
   Refresher(Context context, const Refresher& like);
 
   // What to do where levels are lacking; `automatic`: bootstraps by itself.
@@ -46,7 +45,7 @@ class Refresher {
   // Whether a context that bootstraps by itself refreshes x before an operation that takes
   // `levels`. It does where the levels do not suffice, and where the operation would end below the
   // level that SlotToCoeff first needs, if that is the form chosen there and levels are gained.
-  bool refreshes(const Contents& x, int levels);
+  bool refreshes(const Contents& x, int levels) const;
   // ParameterError without bootstrapping.
   void require(const char* operation) const;
   // Whether one level below must be taken first: SlotToCoeff at its own level has none to spare for
@@ -55,18 +54,19 @@ class Refresher {
 
   // The arcsine of a refresh before an operation that takes `levels`: a shorter one, or none (1),
   // where the one that is chosen otherwise would leave fewer.
-  std::optional<int> arcsine_for(const Contents& x, int levels);
+  std::optional<int> arcsine_for(const Contents& x, int levels) const;
   static std::string note_of_arcsine(int arcsine, int levels);
   // Whether another refresh leads higher where `levels` are lacking still: SlotToCoeff first, which
   // needs the levels that the one before it left.
-  bool leads_higher(const Contents& x, int levels);
+  bool leads_higher(const Contents& x, int levels) const;
 
-  // As choose_form.
-  ckks::bootstrap::Choice form(const Request& request);
+  // As choose_form. Comparing forms takes a tenth of a second or more: a process compares them once
+  // for each set of parameters.
+  ckks::bootstrap::Choice form(const Request& request) const;
   // How to refresh x. `message`: as its caller asks; none: complex values as such; real values by
   // themselves or two ciphertexts as one, whichever is predicted to be faster and about as precise.
   // UnsupportedError for merged values of one ciphertext, or of values not known to be real.
-  Manner manner(const Contents& x, const Request& request, std::optional<Message> message);
+  Manner manner(const Contents& x, const Request& request, std::optional<Message> message) const;
   // `request` with the lowest level of these arrays and their slots. Only what is declared of them
   // counts as known: sample data of a plan do not, as the run may have none.
   static Request of(std::span<const Contents* const> xs, Request request);
@@ -79,26 +79,15 @@ class Refresher {
  private:
   using Key = std::tuple<int, int, bool, bool, bool, int, int>;
   using FormKey = std::tuple<int, int, int, bool, int, int, int, int, bool>;
-  struct Forms {
-    std::mutex mutex;
-    std::map<FormKey, ckks::bootstrap::Choice> known;
-  };
-  struct Times {
-    std::mutex mutex;
-    std::map<Key, double> seconds;
-    Context without_data;  // where they are predicted
-  };
-  // Comparing forms takes a tenth of a second: contexts of equal parameters share what was chosen.
-  static std::shared_ptr<Forms> forms_of(const Params& params);
   int first_level() const;  // from which SlotToCoeff can come first
   static Key key_of(const ckks::BootstrapOptions& options);
-  double seconds_of(const ckks::BootstrapOptions& options);  // predicted, of one bootstrapping
-  Manner fastest(const Contents& x, const Request& request);
+  // Predicted, of one bootstrapping.
+  double seconds_of(const ckks::BootstrapOptions& options) const;
+  double predicted_seconds(const ckks::BootstrapOptions& options) const;  // by a dry run
+  Manner fastest(const Contents& x, const Request& request) const;
 
   Context context_;
   TimedAs timed_;
-  std::shared_ptr<Forms> forms_;
-  std::shared_ptr<Times> times_;
   std::map<Key, std::shared_ptr<const ckks::Bootstrapper>> made_;  // under the queue's lock
 };
 

@@ -1,0 +1,91 @@
+// Values that follow from their key alone, such as the checked set of a preset's name: a process
+// makes each of them once.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "crypto/random_stream.h"
+
+namespace latticino::crypto {
+
+// May be used by all threads. Those that ask for one key wait for the one that makes its value;
+// those that ask for other keys do not wait.
+//
+// The child of a fork begins with none: a thread that it does not have may have held a lock.
+// Objects of this class are never destroyed (`static auto& x = *new PerProcess<...>`), as
+// destructors of other static objects may come later and ask.
+template <class Key, class Value>
+class PerProcess {
+ public:
+  // At most so many are kept: one more, and all are forgotten.
+  explicit PerProcess(std::size_t most) : most_(most) {}
+  PerProcess(const PerProcess&) = delete;
+  PerProcess& operator=(const PerProcess&) = delete;
+  ~PerProcess() = delete;
+
+  // `make` asks for no other key of this object. Where it throws, the next thread tries again.
+  template <class Make>
+  Value get(const Key& key, const Make& make) {
+    const std::shared_ptr<Entry> entry = entry_of(key);
+    const std::lock_guard lock(entry->mutex);
+    if (!entry->value) {
+      try {
+        entry->value.emplace(make());
+      } catch (...) {
+        forget(key, entry);
+        throw;
+      }
+    }
+    return *entry->value;
+  }
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    std::optional<Value> value;
+  };
+  struct State {
+    State(std::uint64_t generation, State* left) : process(generation), before(left) {}
+    const std::uint64_t process;
+    State* const before;  // of the process that forked this one: neither read nor freed
+    std::mutex mutex;
+    std::map<Key, std::shared_ptr<Entry>> entries;
+  };
+
+  std::shared_ptr<Entry> entry_of(const Key& key) {
+    State& state = state_of_process();
+    const std::lock_guard lock(state.mutex);
+    const auto found = state.entries.find(key);
+    if (found != state.entries.end()) return found->second;
+    if (state.entries.size() >= most_) state.entries.clear();
+    return state.entries.emplace(key, std::make_shared<Entry>()).first->second;
+  }
+
+  // Keys without a value take no place: whoever asks for many wrong names fills no memory.
+  void forget(const Key& key, const std::shared_ptr<Entry>& entry) {
+    State& state = state_of_process();
+    const std::lock_guard lock(state.mutex);
+    const auto found = state.entries.find(key);
+    if (found != state.entries.end() && found->second == entry) state.entries.erase(found);
+  }
+
+  State& state_of_process() {
+    const std::uint64_t process = fork_generation();
+    State* state = state_.load();
+    while (state == nullptr || state->process != process) {
+      auto fresh = std::make_unique<State>(process, state);
+      if (state_.compare_exchange_strong(state, fresh.get())) return *fresh.release();
+    }
+    return *state;
+  }
+
+  std::size_t most_;
+  std::atomic<State*> state_ = nullptr;
+};
+
+}  // namespace latticino::crypto
