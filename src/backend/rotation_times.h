@@ -1,9 +1,16 @@
-// Measured times of blind rotations in both arithmetics, by which contexts of TFHE choose
-// (tfhe/arithmetic/rule.h). They stand in tables of kernels (tuning.h), whose kernels do not read
-// them:
+// Measured times of blind rotations. Contexts of TFHE choose between exact arithmetic and FP64 by
+// them (tfhe/arithmetic/rule.h). They are lines of the tables of kernels (tuning.h); the kernels
+// themselves do not read them. For example:
+//
 //   rotation 10  2 1 49 132 = 3120 5210
-// is log2 N, the shape as of blind_rotate, the number of ciphertexts, and the microseconds of all
-// of them with their key switch, exact and in FP64 (0: not measured).
+//
+//   10     log2 N
+//   2 1 49 components, primes and rows: the shape, as blind_rotate has it
+//   132    ciphertexts that are rotated together
+//   3120   microseconds of all of them in exact arithmetic, their key switch included
+//   5210   the same in FP64
+//
+// A time of 0 was not measured.
 #pragma once
 
 #include <string>
