@@ -39,12 +39,14 @@ def try_browser():
     """Builds the module under its limit of bytes, and runs its tests against the native library and on a page."""
     environment()
     add_requirements("browser")
+    add_requirements("serve")
     browser, compiler = installed(BROWSERS, "chromium", "Chromium"), toolchain()
     installed(["node"], "nodejs", "Node")
     folder = build("wasm", ["-DLATTICINO_WASM=ON", f"-DCMAKE_TOOLCHAIN_FILE={compiler}"], False, sources=["web"])
     setup()
     web = os.path.join(folder, "web")
-    environ = dict(os.environ, LATTICINO_WASM_FOLDER=web, LATTICINO_CHROMIUM=browser, PYTHONPATH=os.path.join(ROOT, "python"))
+    paths = os.pathsep.join(os.path.join(ROOT, *words) for words in (("python",), ("tests", "service")))
+    environ = dict(os.environ, LATTICINO_WASM_FOLDER=web, LATTICINO_CHROMIUM=browser, PYTHONPATH=paths)
     report = Path(folder, "pytest-browser.xml")
     report.unlink(missing_ok=True)
     checks = [f"tests/browser/{name}_checks.py" for name in ("client", "page")]

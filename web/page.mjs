@@ -1,8 +1,7 @@
-// The page: draws, encrypts, asks the server, decrypts. Its server answers
-//   GET model    {params, shape, range, keys}: text of the set; shape and public range of the input; levels of keys by name
-//   PUT keys     a bundle of server keys
-//   POST answer  a file of ciphertexts, answered by one
+// The page: draws, encrypts, asks the service, decrypts. It lies in the folder page/ of a service (docs/browser.md), whose
+// model takes the 64 pixels and gives ten scores.
 import { start } from "./client.mjs";
+import { connect } from "./service.mjs";
 
 const SIDE = 8, $ = (id) => document.getElementById(id);
 const pad = $("pad").getContext("2d", { willReadFrequently: true }), small = $("small").getContext("2d");
@@ -15,12 +14,6 @@ function step(text) {
   item.textContent = text;
   $("steps").append(item);
   return item;
-}
-
-async function request(path, options) {
-  const response = await fetch(path, options);
-  if (!response.ok) throw new Error(`${path}: status ${response.status}: ${await response.text()}`);
-  return response;
 }
 
 // ---- drawing ----
@@ -78,33 +71,37 @@ function draw(event) {
 
 // ---- the client ----
 
-async function prepare() {
+async function prepare(token) {
   let began = performance.now();
-  const model = await (await request("model")).json();
+  const service = await connect(new URL("..", location.href), token);
+  const { params, keys, inputs } = service.part;
   const module = await start();
-  const client = await module.makeClient(model.params);
+  const client = await module.makeClient(params);
   step(`made a secret key of ${client.info.name} in a Worker: ${ms(began)}`);
   began = performance.now();
   const item = step("making evaluation keys"), pieces = [];
   await client.serverKeys({
-    keys: model.keys,
+    keys,
     onPiece: (piece) => pieces.push(piece),
     onProgress: (done, total) => { item.textContent = `making evaluation keys: ${done} of ${total}`; },
   });
-  const keys = new Blob(pieces);
-  await request("keys", { method: "PUT", body: keys });
-  item.textContent = `made ${Object.keys(model.keys).length} evaluation keys and sent them (${kib(keys.size)}): ${ms(began)}`;
-  $("send").disabled = false;
-  return { client, model };
+  const file = new Blob(pieces);
+  item.textContent = `made ${Object.keys(keys).length} evaluation keys (${kib(file.size)}): ${ms(began)}`;
+  began = performance.now();
+  const upload = step("sending them");
+  const bundle = await service.push(file, (sent, total) => { upload.textContent = `sent ${kib(sent)} of ${kib(total)} of keys`; });
+  upload.textContent = `sent them, and the service has checked them: ${ms(began)}`;
+  return { service, client, bundle, input: inputs[0] };
 }
 
-async function send({ client, model }) {
+async function send({ service, client, bundle, input }) {
   let began = performance.now();
-  const file = await client.encrypt(pixels(), { range: model.range });
+  const file = await client.encrypt(pixels(), input);
   step(`encrypted 64 pixels (${kib(file.length)}): ${ms(began)}`);
   began = performance.now();
-  const answer = new Uint8Array(await (await request("answer", { method: "POST", body: file })).arrayBuffer());
-  step(`the server answered (${kib(answer.length)}): ${ms(began)}`);
+  const item = step("sending them");
+  const answer = await service.run(bundle, file, (state) => { item.textContent = `the job is ${state}`; });
+  item.textContent = `the service answered (${kib(answer.length)}): ${ms(began)}`;
   began = performance.now();
   const { values } = await client.decrypt(answer);
   step(`decrypted ${values.length} scores: ${ms(began)}`);
@@ -129,12 +126,25 @@ function report(error) {
 for (const event of ["pointerdown", "pointermove"]) pad.canvas.addEventListener(event, draw);
 $("clear").addEventListener("click", clear);
 clear();
-prepare().then((ready) => {
-  $("send").addEventListener("click", () => {
-    $("send").disabled = true;
-    send(ready).catch(report).finally(() => { $("send").disabled = false; });
+
+$("access").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const token = $("token").value;
+  $("token").value = "";
+  $("problem").textContent = "";
+  $("access").hidden = true;
+  prepare(token).then((ready) => {
+    $("send").disabled = false;
+    $("send").addEventListener("click", () => {
+      $("send").disabled = true;
+      $("problem").textContent = "";
+      send(ready).catch(report).finally(() => { $("send").disabled = false; });
+    });
+  }).catch((error) => {
+    report(error);
+    $("access").hidden = false;
   });
-}).catch(report);
+});
 
 /** For tests: what is encrypted. */
 globalThis.pixels = pixels;

@@ -45,6 +45,8 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
     serve.add_argument("--keep-results", type=count(1), default=86_400,
                        help="seconds until a result is taken away")
     serve.add_argument("--reserve", type=_amount(0), default="1GiB", help="that stays free on the disk of the blobs")
+    serve.add_argument("--page", type=Path, help="a folder with a web page for tenants' browsers, at /page/ "
+                       "(docs/browser.md)")
     worker = command("worker", _with_store(_worker), "run jobs of a service, on this machine or another one")
     for sub in (serve, worker):
         _on_store(sub)
@@ -138,9 +140,14 @@ def _serve(args: argparse.Namespace) -> int:
             "serve", f"--host {args.host}, over which anybody can read tokens", "127.0.0.1 behind a proxy with TLS",
             "leave --host out, or pass --plain-http for a private network")
     quiet_environment()
+    page = str(args.page.resolve()) if args.page else ""
+    if page:
+        from .traffic import Page
+
+        Page(page)  # refused here, before the front would
     named = _models_of(args.models)
-    config = _config(args, limits={"seconds": float(args.most_queued), "keep_results": float(args.keep_results)},
-                     rate=float(args.rate), burst=4.0 * args.rate, reserve=args.reserve)
+    limits = {"seconds": float(args.most_queued), "keep_results": float(args.keep_results)}
+    config = _config(args, page=page, limits=limits, rate=float(args.rate), burst=4.0 * args.rate, reserve=args.reserve)
     store, blobs = config.open()
     blobs.hold()  # this and the address first: what cannot run changes no models of what runs
     service = Service(config, args.workers, (args.host, args.port), float(args.grace))
@@ -158,6 +165,8 @@ def _serve(args: argparse.Namespace) -> int:
     store.close()
     host = f"[{args.host}]" if ":" in args.host else args.host
     print(f"serving at http://{host}:{service.port}", flush=True)
+    if page:
+        print(f"page at http://{host}:{service.port}/page/", flush=True)
     service.run()
     return 0
 

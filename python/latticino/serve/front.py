@@ -36,7 +36,7 @@ from .registry import Registry
 from .store import STORE_ERRORS, Store
 from .tables import facts
 from .tenants import ACTIVE, Identity, Tenants
-from .traffic import Traffic
+from .traffic import Page, Traffic
 from .waiting import Waiting
 
 LONGEST_WAIT = 30.0  # seconds of a long poll
@@ -45,11 +45,13 @@ _KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
 
 @dataclass(frozen=True)
 class Settings:
-    """``rate``: requests per second of a token, and ``burst`` of them at once."""
+    """``rate``: requests per second of a token, and ``burst`` of them at once. ``page``: the folder of a web page,
+    which lies at /page/; empty for none."""
 
     limits: Limits = field(default_factory=Limits)
     rate: float = 100.0
     burst: float = 400.0
+    page: str = ""
 
 
 class Front:
@@ -61,6 +63,7 @@ class Front:
         self._bundles, self._jobs = Bundles(store, blobs), Jobs(store, settings.limits)
         self._waiting, self._rate = Waiting(self._jobs.states), Rate(settings.rate, settings.burst)
         self.metrics = Metrics(store)
+        self._page = Page(settings.page) if settings.page else None
 
     def app(self) -> Any:
         """The application for uvicorn, with /openapi.json."""
@@ -86,6 +89,8 @@ class Front:
                 ("GET", "/v1/jobs/{job}", self.job, None), ("DELETE", "/v1/jobs/{job}", self.cancel, None),
                 ("GET", "/v1/jobs/{job}/result", self.result, None)):
             app.add_api_route(path, handler, methods=[method], response_model=None, openapi_extra=body)
+        if self._page is not None:
+            app.mount("/page", self._page)
         for kind, answer in ((Refused, _refusal), (errors.ValueError, _bad), (RequestValidationError, _invalid),
                              (HTTPException, _no_route), (ClientDisconnect, _gone),
                              *((kind, _away) for kind in STORE_ERRORS), (OSError, _of_disk)):

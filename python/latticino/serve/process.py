@@ -27,8 +27,8 @@ from .store import Store
 @dataclass(frozen=True)
 class Config:
     """Of all processes. ``store`` and ``blobs`` as of their classes; ``reserve``: bytes that stay free on the disk;
-    ``resources`` of a worker, ``limits`` of all tenants, ``rate`` and ``burst`` of a token; ``socket``: a file
-    descriptor that the front listens on."""
+    ``resources`` of a worker, ``limits`` of all tenants, ``rate`` and ``burst`` of a token; ``page`` as of
+    `front.Settings`; ``socket``: a file descriptor that the front listens on."""
 
     store: str
     blobs: str
@@ -37,6 +37,7 @@ class Config:
     limits: dict[str, Any] = field(default_factory=dict)
     rate: float = 100.0
     burst: float = 400.0
+    page: str = ""
     socket: int = -1
 
     def to_json(self) -> str:
@@ -101,7 +102,8 @@ def run_front(config: Config, signals: Signals) -> None:
     from .front import Front, Settings
 
     store, blobs = config.open()
-    front = Front(store, blobs, Settings(Limits(**config.limits), config.rate, config.burst), signals.drain.is_set)
+    settings = Settings(Limits(**config.limits), config.rate, config.burst, config.page)
+    front = Front(store, blobs, settings, signals.drain.is_set)
     options = uvicorn.Config(front.app(), http="httptools", loop="asyncio", lifespan="off", log_config=None,
                              access_log=False, server_header=False, limit_concurrency=4096, timeout_keep_alive=75,
                              timeout_graceful_shutdown=5, backlog=2048)

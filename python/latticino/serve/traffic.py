@@ -1,14 +1,54 @@
-"""What every request gets, whatever its route: a line in the log, a count, and a response that nobody caches."""
+"""What every request gets, whatever its route: a line in the log, a count, and a response that nobody caches. Beside it,
+where the operator names one: the folder of a web page."""
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 from typing import Any
 
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+
+from .. import errors
 from .logs import log, of_tenant
 from .metrics import Metrics
 
 _QUIET = ("/v2/health/live", "/v2/health/ready", "/metrics")
+_TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".mjs": "text/javascript",
+          ".js": "text/javascript", ".wasm": "application/wasm", ".svg": "image/svg+xml", ".png": "image/png"}
+# A page runs the scripts and the WebAssembly of its folder alone, and speaks with this service alone. Nobody frames it.
+_GUARDED = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
+                               "connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'none'; "
+                               "base-uri 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
+
+
+class Page:
+    """An application of ASGI: the files of a folder, of known types, with headers that keep foreign code out of a page.
+
+    FileError for a folder without index.html.
+    """
+
+    def __init__(self, folder: str) -> None:
+        if not Path(folder, "index.html").is_file():
+            raise errors.FileError.explain("serve", f"the page {folder} without index.html", "the folder of a page",
+                                           "name build/wasm/web, or another one")
+        self._files: Any = StaticFiles(directory=folder, html=True)  # what a folder stands for is its index.html
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        response = await self._files.get_response(self._files.get_path(scope), scope)
+        kind = _TYPES.get(os.path.splitext(str(getattr(response, "path", "")))[1])
+        if response.status_code == 200:
+            if kind is None:
+                response = Response(status_code=404)
+            else:
+                response.headers["Content-Type"] = kind
+        response.headers.update(_GUARDED)
+        await response(scope, receive, send)
 
 
 class Traffic:

@@ -1,0 +1,182 @@
+// The tenant's side of a service (docs/serving.md) for a page: models, bundles of keys, jobs. It sees public files alone:
+// secret keys stay in the Worker of client.mjs.
+import { LatticinoError } from "./latticino.mjs";
+
+const CHUNK = 8 * 2 ** 20;  // bytes of a piece of a bundle
+const UPLOADS = 4;          // pieces at a time
+const WAIT = 20;            // seconds of a long poll
+const TRIES = 5;            // of a request whose connection breaks
+const PATIENCE = 600;       // seconds of all pauses that the service asks for
+const MAGIC = "LTPROGRM", HEAD = 20, DIGEST = 32, VERSION = 1;  // of a program's file
+
+function refuse(kind, operation, had, needs, remedy) {
+  throw new LatticinoError(kind, `${operation}: had ${had}; needs ${needs}; ${remedy}`);
+}
+
+const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+
+/** A model of a service. `url`: where the service is; `token`: of its operator; `model`: its name, which may be left out
+ * where the token is for one model. LatticinoError "ServiceError" for what the service refuses. */
+export async function connect(url, token, model = null) {
+  const link = new Link(url, token);
+  const { models } = await link.json("GET", "v1/models");
+  const names = models.map(({ name }) => name);
+  const facts = models.find(({ name }) => name === (model ?? (names.length === 1 ? names[0] : null)));
+  if (!facts) {
+    refuse("ServiceError", "connect", model ? `the model ${model}` : "no name of a model",
+           `one of ${names.join(", ") || "none that this token is for"}`, "name it");
+  }
+  const part = await readPart(await link.bytes("GET", `v1/models/${facts.name}/client`));
+  return new Service(link, facts, part);
+}
+
+class Service {
+  #link;
+
+  constructor(link, facts, part) {
+    this.#link = link;
+    /** What the service says of the model, as of GET /v1/models. */
+    this.facts = facts;
+    /** What encryption needs: `params` for makeClient, `keys` for serverKeys, and for each input `shape`, `level` and
+     * `range` for encrypt. */
+    this.part = part;
+  }
+
+  /** Uploads a bundle of keys (a Blob), or the pieces of it that the service lacks, and waits until it was checked. Gives
+   * its hash. `onProgress(sent, total)` in bytes. */
+  async push(bundle, onProgress = () => {}) {
+    const names = [];
+    for (let at = 0; at < bundle.size; at += CHUNK) names.push(hex(await sha256(await piece(bundle, at / CHUNK))));
+    const model = this.facts.name, fields = { model, size: bundle.size, chunks: names };
+    const { hash, missing } = await this.#link.json("POST", "v1/bundles", { body: JSON.stringify(fields), type: "application/json" });
+    let sent = 0;
+    const left = [...new Set(missing)];
+    onProgress(0, bundle.size);
+    await Promise.all(Array.from({ length: UPLOADS }, async () => {
+      for (let name = left.pop(); name !== undefined; name = left.pop()) {
+        const body = await piece(bundle, names.indexOf(name));
+        await this.#link.bytes("PUT", `v1/chunks/${name}`, { body });
+        onProgress(sent += body.byteLength, bundle.size);
+      }
+    }));
+    await this.#link.json("POST", `v1/bundles/${hash}/commit`, { query: { model } });
+    for (;;) {
+      const row = await this.#link.json("GET", `v1/bundles/${hash}`, { query: { model, wait: WAIT } });
+      if (row.state === "ready") return hash;
+      if (row.state === "refused") throw new LatticinoError("ServiceError", String(row.reason));
+    }
+  }
+
+  /** The file of the encrypted result for the file of an encrypted input, under the bundle with this hash.
+   * `onState(state, progress)`: "queued", "running" and so on, and a number from 0 to 1. */
+  async run(bundle, input, onState = () => {}) {
+    const { request_bytes: bytes, name: model } = this.facts;
+    if (input.length !== bytes) {
+      refuse("ServiceError", "run", `an input of ${input.length} bytes`, `${bytes}`, "encrypt it as the model's part says");
+    }
+    const headers = { "Idempotency-Key": crypto.randomUUID() };
+    const query = { model, bundle, final: true };
+    let job = await this.#link.json("POST", "v1/jobs", { query, headers, body: input });
+    while (job.state === "queued" || job.state === "running") {
+      onState(job.state, job.progress);
+      job = await this.#link.json("GET", `v1/jobs/${job.id}`, { query: { wait: WAIT } });
+    }
+    onState(job.state, job.progress);
+    if (job.state !== "done") {
+      refuse("ServiceError", "run", `a job that is ${job.state}${job.error ? ` (${job.error})` : ""}`, "one that is done",
+             "see the reason; a new job can be sent");
+    }
+    return this.#link.bytes("GET", `v1/jobs/${job.id}/result`);
+  }
+}
+
+const piece = (bundle, i) => bundle.slice(i * CHUNK, (i + 1) * CHUNK).arrayBuffer();
+
+// An address and a token. Every request may be repeated: jobs have a key of idempotency, all others have no second effect.
+class Link {
+  #base;
+  #token;
+
+  constructor(url, token) {
+    const base = new URL(url);
+    if (base.protocol !== "https:" && !["127.0.0.1", "[::1]", "localhost"].includes(base.hostname)) {
+      refuse("UnsupportedError", "connect", `${base.protocol}//${base.hostname}, over which anybody can read the token`,
+             "https, or an address of this machine", "put the service behind TLS");
+    }
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      refuse("ValueError", "connect", "no token, or one with other characters than ASCII's", "what the operator gave", "copy it again");
+    }
+    [this.#base, this.#token] = [base, token];
+  }
+
+  async json(method, path, options) { return (await this.#send(method, path, options)).json(); }
+  async bytes(method, path, options) { return new Uint8Array(await (await this.#send(method, path, options)).arrayBuffer()); }
+
+  async #send(method, path, { query = {}, headers = {}, body, type = "application/octet-stream" } = {}) {
+    const address = new URL(path, this.#base);
+    for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
+    const request = {
+      method, body, cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer",
+      headers: { Authorization: `Bearer ${this.#token}`, ...(body ? { "Content-Type": type } : {}), ...headers },
+    };
+    let paused = 0;
+    for (let tries = 1; ; ++tries) {
+      let response = null;
+      try {
+        response = await fetch(address, request);
+      } catch (why) {
+        if (tries >= TRIES) {
+          refuse("ServiceError", "service", `no answer of ${this.#base.host} (${why.message})`, "a service that runs",
+                 "check the address, or try again");
+        }
+        await pause(Math.min(0.2 * 2 ** tries, 5));
+        continue;
+      }
+      if (response.ok) return response;
+      const seconds = /^[0-9]{1,9}$/.test(response.headers.get("Retry-After") ?? "") ? Number(response.headers.get("Retry-After")) : null;
+      if (![429, 503].includes(response.status) || seconds === null || (paused += seconds) > PATIENCE) await failed(response);
+      await pause(seconds);
+    }
+  }
+}
+
+async function failed(response) {
+  const text = await response.text();
+  let message = `service: had a response of status ${response.status}; needs one of a service; check the address`;
+  try {
+    message = String(JSON.parse(text).message ?? message);
+  } catch {
+    // Another server than a service's has answered.
+  }
+  throw new LatticinoError("ServiceError", message);
+}
+
+// The part of a program that clients need (lt.SavedProgram.client_bytes): JSON between a head and a digest. Whoever serves
+// the page serves its code too, so the file is checked for damage and for what this page can do, and no further.
+export async function readPart(file) {
+  const wrong = (had) => refuse("FileError", "connect", had, "the part of a program for clients", "serve what lt.save_program wrote");
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength), end = file.length - DIGEST;
+  if (end < HEAD || new TextDecoder("latin1").decode(file.subarray(0, MAGIC.length)) !== MAGIC) wrong("another file, or a network's");
+  if (view.getUint32(8, true) !== VERSION) wrong(`version ${view.getUint32(8, true)} of a program`);
+  if (hex(await sha256(file.subarray(0, end))) !== hex(file.subarray(end))) wrong("bytes that are not those that were written");
+  const length = Number(view.getBigUint64(12, true));
+  if (HEAD + length > end) wrong("a head that is too long");
+  const head = JSON.parse(new TextDecoder().decode(file.subarray(HEAD, HEAD + length)));
+  if (head.scheme !== "ckks" || head.scalars.length) wrong("a program of TFHE, or one that takes numbers");
+  return {
+    params: Uint8Array.from(head.params.match(/../g), (byte) => parseInt(byte, 16)),
+    keys: Object.fromEntries(head.plan.key_names.map((name, i) => [name, head.plan.key_levels[i]])),
+    inputs: head.inputs.map((input) => inputOf(input, wrong)),
+  };
+}
+
+// An input as options of Client.encrypt.
+function inputOf({ note, level }, wrong) {
+  const { shape, range, layout } = JSON.parse(note);
+  if (!shape || layout) wrong("an input in another layout than that of a fresh array");
+  const [low, high, imagLow, imagHigh] = range.numbers, complex = imagLow !== 0 || imagHigh !== 0;
+  const ends = complex ? [low, high, imagLow, imagHigh] : [low, high];
+  return { shape, level, complex, range: range.claim === "declared" ? ends : null };
+}
