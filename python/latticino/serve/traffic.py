@@ -1,5 +1,5 @@
-"""What every request gets, whatever its route: a line in the log, a count, and a response that nobody caches. Beside it,
-where the operator names one: the folder of a web page."""
+"""What every request gets, whatever its route: a line in the log, a count, and a response that nobody caches. Beside
+it, where the operator names one: the folder of a web page."""
 
 from __future__ import annotations
 
