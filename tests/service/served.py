@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from running import Running
 
 import latticino as lt
 from latticino.saved import messages
+from running import Running
 
 
 def beside_a_direct_run(path, folder, values, numbers, right, final=True, unfit=None):

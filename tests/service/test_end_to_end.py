@@ -12,13 +12,13 @@ import uuid
 
 import numpy as np
 import pytest
-from running import SECONDS, Running, alive, direct, saved_network, until
 from test_compiled import mlp
 
 import latticino as lt
 from latticino.serve.http import Link
 from latticino.serve.manifest import CHUNK
 from latticino.serve.tenants import PREFIX
+from running import SECONDS, Running, alive, direct, saved_network, until
 
 PRESET = "test-n10-boot-insecure"
 

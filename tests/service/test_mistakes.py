@@ -8,7 +8,6 @@ import threading
 
 import numpy as np
 import pytest
-from running import SECONDS, Running, until
 from world import Rows
 
 import latticino as lt
@@ -20,6 +19,7 @@ from latticino.serve.models import Facts
 from latticino.serve.registry import Registry
 from latticino.serve.store import Store
 from latticino.serve.worker import Resources, Worker
+from running import SECONDS, Running, until
 
 PRESET = "test-n10-boot-insecure"
 

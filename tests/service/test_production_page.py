@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import until
 
 import latticino as lt
 from latticino.serve.http import Link
+from running import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/production.md").read_text()

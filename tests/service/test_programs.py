@@ -8,7 +8,6 @@ import struct
 import numpy as np
 import pytest
 import served
-from running import Running
 from world import Rows
 
 import latticino as lt
@@ -19,6 +18,7 @@ from latticino.serve.parts import Part
 from latticino.serve.registry import Registry
 from latticino.serve.store import Store
 from latticino.serve.worker import parts_of
+from running import Running
 
 PRESET = "test-n10-boot-insecure"
 X, Y = np.linspace(-1, 1, 16), np.linspace(0.5, -0.5, 16)

@@ -9,13 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from running import until
-
 import latticino as lt
 from latticino import cli
 from latticino.serve import bundles, client, confined, front, jobs
 from latticino.serve.http import Link
 from latticino.serve.manifest import CHUNK
+from running import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/serving.md").read_text()

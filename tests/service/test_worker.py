@@ -8,7 +8,6 @@ import threading
 
 import numpy as np
 import pytest
-from running import direct, saved_network, until
 from test_compiled import mlp
 from world import Rows
 
@@ -23,6 +22,7 @@ from latticino.serve.registry import Registry
 from latticino.serve.store import Store
 from latticino.serve.tables import jobs, models
 from latticino.serve.worker import Resources, Worker, key_budgets, parts_of
+from running import direct, saved_network, until
 
 PRESET = "test-n10-boot-insecure"
 

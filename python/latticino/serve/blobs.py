@@ -161,7 +161,7 @@ class Writer:
         self._hash = hashlib.sha256()
         self.size = 0
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray) -> None:
         self._file.write(data)
         self._hash.update(data)
         self.size += len(data)

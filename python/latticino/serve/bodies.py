@@ -17,7 +17,7 @@ from .refusals import Refused
 MOST_JSON = 1 << 20  # bytes
 IDLE = 60.0  # seconds between two pieces of a body
 SLOWEST = 1 << 13  # bytes of a body per second, after the first `IDLE` seconds
-_PIECE = 1 << 20  # bytes that are written at once
+_PIECE = 1 << 16  # bytes that are written at once: hundreds of bodies may come at the same time
 
 
 def announced(request: Request) -> int:
@@ -47,16 +47,18 @@ async def read_json(request: Request) -> Any:
         raise Refused.of(400, "service", "a body that is no JSON", "JSON", "send it as docs/serving.md says") from why
 
 
-async def store(request: Request, writer: Writer) -> None:
-    """Writes the body into a blob."""
+async def store(request: Request, writer: Writer, disk: asyncio.Semaphore) -> None:
+    """Writes the body into a blob; ``disk``: how many bodies are written at a time."""
     held = bytearray()
     async for piece in _pieces(request):
         held += piece
         if len(held) >= _PIECE:
-            await run_in_threadpool(writer.write, bytes(held))
-            held.clear()
+            async with disk:
+                await run_in_threadpool(writer.write, held)
+            held = bytearray()  # and not cleared: that would keep its memory
     if held:
-        await run_in_threadpool(writer.write, bytes(held))
+        async with disk:
+            await run_in_threadpool(writer.write, held)
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:

@@ -40,6 +40,7 @@ from .traffic import Page, Traffic
 from .waiting import Waiting
 
 LONGEST_WAIT = 30.0  # seconds of a long poll
+WRITERS, DISK = 8, 16  # requests that write to the store, and bodies that are written, at a time
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
 
 
@@ -63,6 +64,8 @@ class Front:
         self._bundles, self._jobs = Bundles(store, blobs), Jobs(store, settings.limits)
         self._waiting, self._rate = Waiting(self._jobs.states), Rate(settings.rate, settings.burst)
         self.metrics = Metrics(store)
+        # All requests share some threads. Those that wait for the store, or for the disk, leave most of them.
+        self._writers, self._disk = asyncio.Semaphore(WRITERS), asyncio.Semaphore(DISK)
         self._page = Page(settings.page) if settings.page else None
 
     def app(self) -> Any:
@@ -144,7 +147,7 @@ class Front:
         fields = await bodies.read_json(request)
         model = await self._model(who, fields.get("model") if isinstance(fields, dict) else None)
         manifest = Manifest.read(fields)
-        row, missing = await run_in_threadpool(self._bundles.announce, who.tenant, model.digest, manifest)
+        row, missing = await self._written(self._bundles.announce, who.tenant, model.digest, manifest)
         return JSONResponse({**_of_bundle(row), "missing": missing}, 201)
 
     async def bundle(self, request: Request, bundle: str, model: str, wait: float = 0.0) -> Response:
@@ -161,13 +164,13 @@ class Front:
     async def commit(self, request: Request, bundle: str, model: str) -> Response:
         who = await self._who(request)
         digest = (await self._model(who, model)).digest
-        row = await run_in_threadpool(self._bundles.commit, who.tenant, digest, bundle)
+        row = await self._written(self._bundles.commit, who.tenant, digest, bundle)
         return JSONResponse(_of_bundle(row), 202)
 
     async def delete_bundle(self, request: Request, bundle: str, model: str) -> Response:
         who = await self._who(request)
         digest = (await self._model(who, model)).digest
-        await run_in_threadpool(self._bundles.delete, who.tenant, digest, bundle)
+        await self._written(self._bundles.delete, who.tenant, digest, bundle)
         return Response(status_code=204)
 
     async def chunk(self, request: Request, chunk: str) -> Response:
@@ -176,11 +179,12 @@ class Front:
         bodies.require_length(request, size)
         if not stored:
             with self._blobs.writer("chunks", who.tenant) as writer:
-                await bodies.store(request, writer)
+                await bodies.store(request, writer, self._disk)
                 if writer.hash != chunk:
                     raise Refused.of(400, "keys", f"a chunk of hash {writer.hash}", f"one of {chunk}", "send it again")
-                await run_in_threadpool(writer.commit)
-            await run_in_threadpool(self._bundles.stored, who.tenant, chunk)
+                async with self._disk:
+                    await run_in_threadpool(writer.commit)
+            await self._written(self._bundles.stored, who.tenant, chunk)
         return JSONResponse({"stored": chunk}, 200 if stored else 201)
 
     # ---- jobs ----
@@ -203,9 +207,10 @@ class Front:
             raise Refused.of(507, "jobs", f"{size} bytes", "as much room on the disk of the service",
                              "ask its operator")
         with self._blobs.writer("inputs", who.tenant) as writer:
-            await bodies.store(request, writer)
-            input_ = await run_in_threadpool(writer.commit)
-        job, new = await run_in_threadpool(self._jobs.submit, who.tenant, JobRequest(
+            await bodies.store(request, writer, self._disk)
+            async with self._disk:
+                input_ = await run_in_threadpool(writer.commit)
+        job, new = await self._written(self._jobs.submit, who.tenant, JobRequest(
             key, row.digest, bundle, input_, size, final, deadline))
         return JSONResponse(_of_job(job), 202 if new else 200)
 
@@ -226,7 +231,7 @@ class Front:
 
     async def cancel(self, request: Request, job: str) -> Response:
         who = await self._who(request)
-        return JSONResponse(_of_job(await run_in_threadpool(self._jobs.cancel, who.tenant, job)))
+        return JSONResponse(_of_job(await self._written(self._jobs.cancel, who.tenant, job)))
 
     async def result(self, request: Request, job: str) -> Response:
         """The result's file, or the bytes that a header Range asks for."""
@@ -240,6 +245,11 @@ class Front:
                             media_type="application/octet-stream", headers={"ETag": f'"{row.result}"'})
 
     # ---- parts ----
+
+    async def _written(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls what writes to the store, in a thread."""
+        async with self._writers:
+            return await run_in_threadpool(call, *arguments)
 
     async def _who(self, request: Request) -> Identity:
         kind, _, token = request.headers.get("authorization", "").partition(" ")

@@ -163,12 +163,15 @@ class Jobs:
 
     # ---- for workers ----
 
-    def claim(self, models_: Collection[str], resident: Collection[tuple[str, str, str]] = ()) -> Claim | None:
+    def claim(self, models_: Collection[str], resident: Collection[tuple[str, str, str]] = (),
+              likely: bool = False) -> Claim | None:
         """The next job for a worker that has these models, or None. ``resident``: bundles, as (tenant, model, hash),
-        that it has on its device: their jobs go ahead of others by up to `_NEAR` seconds of the clock."""
-        with self._store.read() as c:
-            if not self._candidates(c, models_):  # most calls of an idle worker end here, without a lock
-                return None
+        that it has on its device: their jobs go ahead of others by up to `_NEAR` seconds of the clock. ``likely``:
+        there was a job a moment ago, so that it is not worth a look first whether there is one."""
+        if not likely:
+            with self._store.read() as c:
+                if not self._candidates(c, models_):  # most calls of an idle worker end here, without a lock
+                    return None
         with self._store.write() as c:
             now = self._store.now(c)
             rows = self._candidates(c, models_)

@@ -16,7 +16,8 @@ def log(event: str, **fields: Any) -> None:
     """Writes one line; fields that are None are left out."""
     row = {"time": round(time.time(), 3), "event": event, **{k: v for k, v in fields.items() if v is not None}}
     with _lock:
-        print(json.dumps(row), file=sys.stderr, flush=True)
+        sys.stderr.write(json.dumps(row) + "\n")  # at once: other processes write to the same file
+        sys.stderr.flush()
 
 
 def of_tenant(tenant: str | None) -> str | None:

@@ -23,6 +23,8 @@ from .jobs import Limits
 from .logs import log
 from .store import Store
 
+READ = 1 << 16  # bytes that the front reads of a connection at once: hundreds of uploads come at the same time
+
 
 @dataclass(frozen=True)
 class Config:
@@ -98,13 +100,19 @@ def run_checker(config: Config, signals: Signals) -> None:
 
 def run_front(config: Config, signals: Signals) -> None:
     import uvicorn
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     from .front import Front, Settings
+
+    class Protocol(HttpToolsProtocol):  # type: ignore[misc]
+        def connection_made(self, transport: Any) -> None:
+            transport.max_size = READ  # of asyncio's; where it has none, this changes nothing
+            super().connection_made(transport)
 
     store, blobs = config.open()
     settings = Settings(Limits(**config.limits), config.rate, config.burst, config.page)
     front = Front(store, blobs, settings, signals.drain.is_set)
-    options = uvicorn.Config(front.app(), http="httptools", loop="asyncio", lifespan="off", log_config=None,
+    options = uvicorn.Config(front.app(), http=Protocol, loop="asyncio", lifespan="off", log_config=None,
                              access_log=False, server_header=False, limit_concurrency=4096, timeout_keep_alive=75,
                              timeout_graceful_shutdown=5, backlog=2048)
     server = uvicorn.Server(options)

@@ -17,6 +17,7 @@ Clock = Callable[[], float]
 
 STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)  # of a store that is away, or busy for too long
 BUSY_MS = 30_000  # that a writer of SQLite waits for another process
+_CACHE_KIB = 512  # of a connection; a process has dozens of them, and the system's cache has the same pages
 
 
 class Store:
@@ -111,7 +112,8 @@ def _engine(url: str) -> Any:
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions begin where `_begin_sqlite` says so
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_MS}"):
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_MS}",
+                   f"cache_size=-{_CACHE_KIB}"):
         connection.execute(f"PRAGMA {pragma}")
 
 

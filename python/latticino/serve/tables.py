@@ -69,7 +69,7 @@ chunks = sa.Table(
 jobs = sa.Table(
     "jobs", metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), nullable=False, index=True),
+    sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), nullable=False),
     sa.Column("idempotency", sa.Text, nullable=False),
     sa.Column("model", sa.Text, sa.ForeignKey("models.digest"), nullable=False),
     sa.Column("bundle", sa.Text, nullable=False),
@@ -92,7 +92,8 @@ jobs = sa.Table(
     sa.Column("progress", sa.Double, nullable=False),
     sa.Column("cancel", sa.Boolean, nullable=False),
     sa.UniqueConstraint("tenant", "idempotency"),
-    sa.Index("jobs_in_order", "state", "start_tag", "id"))
+    sa.Index("jobs_in_order", "state", "start_tag", "id", "seconds"),  # sums over a long queue read no rows
+    sa.Index("jobs_of_tenant", "tenant", "state", "seconds", "input_size"))
 
 workers = sa.Table(
     "workers", metadata,

@@ -90,10 +90,10 @@ class Worker:
         beats = threading.Thread(target=self._beat, daemon=True, name="beats")
         beats.start()
         log("worker.ready", worker=self.id, device=self._resources.device, models=len(self._models))
-        pause = _IDLE[0]
+        pause, claim = _IDLE[0], None
         while not self._stop.is_set():
             try:
-                claim = self._jobs.claim(self._models.keys(), self._sessions.names)
+                claim = self._jobs.claim(self._models.keys(), self._sessions.names, likely=claim is not None)
                 if claim is not None:
                     self._work(claim)
             except STORE_ERRORS as why:  # the store is away: what was claimed lapses, and is claimed again

@@ -1,4 +1,6 @@
-"""A service in processes of its own, as an operator starts it."""
+"""A service in processes of its own, as an operator starts it; the tests of tests/service start it by this too."""
+
+from __future__ import annotations
 
 import os
 import re
@@ -6,75 +8,88 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import latticino as lt
 
 SECONDS = 120  # that anything here may take on a busy machine
+ROLES = ("front", "checker", "worker")
 
 
-def until(condition, what):
-    """The first value of `condition` that holds."""
-    last = time.monotonic() + SECONDS
+def until(condition: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
+    """The first value of ``condition`` that holds."""
+    last = time.monotonic() + seconds
     while time.monotonic() < last:
         found = condition()
         if found:
             return found
         time.sleep(0.05)
-    raise AssertionError(f"not in {SECONDS} s: {what}")
+    raise AssertionError(f"not in {seconds:g} s: {what}")
 
 
 class Running:
-    """`latticino serve` in a folder. `log` has what its processes wrote."""
+    """`latticino serve` in a folder. ``log``: the file that its processes write to."""
 
-    def __init__(self, folder, models, *options, store=None):
+    def __init__(self, folder: Path, models: Sequence[str], *options: str, store: str | None = None) -> None:
         self.folder, self._options = Path(folder), ["--folder", str(folder), *(["--store", store] if store else [])]
         self.folder.mkdir(exist_ok=True)
         self.log = self.folder / "log"
         self._models, self._more = models, options
         self.start()
 
-    def start(self):
+    def start(self) -> None:
         self.out = self.folder / "out"
         environ = dict(os.environ, PYTHONWARNINGS="ignore", OPENBLAS_NUM_THREADS="1")
         with self.out.open("w") as out, self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "latticino", "serve", *self._models, "--port", "0", "--device", "cpu", "--threads", "1",
-                 *self._options, *self._more], stdout=out, stderr=log, env=environ)
-        self.url = until(self._address, "an address")
+                [sys.executable, "-m", "latticino", "serve", *self._models, "--port", "0", "--device", "cpu",
+                 "--threads", "1", *self._options, *self._more], stdout=out, stderr=log, env=environ)
+        self.url = str(until(self._address, "an address"))
 
-    def _address(self):
+    def _address(self) -> str | None:
         assert self.process.poll() is None, self.log.read_text()
         found = re.search(r"serving at (\S+)", self.out.read_text())
         return found and found[1]
 
-    def command(self, *words):
+    def command(self, *words: str) -> str:
         """What a command of the operator prints."""
-        done = subprocess.run([sys.executable, "-m", "latticino", *words, *self._options], capture_output=True, text=True,
-                              env=dict(os.environ, PYTHONWARNINGS="ignore"))
+        done = subprocess.run([sys.executable, "-m", "latticino", *words, *self._options], capture_output=True,
+                              text=True, env=dict(os.environ, PYTHONWARNINGS="ignore"))
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    def tenant(self, name, *options):
+    def tenant(self, name: str, *options: str) -> str:
         """A token of a new tenant."""
         self.command("tenants", "add", name)
         return self.command("tenants", "token", name, *options)
 
-    def pids(self, role):
+    def pids(self, role: str) -> list[int]:
         """The processes of a role that live, by the log."""
         started = re.findall(rf'"event": "process.started", "role": "{role}", "pid": (\d+)', self.log.read_text())
         return [int(pid) for pid in started if alive(int(pid))]
 
-    def kill(self, role):
+    def children(self) -> dict[int, str]:
+        """The role of each process that the service has now."""
+        pid = self.process.pid
+        try:
+            found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        except OSError:
+            return {}
+        roles = {int(child): role_of(int(child)) for child in found}
+        return {child: role for child, role in roles.items() if role is not None}
+
+    def kill(self, role: str) -> int:
         """Kills one process of a role, which cannot tidy up: its id."""
-        pid = until(lambda: self.pids(role), f"a {role}")[0]
+        pid: int = until(lambda: self.pids(role), f"a {role}")[0]
         os.kill(pid, signal.SIGKILL)
         until(lambda: not alive(pid), "the end of a killed process")
         return pid
 
-    def kill_in_the_middle(self, running):
-        """Kills a worker while each worker has a job; `running` counts those that run."""
+    def kill_in_the_middle(self, running: Callable[[], int]) -> int:
+        """Kills a worker while each worker has a job; ``running`` counts those that run."""
         last = time.monotonic() + SECONDS
         while time.monotonic() < last:
             pids = self.pids("worker")
@@ -90,14 +105,14 @@ class Running:
             time.sleep(0.02)
         raise AssertionError("no moment when each worker has a job")
 
-    def stop(self):
+    def stop(self) -> int:
         """Asks it to stop: the status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(SECONDS)
 
 
-def alive(pid):
+def alive(pid: int) -> bool:
     """Whether a process runs; one that ended and waits for its parent does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -105,7 +120,19 @@ def alive(pid):
         return False
 
 
-def saved_network(folder, make, preset, **options):
+def role_of(pid: int) -> str | None:
+    """The role of a process of a service, by its command; None for any other process, and for one that has ended."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return None
+    return next((role for role in ROLES if role in words), None) if "latticino.serve.process" in words else None
+
+
+# ---- networks, and what a run of them in this process gives ----
+
+
+def saved_network(folder: Path, make: Callable[[], Any], preset: str, **options: Any) -> tuple[Any, Any]:
     """A network in a folder: what `enc.save` writes for both sides, and samples."""
     from latticino.nn.compiling import compiled
 
@@ -116,17 +143,17 @@ def saved_network(folder, make, preset, **options):
 
 
 @lru_cache
-def loaded(folder):
+def loaded(folder: Path) -> Any:
     return lt.nn.load(folder / "server.network", "cpu")
 
 
 @lru_cache
-def with_keys(folder, bundle):
+def with_keys(folder: Path, bundle: bytes) -> Any:
     """A session of its own for each bundle, on one context."""
     context = loaded(folder).context
     return context.bind(lt.from_bytes(bundle, context, kind=lt.ServerKeys))
 
 
-def direct(folder, bundle, body, final=True):
+def direct(folder: Path, bundle: bytes, body: bytes, final: bool = True) -> bytes:
     """The result's file of a run in this process, without a service."""
     return lt.to_bytes(loaded(folder)(lt.from_bytes(body, with_keys(folder, bundle))), final=final)

@@ -1,0 +1,57 @@
+"""A service under load on one machine, over loopback: times of the front, large uploads, and the rate of jobs.
+
+    ./latticino bench service-load --record FILE
+
+- ``front``: a thousand connections send 200 requests per second in all while 10,000 jobs wait and workers, which are
+  niced, have work: half of the requests, and 99 of 100, take so long at most, by route.
+- ``uploads``: a hundred bundles of 256 MB at the same time: the most memory that the front has.
+- ``rate``: one tenant with a full queue: the rate of jobs, beside that of the program without a service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import rate
+import steady
+import uploads
+from latticino.measure.records import Row, stamped
+
+PARTS = ("front", "uploads", "rate")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--part", choices=PARTS, help="this one alone")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--connections", type=int, default=1000)
+    parser.add_argument("--rate", type=float, default=200.0, help="requests per second of all connections")
+    parser.add_argument("--tenants", type=int, default=200)
+    parser.add_argument("--queued", type=int, default=10_000, help="jobs that wait at the start, and a twentieth more")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of requests")
+    parser.add_argument("--uploads", type=int, default=100)
+    parser.add_argument("--upload-bytes", type=float, default=256e6)
+    parser.add_argument("--upload-connections", type=int, default=4, help="of each upload")
+    parser.add_argument("--jobs", type=int, default=100, help="of each rate")
+
+
+def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """The rows of the parts, and whether every target was met."""
+    rows: list[Row] = []
+    good = True
+    for part in [args.part] if args.part else PARTS:
+        with tempfile.TemporaryDirectory(prefix="latticino-load-") as name:
+            folder = Path(name)
+            if part == "front":
+                done = [steady.measure(folder, args.connections, args.rate, args.tenants, args.queued * 21 // 20,
+                                       args.seconds, args.workers, args.seed)]
+            elif part == "uploads":
+                done = [uploads.measure(folder, args.uploads, int(args.upload_bytes), args.upload_connections)]
+            else:
+                done = [rate.measure(folder, program, args.jobs) for program in ("square", "fresh", "long")]
+        for more, well in done:
+            rows += more
+            good = good and well
+    return [stamped(row) for row in rows], good

@@ -1,0 +1,74 @@
+"""Memory of processes, as Linux counts it."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def resident(pid: int, peak: bool = False) -> int:
+    """Bytes of memory that a process has now, or had at most; 0 for one that has ended."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(rf"^{'VmHWM' if peak else 'VmRSS'}:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) << 10 if found else 0
+
+
+def processor_seconds(pid: int) -> float:
+    """Seconds of processors that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+class Sampler:
+    """Notes the memory of processes every ``every`` seconds: ``samples`` as (seconds, bytes) by process."""
+
+    def __init__(self, processes: Callable[[], Mapping[int, str]], every: float) -> None:
+        self.samples: dict[tuple[str, int], list[tuple[float, int]]] = {}
+        self._processes, self._every, self._stop = processes, every, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Sampler:
+        self._start = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every):
+            for pid, role in self._processes().items():
+                if bytes_ := resident(pid):
+                    self.samples.setdefault((role, pid), []).append((time.monotonic() - self._start, bytes_))
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Of one process after the warm-up: medians of its first and last tenth, and the slope of a line through all."""
+
+    first_bytes: int
+    last_bytes: int
+    bytes_per_minute: float
+
+    @property
+    def percent(self) -> float:
+        return 100 * (self.last_bytes / self.first_bytes - 1)
+
+
+def growth(samples: Sequence[tuple[float, int]], warm_up: float) -> Growth:
+    """``warm_up``: seconds that do not count. ValueError for fewer than ten samples after it."""
+    kept = [(at, bytes_) for at, bytes_ in samples if at >= warm_up]
+    if len(kept) < 10:
+        raise ValueError(f"{len(kept)} samples after the warm-up; ten are needed: run for longer")
+    tenth = len(kept) // 10
+    first, last = (int(statistics.median(b for _, b in part)) for part in (kept[:tenth], kept[-tenth:]))
+    return Growth(first, last, 60 * statistics.linear_regression(*zip(*kept)).slope)
