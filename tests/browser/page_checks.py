@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from digits import Digits
 from playwright.sync_api import expect, sync_playwright
-from running import Running
 
 import latticino as lt
 from latticino.serve.manifest import CHUNK
+from running import Running
 
 FOLDER = os.environ["LATTICINO_WASM_FOLDER"]
 PATIENCE = 120_000  # ms that a busy machine may take for keys, their upload and their check
