@@ -28,6 +28,10 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]  # parameters of 
 SECONDS = 900  # of one test, its fixtures included; the longest takes a minute where nothing runs beside it
 STDERR = pytest.StashKey[int]()
 
+# A shell ignores SIGINT in what it starts in the background, and so would the processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def pytest_configure(config):
     # Tests take small sets, each of which would warn.
