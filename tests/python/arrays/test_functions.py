@@ -499,5 +499,6 @@ def test_inverse_roots_at_the_ends_of_their_domain(method, domain, bits):
     for options in ({"range": domain}, {"like": x}):
         y = client.encrypt(x, **options).inverse_sqrt(domain, bits, method=method)
         error = np.abs(client.decrypt(y).unmarked() - x**-0.5)
-        assert error.max() <= 2.0**-bits, (options, -math.log2(error.max()), int(error.argmax()))
+        noise = 2.0 ** -(bits + 6)  # fits count the expected error of the evaluation; single values have several times as much
+        assert error.max() <= 2.0**-bits + noise, (options, -math.log2(error.max()), int(error.argmax()))
         assert -math.log2(error.mean()) > y.expected_bits - 1
