@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ Clock = Callable[[], float]
 
 STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)  # of a store that is away, or busy for too long
 BUSY_MS = 30_000  # that a writer of SQLite waits for another process
+_LOOK = 0.0005  # seconds until a writer of SQLite looks for the lock again
 _CACHE_KIB = 512  # of a connection; a process has dozens of them, and the system's cache has the same pages
 
 
@@ -103,7 +105,8 @@ def _engine(url: str) -> Any:
     if not parsed.database or parsed.database == ":memory:":
         raise errors.UnsupportedError.explain("store", "a database in memory", "a file, which outlives the process",
                                               "name one: sqlite:///folder/service.sqlite")
-    engine = sa.create_engine(parsed, pool_size=20, max_overflow=40, pool_timeout=60,
+    # As many as the front has threads: those beyond the pool would be opened for each request.
+    engine = sa.create_engine(parsed, pool_size=40, max_overflow=20, pool_timeout=60,
                               connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -119,7 +122,32 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 def _begin_sqlite(c: Any) -> None:
     """Writers take the lock when they begin. One that read first would fail if another took the lock before it."""
-    c.exec_driver_sql(c.get_execution_options().get("latticino_begin", "BEGIN IMMEDIATE"))
+    begin = c.get_execution_options().get("latticino_begin")
+    if begin is not None:
+        c.exec_driver_sql(begin)
+        return
+    # SQLite itself looks for the lock again after up to 100 ms: a front would stand still beside busy workers.
+    last, raw = time.monotonic() + BUSY_MS / 1000, c.connection.dbapi_connection
+    raw.execute("PRAGMA busy_timeout=0")
+    try:
+        while not _begun(raw):
+            if time.monotonic() > last:
+                c.exec_driver_sql("BEGIN IMMEDIATE")  # once more, for the error
+                return
+            time.sleep(_LOOK)
+    finally:
+        raw.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+
+
+def _begun(raw: Any) -> bool:
+    """Begins to write; False while another process writes."""
+    try:
+        raw.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as why:
+        if "locked" not in str(why):
+            raise
+        return False
+    return True
 
 
 def first_line(why: BaseException) -> str:
