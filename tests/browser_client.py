@@ -45,7 +45,7 @@ def try_browser():
     folder = build("wasm", ["-DLATTICINO_WASM=ON", f"-DCMAKE_TOOLCHAIN_FILE={compiler}"], False, sources=["web"])
     setup()
     web = os.path.join(folder, "web")
-    paths = os.pathsep.join(os.path.join(ROOT, *words) for words in (("python",), ("tests", "service")))
+    paths = os.pathsep.join(os.path.join(ROOT, *words) for words in (("python",), ("bench", "service")))
     environ = dict(os.environ, LATTICINO_WASM_FOLDER=web, LATTICINO_CHROMIUM=browser, PYTHONPATH=paths)
     report = Path(folder, "pytest-browser.xml")
     report.unlink(missing_ok=True)
