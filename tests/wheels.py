@@ -15,7 +15,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from launcher import PYTHON, ROOT, Step, deps, die, must, nvcc, pip_command, pip_install, quiet, say, stream
+from launcher import PYTHON, ROOT, Step, deps, die, make_environment, must, nvcc, pip_command, pip_install, say, stream
 
 # Debian 12, where these wheels are built, has this C library. Wheels that need a later one do not run there.
 NEWEST_PLATFORM = (2, 36)
@@ -29,7 +29,6 @@ class Wheel:
     """A wheel that was built, and what came of it. Times are in seconds."""
 
     path: Path
-    python: str
     built: float
     installed: float = 0.0
     failed: bool = False
@@ -65,21 +64,13 @@ def source_distribution(python, folder):
     return path
 
 
-def new_environment(interpreter, folder):
-    """An empty environment of this interpreter: its Python."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if quiet([interpreter, "-m", "venv", folder]).returncode:
-        must([interpreter, "-m", "venv", "--without-pip", folder], f"making {folder}")
-    return os.path.join(folder, "bin", "python")
-
-
 def build_wheel(interpreter, source, folder, cuda):
     """A wheel for this interpreter out of the sdist, named after the oldest C library that it runs with."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as work:
-        python = new_environment(interpreter, os.path.join(work, "environment"))
+        python = make_environment(os.path.join(work, "environment"), interpreter)
         arguments = [f"--config-settings=cmake.define.LATTICINO_CUDA={'ON' if cuda else 'OFF'}"]
-        environ = dict(offline(), CUDACXX=nvcc() or "") if cuda else offline()
+        environ = dict(offline(), CUDACXX=nvcc()) if cuda else offline()
         with Step(f"wheel for {interpreter}"):
             stream([*pip_command(python), "wheel", "--verbose", "--no-deps", "--wheel-dir", work, *arguments, str(source)],
                    "building a wheel", environ)
@@ -91,7 +82,7 @@ def build_wheel(interpreter, source, folder, cuda):
         kept = Path(folder, os.path.basename(path))
         shutil.copy(path, kept)
     check_platform(kept)
-    return Wheel(kept, python=interpreter, built=time.monotonic() - start)
+    return Wheel(kept, built=time.monotonic() - start)
 
 
 def check_platform(path):
@@ -106,7 +97,7 @@ def check_platform(path):
 def try_installed(wheel, interpreter):
     """Installs the wheel where no compiler is found, and runs a program that knows nothing of the checkout."""
     with tempfile.TemporaryDirectory() as folder:
-        python = new_environment(interpreter, os.path.join(folder, "environment"))
+        python = make_environment(os.path.join(folder, "environment"), interpreter)
         environ = dict(offline(), PATH=os.path.dirname(python))
         for name in COMPILERS:
             if shutil.which(name, path=environ["PATH"]):
@@ -126,12 +117,13 @@ def make(folder, interpreters, cuda):
     say(f"{source.name}: {source.stat().st_size / 1e6:.1f} MB")
     wheels = []
     for interpreter in interpreters:
-        fitting = [wheel for wheel in wheels if "-abi3-" in wheel.path.name and version(interpreter) >= (3, 12)]
-        wheel = fitting[0] if fitting else build_wheel(interpreter, source, folder, cuda)
-        if not fitting:
+        major, minor = version(interpreter)
+        wheel = next((w for w in wheels if "-abi3-" in w.path.name and (major, minor) >= (3, 12)), None)
+        if wheel is None:
+            wheel = build_wheel(interpreter, source, folder, cuda)
             wheels.append(wheel)
         try_installed(wheel, interpreter)
-        say(f"{wheel}; Python {'.'.join(map(str, version(interpreter)))}")
+        say(f"{wheel}; Python {major}.{minor}")
     return source, wheels
 
 
