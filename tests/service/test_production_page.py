@@ -4,13 +4,13 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from world import free_port
 
 import latticino as lt
 from latticino.serve.http import Link
@@ -18,15 +18,9 @@ from running import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/production.md").read_text()
-CERTIFICATES, SERVICE, BACKUP = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+*CERTIFICATES, SERVICE, BACKUP = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 NGINX, = re.findall(r"^```nginx\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 CONNECT, = re.findall(r"^```py\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def nginx():
@@ -99,7 +93,8 @@ def site(tmp_path, monkeypatch):
 
 
 def test_the_page(site):
-    site.carry_out(CERTIFICATES)
+    for block in CERTIFICATES:
+        site.carry_out(block)
     conf = NGINX.replace("listen 443", f"listen 127.0.0.1:{site.port}").replace("8000", str(site.front))
     (site.folder / "nginx.conf").write_text(conf)
     started = site.carry_out(SERVICE)

@@ -4,10 +4,11 @@ import inspect
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from pathlib import Path
+
+from world import free_port
 
 import latticino as lt
 from latticino import cli
@@ -18,12 +19,6 @@ from running import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/serving.md").read_text()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def test_the_page(tmp_path, monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import socket
 
 from latticino.serve.bundles import Bundles
 from latticino.serve.jobs import Jobs, Limits, Request
@@ -19,6 +20,12 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 def hash_of(text):
