@@ -4,13 +4,14 @@
 //
 //   rotation 10  2 1 49 132 = 3120 5210
 //
-//   10     log2 N
-//   2 1 49 components, primes and rows: the shape, as blind_rotate has it
-//   132    ciphertexts that are rotated together
-//   3120   microseconds of all of them in exact arithmetic, their key switch included
-//   5210   the same in FP64
+// The numbers of this line mean, from left to right:
+//   10      The ring degree N is 2^10.
+//   2 1 49  The shape has 2 components, 1 prime and 49 rows (as in blind_rotate).
+//   132     So many ciphertexts are rotated together.
+//   3120    They take so many microseconds together in exact arithmetic, with their key switch.
+//   5210    They take so many microseconds together in FP64, with their key switch.
 //
-// A time of 0 was not measured.
+// A time that was not measured is 0.
 #pragma once
 
 #include <string>
