@@ -135,12 +135,17 @@ def test_the_page(site):
     assert np.abs(remote.run(x / 2).unmarked() - (x * x / 4 + 0.5)).max() < 2**-8
 
 
-def test_certificates_that_cannot_be_read(tmp_path):
-    (tmp_path / "none.pem").write_text("none")
-    for options in ({"cafile": str(tmp_path / "none.pem")}, {"certificate": str(tmp_path / "none.pem")},
-                    {"certificate": str(tmp_path / "lacks.pem")}):
-        with pytest.raises(lt.FileError, match=r"connect: had .*\.pem.*PEM"):
+def test_certificates_that_cannot_be_used(tmp_path):
+    none, lacks = tmp_path / "none.pem", tmp_path / "lacks.pem"
+    none.write_text("none")
+    for options, name, option in (({"cafile": none}, "none", "cafile"), ({"certificate": none}, "none", "certificate"),
+                                  ({"certificate": lacks}, "lacks", "certificate"),
+                                  ({"cafile": lacks, "certificate": none}, "lacks", "cafile")):
+        with pytest.raises(lt.FileError, match=rf"connect: had .*{name}\.pem.*PEM; correct {option}="):
             lt.connect("https://localhost:1", "token", **options)
+    for option in ("cafile", "certificate"):  # they would protect nothing
+        with pytest.raises(lt.UnsupportedError, match="certificates for an address with http"):
+            lt.connect("http://localhost:1", "token", **{option: none})
 
 
 def test_every_option_of_the_page_exists():

@@ -40,6 +40,9 @@ class Link:
             raise errors.UnsupportedError.explain(
                 "connect", f"http to {host}, over which anybody can read the token",
                 "https, or an address of this machine", "put the service behind TLS (docs/serving.md)")
+        if parts.scheme == "http" and (cafile or certificate):
+            raise errors.UnsupportedError.explain("connect", "certificates for an address with http", "https",
+                                                  "correct the address, or leave cafile= and certificate= out")
         self.url, self.patience = url, patience
         self._host, self._port, self._base = host, port, parts.path.rstrip("/")
         self._tls = _tls(cafile, certificate) if parts.scheme == "https" else None
@@ -118,13 +121,16 @@ def _token(token: Any) -> str:
 def _tls(cafile: str | None, certificate: str | None) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=cafile)
-        if certificate is not None:
-            context.load_cert_chain(certificate, password=_no_password)
     except OSError as why:  # ssl.SSLError is one
-        raise errors.FileError.explain(
-            "connect", f"{cafile if certificate is None else certificate}: {why}",
-            "PEM: certificates of authorities, or a certificate and its key without a password",
-            "correct cafile= or certificate=") from why
+        raise errors.FileError.explain("connect", f"{cafile}: {why}", "certificates of authorities, PEM",
+                                       "correct cafile=") from why
+    if certificate is not None:
+        try:
+            context.load_cert_chain(certificate, password=_no_password)
+        except OSError as why:
+            raise errors.FileError.explain("connect", f"{certificate}: {why}",
+                                           "a certificate and its key without a password, PEM",
+                                           "correct certificate=") from why
     return context
 
 
