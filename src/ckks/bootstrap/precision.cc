@@ -98,7 +98,7 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   double sum = 0, largest = 0;
   std::vector<Complex> taken;
   for (int run = 0; run < kRuns; ++run) {
-    if (run == 0 || message.empty()) {  // errors of a given message are the same in every run
+    if (run == 0 || message.empty()) {  // a given message has the same in all runs
       std::vector<Complex> z(message.begin(), message.end());
       while (static_cast<int>(z.size()) < slots) {
         const double re = 2 * random.uniform();

@@ -233,7 +233,7 @@ SinePolynomial made_polynomial(const BootstrapLiteral& literal) {
 
 }  // namespace
 
-// Least squares take milliseconds, and whoever compares forms asks for few polynomials many times.
+// Each is fitted once per process: comparing forms asks for the same few polynomials many times.
 SinePolynomial sine_polynomial(const BootstrapLiteral& x) {
   using Key = std::tuple<int, int, int, bool, int, int>;
   constexpr std::size_t kMost = 1024;
