@@ -20,10 +20,9 @@ from ..ckks.ciphertext import Ciphertext
 from ..files import saving
 from ..ops.scalar import Scalar, taken
 
-NUMBER = 16  # bytes
 MAGIC, VERSION = b"LTRESULT", 1
 _HEAD, _LENGTH, _NUMBER = struct.Struct("<8sII"), struct.Struct("<Q"), struct.Struct("<dd")
-assert _NUMBER.size == NUMBER
+NUMBER = _NUMBER.size  # bytes of a number of a request
 
 
 # ---- numbers ----
