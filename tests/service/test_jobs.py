@@ -1,18 +1,15 @@
 """The queue: leases, idempotency, deadlines, fair shares, quotas, on SQLite and PostgreSQL."""
 
 import threading
-import time
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 from world import hash_of
 
 import latticino as lt
-from latticino.serve import store
 from latticino.serve.jobs import ATTEMPTS, LEASE, Jobs
 from latticino.serve.refusals import Refused
-from latticino.serve.store import STORE_ERRORS, Store
+from latticino.serve.store import Store
 from latticino.serve.tables import facts, models
 
 
@@ -416,18 +413,3 @@ def test_sqlite_waits_for_the_disk(tmp_path):
         assert c.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert c.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
     store.close()
-
-
-def test_writers_of_sqlite_look_again_soon(tmp_path, monkeypatch):
-    """SQLite alone would sleep up to 100 ms between two looks. Past `BUSY_MS` they give up, with the error of the store."""
-    one, other = (Store(f"sqlite:///{tmp_path}/service.sqlite") for _ in range(2))
-    pauses = []
-    monkeypatch.setattr(store, "BUSY_MS", 300)
-    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=time.monotonic, time=time.time, sleep=pauses.append))
-    with one.write(), pytest.raises(STORE_ERRORS, match="locked"), other.write():
-        pass
-    assert len(pauses) > 10 and max(pauses) <= 0.001
-    with other.write() as c:
-        assert c.exec_driver_sql("PRAGMA busy_timeout").scalar() == 300  # of all but the look for the lock
-    one.close()
-    other.close()

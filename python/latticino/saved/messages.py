@@ -1,11 +1,11 @@
 """Requests and results of saved programs as bytes: what clients and services send each other.
 
-A request is the files of all inputs, one behind the other in their order, and then `NUMBER` bytes for each number that
+A request is the files of all inputs, one after the other in their order, and then `NUMBER` bytes for each number that
 a run brings: its real and its imaginary part, as doubles (little-endian).
 
 The result of a function that returns one array is the file of that array. The result of a function that returns a list
 is 8 bytes `LTRESULT`, the version and the number of arrays (32 bits each), the length of each file (64 bits, all
-little-endian), and then the files, one behind the other.
+little-endian), and then the files, one after the other.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from ..ckks.ciphertext import Ciphertext
 from ..files import saving
 from ..ops.scalar import Scalar, taken
 
-NUMBER = 16  # bytes
 MAGIC, VERSION = b"LTRESULT", 1
 _HEAD, _LENGTH, _NUMBER = struct.Struct("<8sII"), struct.Struct("<Q"), struct.Struct("<dd")
-assert _NUMBER.size == NUMBER
+NUMBER = _NUMBER.size  # bytes of a number of a request
 
 
 # ---- numbers ----

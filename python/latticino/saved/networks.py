@@ -26,20 +26,18 @@ class SavedNetworkClient(SavedProgram):
     scheme = "ckks"
     auto_bootstrap = False
 
-    def __init__(self, network: Network, digest: str) -> None:
+    def __init__(self, network: Network, digest: str, bits: float = math.nan, count: int | None = None) -> None:
+        """``bits`` of a result, and the ``count`` of its ciphertexts, which the part for clients does not say. It is
+        at most one for each value."""
         context = Context._for_plans(network.preset, "cpu", False)
         self.network, self.parameters, self.digest = network, context.params, digest
         self.plan, self.scalars = network._program, {}
         x = stand_in(context, Packing(network._packing), network.level, network._bound / network._unit)
         self.inputs = (Input(x.shape, str(x.dtype), x.level, x.scale, x.range, sizes.of_fresh(x),
                              sizes.most_of(context.params, x.level, len(x._parts))),)
-        level, bits, count = self.plan.levels[-1], *self._of_results()
-        self.outputs = (Output(network._shape_of_results, "float64", level, bits,
-                               sizes.most_of(context.params, level, count)),)
-
-    def _of_results(self) -> tuple[float, int]:
-        """Bits of a result, and the most ciphertexts that it takes."""
-        return math.nan, math.prod(self.network._shape_of_results)
+        shape, level = network._shape_of_results, self.plan.levels[-1]
+        most = sizes.most_of(context.params, level, math.prod(shape) if count is None else count)
+        self.outputs = (Output(shape, "float64", level, bits, most),)
 
     def encrypt(self, client: Any, *values: Any) -> tuple[Ciphertext, ...]:
         """See `lt.nn.Network.encrypt`: a sample, or as many as a run takes."""
@@ -67,14 +65,12 @@ class SavedNetwork(SavedNetworkClient):
     network: Compiled
 
     def __init__(self, network: Compiled, digest: str) -> None:
-        super().__init__(network, digest)
-        context, machine = Context._for_plans(network.preset, "cpu", False), network._machine
-        last, bound = machine.packings[machine.graph.output], machine.graph.nodes[machine.graph.output].bound
+        machine = network._machine
+        output = machine.graph.output
+        last, bound = machine.packings[output], machine.graph.nodes[output].bound
+        super().__init__(network, digest, network.plan.bits, last.count)
+        context = Context._for_plans(network.preset, "cpu", False)
         self._misfits = misfits_of([stand_in(context, last, self.plan.levels[-1], bound, filled=True)])
-
-    def _of_results(self) -> tuple[float, int]:
-        machine = self.network._machine
-        return self.network.plan.bits, machine.packings[machine.graph.output].layout.count
 
     def __call__(self, x: Ciphertext) -> Ciphertext:
         """The network as a function of arrays."""

@@ -33,7 +33,7 @@ def connect(url: str, token: str, model: str | None = None, *, cafile: str | Non
 
     ``model``: its name; None where the token is for one model. ``cafile``: certificates of authorities, PEM, in place
     of the system's. ``certificate``: a file with your certificate and its key, PEM, for a proxy that asks for one.
-    ServiceError where it does not answer, or has no such model for the token. FileError for files that are not PEM.
+    ServiceError if it does not answer, or has no such model for the token. FileError for files that are not PEM.
 
     >>> service = lt.connect("https://score.example", token)
     >>> client = lt.keygen(service.context())
@@ -43,9 +43,13 @@ def connect(url: str, token: str, model: str | None = None, *, cafile: str | Non
 
 
 class Service:
-    """A model of a service. ``name``; ``facts``: a dictionary of what the service says of the model; ``program``, an
-    `lt.SavedProgram`: the part of it that encrypts and decrypts; ``network``: its `lt.nn.Network`, None where the model
-    is no network."""
+    """A model of a service.
+
+    - ``name``: the model's name
+    - ``facts``: what the service says of the model, as a dictionary
+    - ``program``: the part of the model that encrypts and decrypts, an `lt.SavedProgram`
+    - ``network``: the same as an `lt.nn.Network`; None if the model is no network
+    """
 
     def __init__(self, link: Link, model: str | None) -> None:
         self._link = link
@@ -81,8 +85,8 @@ class Service:
         return Remote(self, client, found or self.push(self.part.keys(client) if keys is None else keys))
 
     def push(self, keys: ServerKeys | tfhe.ServerKeys | str | os.PathLike[str]) -> str:
-        """Uploads a bundle of keys, or the chunks of it that the service lacks, and waits until it was checked: its
-        hash. ``keys``: a bundle, or the file of one (`lt.save_server_keys` with one_file=True)."""
+        """Uploads a bundle of keys, or the chunks of it that the service lacks, and waits until it is checked. Returns
+        its hash. ``keys``: a bundle, or the file of one (`lt.save_server_keys` with one_file=True)."""
         if isinstance(keys, (ServerKeys, tfhe.ServerKeys)):
             with tempfile.TemporaryFile() as file:
                 saving.save_server_keys(file, keys._context, keys)
@@ -194,14 +198,14 @@ class Remote:
 
         ``final``: a result of CKKS is as small as its precision allows, and can only be decrypted. ``deadline``:
         seconds from now after which the service does not run it any more. ``key``: of idempotency; the same key again
-        gives the same job. ``numbers`` as of `run`; ValueError for one out of its range. ServiceError where the service
-        refuses the job; it is sent again for as long as the service says when.
+        gives the same job. ``numbers`` as of `run`; ValueError for one out of its range. ServiceError if the service
+        refuses the job. If it says when to send the job again, that is done first, for up to 10 minutes.
         """
         body = self.service.part.encrypt(self.client, values, numbers)
         return self.send(body, final=final, deadline=deadline, key=key)
 
     def send(self, data: bytes, *, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
-        """The same for values that are encrypted: the files of all inputs, one behind the other, and then the
+        """The same for values that are encrypted: the files of all inputs, one after the other, and then the
         numbers."""
         link, key = self.service._link, key or uuid.uuid4().hex
         text = link.send("POST", "/v1/jobs", data, {

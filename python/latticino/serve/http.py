@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import json
+import os
 import ssl
 import threading
 import time
@@ -19,7 +20,7 @@ _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
 
 
 class Link:
-    """An address and a token. Each thread has a connection of its own, and keeps it open.
+    """An address and a token. Each thread of each process has a connection of its own, and keeps it open.
 
     Requests that may be repeated are repeated where the connection breaks, and where the service says when to come
     again (429, 503). ServiceError for what it refuses.
@@ -97,10 +98,10 @@ class Link:
 
     def _connection(self) -> http.client.HTTPConnection:
         held: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if held is None:
+        if held is None or self._local.process != os.getpid():  # a forked child would read its parent's answers
             held = (http.client.HTTPConnection(self._host, self._port, timeout=_TIMEOUT) if self._tls is None else
                     http.client.HTTPSConnection(self._host, self._port, timeout=_TIMEOUT, context=self._tls))
-            self._local.connection = held
+            self._local.connection, self._local.process = held, os.getpid()
         return held
 
     def _close(self) -> None:

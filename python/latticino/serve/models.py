@@ -72,7 +72,7 @@ class Facts:
 
     @property
     def request_bytes(self) -> int:
-        """Of the body of a request: the files of all inputs, one behind the other, and then the numbers."""
+        """Of the body of a request: the files of all inputs, one after the other, and then the numbers."""
         return sum(port.bytes for port in self.inputs)
 
     @property

@@ -133,7 +133,7 @@ ROLES = {"worker": run_worker, "checker": run_checker, "front": run_front}
 
 def main() -> int:
     """Runs the role that the first argument names. Returns 0 for an orderly end, 1 for an error, which is logged."""
-    warnings.simplefilter("ignore", errors.SecurityWarning)  # the service has said it when it read the model
+    warnings.simplefilter("ignore", errors.SecurityWarning)  # `latticino serve` prints the name of the set
     role = sys.argv[1]
     signals = Signals(last=role == "front")
     config = Config(**json.loads(sys.stdin.readline()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +17,6 @@ Clock = Callable[[], float]
 
 STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)  # of a store that is away, or busy for too long
 BUSY_MS = 30_000  # that a writer of SQLite waits for another process
-_LOOK = 0.0005  # seconds until a writer of SQLite looks for the lock again
 _CACHE_KIB = 512  # of a connection; a process has dozens of them, and the system's cache has the same pages
 
 
@@ -122,32 +120,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 def _begin_sqlite(c: Any) -> None:
     """Writers take the lock when they begin. One that read first would fail if another took the lock before it."""
-    begin = c.get_execution_options().get("latticino_begin")
-    if begin is not None:
-        c.exec_driver_sql(begin)
-        return
-    # SQLite itself looks for the lock again after up to 100 ms: a front would stand still beside busy workers.
-    last, raw = time.monotonic() + BUSY_MS / 1000, c.connection.dbapi_connection
-    raw.execute("PRAGMA busy_timeout=0")
-    try:
-        while not _begun(raw):
-            if time.monotonic() > last:
-                c.exec_driver_sql("BEGIN IMMEDIATE")  # once more, for the error
-                return
-            time.sleep(_LOOK)
-    finally:
-        raw.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-
-
-def _begun(raw: Any) -> bool:
-    """Begins to write; False while another process writes."""
-    try:
-        raw.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError as why:
-        if "locked" not in str(why):
-            raise
-        return False
-    return True
+    c.exec_driver_sql(c.get_execution_options().get("latticino_begin", "BEGIN IMMEDIATE"))
 
 
 def first_line(why: BaseException) -> str:

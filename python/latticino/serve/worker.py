@@ -159,7 +159,7 @@ class Worker:
         try:
             stored = self._blobs.put("results", claim.tenant, result)
         except OSError as why:
-            raise _Full(len(result)) from why
+            raise _Full(len(result), f" ({why})") from why
         seconds = time.monotonic() - start
         if not self._jobs.finish(claim, stored, len(result), seconds):
             return "lost"
@@ -223,8 +223,8 @@ class Worker:
 class _Full(Exception):
     """The disk takes no result of so many bytes."""
 
-    def __init__(self, size: int) -> None:
-        super().__init__(f"the disk of the blobs takes no result of {size} bytes; make room, and jobs go on")
+    def __init__(self, size: int, why: str = "") -> None:
+        super().__init__(f"the disk of the blobs takes no result of {size} bytes{why}; make room, and jobs go on")
 
 
 class _Lacking(Exception):

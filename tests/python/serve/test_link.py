@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import os
 import threading
 import time
 
@@ -20,6 +21,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.seen.append((self.command, self.path, dict(self.headers)))
+        self.server.peers.append(self.client_address)
         answer = self.server.answers.pop(0)
         if answer is None:
             self.close_connection = True
@@ -41,7 +43,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 def server(monkeypatch):
     monkeypatch.setattr(link.time, "sleep", lambda seconds: made.slept.append(seconds))
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    made.answers, made.seen, made.slept = [], [], []
+    made.answers, made.seen, made.peers, made.slept = [], [], [], []
     made.url = f"http://127.0.0.1:{made.server_port}"
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -62,6 +64,23 @@ def test_a_request(server):
     (method, path, headers), second = server.seen
     assert (method, path) == ("POST", "/below/v1/x?c=true&e=1.5") and headers["Authorization"] == "Bearer tok en"
     assert second[:2] == ("GET", "/below/v1/y")
+
+
+def test_a_fork(server):
+    """A child has a connection of its own: on its parent's it could read what the parent asked for."""
+    server.answers = [OK, OK, OK]
+    made = Link(server.url, "t")
+    made.json("GET", "/parent")
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if made.json("GET", "/child") == {"a": 1} else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    made.json("GET", "/parent")
+    assert [path for _, path, _ in server.seen] == ["/parent", "/child", "/parent"]
+    assert server.peers[0] == server.peers[2] != server.peers[1]
 
 
 def test_what_is_sent_again(server):
