@@ -71,11 +71,14 @@ function draw(event) {
 
 // ---- the client ----
 
+let module = null, session = null;  // of the last connection
+
 async function prepare(token) {
   let began = performance.now();
   const service = await connect(new URL("..", location.href), token);
   const { params, keys, inputs } = service.part;
-  const module = await start();
+  module?.stop();
+  module = await start();
   const client = await module.makeClient(params);
   step(`made a secret key of ${client.info.name} in a Worker: ${ms(began)}`);
   began = performance.now();
@@ -119,8 +122,10 @@ function show(scores) {
   $("answer").textContent = scores.indexOf(most);
 }
 
-function report(error) {
-  $("problem").textContent = `${error.name}: ${error.message}`;
+// The form comes back: a new connection makes new keys, which helps where the service has them or the token no more.
+function report(error, hint = "") {
+  $("problem").textContent = `${error.name}: ${error.message}${hint}`;
+  $("access").hidden = false;
 }
 
 for (const event of ["pointerdown", "pointermove"]) pad.canvas.addEventListener(event, draw);
@@ -133,17 +138,18 @@ $("access").addEventListener("submit", (event) => {
   $("token").value = "";
   $("problem").textContent = "";
   $("access").hidden = true;
+  $("send").disabled = true;
   prepare(token).then((ready) => {
+    session = ready;
     $("send").disabled = false;
-    $("send").addEventListener("click", () => {
-      $("send").disabled = true;
-      $("problem").textContent = "";
-      send(ready).catch(report).finally(() => { $("send").disabled = false; });
-    });
-  }).catch((error) => {
-    report(error);
-    $("access").hidden = false;
-  });
+  }).catch((error) => report(error));
+});
+
+$("send").addEventListener("click", () => {
+  $("send").disabled = true;
+  $("problem").textContent = "";
+  $("access").hidden = true;
+  send(session).catch((error) => report(error, ". Send again, or connect again, which makes new keys.")).finally(() => { $("send").disabled = false; });
 });
 
 /** For tests: what is encrypted. */

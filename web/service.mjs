@@ -100,7 +100,7 @@ class Link {
   #token;
 
   constructor(url, token) {
-    const base = new URL(url);
+    const base = addressOf(url);
     if (base.protocol !== "https:" && !["127.0.0.1", "[::1]", "localhost"].includes(base.hostname)) {
       refuse("UnsupportedError", "connect", `${base.protocol}//${base.hostname}, over which anybody can read the token`,
              "https, or an address of this machine", "put the service behind TLS");
@@ -111,10 +111,16 @@ class Link {
     [this.#base, this.#token] = [base, token];
   }
 
-  async json(method, path, options) { return (await this.#send(method, path, options)).json(); }
-  async bytes(method, path, options) { return new Uint8Array(await (await this.#send(method, path, options)).arrayBuffer()); }
+  async json(method, path, options) {
+    const text = new TextDecoder().decode(await this.bytes(method, path, options));
+    try {
+      return JSON.parse(text);
+    } catch {
+      refuse("ServiceError", "service", `a response of ${this.#base.host} that is no JSON`, "one of a service", "check the address");
+    }
+  }
 
-  async #send(method, path, { query = {}, headers = {}, body, type = "application/octet-stream" } = {}) {
+  async bytes(method, path, { query = {}, headers = {}, body, type = "application/octet-stream" } = {}) {
     const address = new URL(path, this.#base);
     for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
     const request = {
@@ -123,9 +129,10 @@ class Link {
     };
     let paused = 0;
     for (let tries = 1; ; ++tries) {
-      let response = null;
+      let response = null, data = null;
       try {
         response = await fetch(address, request);
+        data = new Uint8Array(await response.arrayBuffer());  // the connection may break here too
       } catch (why) {
         if (tries >= TRIES) {
           refuse("ServiceError", "service", `no answer of ${this.#base.host} (${why.message})`, "a service that runs",
@@ -134,23 +141,34 @@ class Link {
         await pause(Math.min(0.2 * 2 ** tries, 5));
         continue;
       }
-      if (response.ok) return response;
+      if (response.ok) return data;
       const seconds = /^[0-9]{1,9}$/.test(response.headers.get("Retry-After") ?? "") ? Number(response.headers.get("Retry-After")) : null;
-      if (![429, 503].includes(response.status) || seconds === null || (paused += seconds) > PATIENCE) await failed(response);
+      if (![429, 503].includes(response.status) || seconds === null || (paused += seconds) > PATIENCE) throw refusal(response.status, data);
       await pause(seconds);
     }
   }
 }
 
-async function failed(response) {
-  const text = await response.text();
-  let message = `service: had a response of status ${response.status}; needs one of a service; check the address`;
+// An address under which paths of the service are: a base without a slash at its end would lose its last name.
+function addressOf(url) {
+  let base = null;
   try {
-    message = String(JSON.parse(text).message ?? message);
+    base = new URL(url);
+  } catch {
+    refuse("ValueError", "connect", `the address ${url}`, "https://HOST or https://HOST:PORT", "correct it");
+  }
+  if (!base.pathname.endsWith("/")) base.pathname += "/";
+  return base;
+}
+
+function refusal(status, data) {
+  let message = `service: had a response of status ${status}; needs one of a service; check the address`;
+  try {
+    message = String(JSON.parse(new TextDecoder().decode(data)).message ?? message);
   } catch {
     // Another server than a service's has answered.
   }
-  throw new LatticinoError("ServiceError", message);
+  return new LatticinoError("ServiceError", message);
 }
 
 // The part of a program that clients need (lt.SavedProgram.client_bytes): JSON between a head and a digest. Whoever serves

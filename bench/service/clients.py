@@ -63,17 +63,17 @@ class Tenant:
 class Load:
     """Threads of tenants, which work until `stop`. ``counts``: what they did. ``wrong``: what no service may do.
 
-    ``pause``: seconds between two jobs of a thread, at random up to twice as many. ``renew``: whether tenants upload
-    new bundles, use them and remove them.
+    Each tenant has ``threads`` that send jobs, and one more that uploads new bundles, uses them and removes them.
+    ``pause``: seconds between two jobs of a thread, at random up to twice as many.
     """
 
-    def __init__(self, tenants: Sequence[Tenant], threads: int, pause: float, seed: int, renew: bool) -> None:
+    def __init__(self, tenants: Sequence[Tenant], threads: int, pause: float, seed: int) -> None:
         self.counts: Counter[str] = Counter()
         self.wrong: list[str] = []
         self._tenants, self._pause, self._stop = tenants, pause, threading.Event()
         self._lock = threading.Lock()
         makers = [(tenant, self._jobs) for tenant in tenants for _ in range(threads)]
-        makers += [(tenant, self._bundles) for tenant in tenants if renew]
+        makers += [(tenant, self._bundles) for tenant in tenants]
         self._threads = [threading.Thread(target=self._guarded, args=(work, tenant, random.Random(f"{seed} {i}")),
                                           daemon=True) for i, (tenant, work) in enumerate(makers)]
 

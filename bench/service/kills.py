@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     store = args.store or ("postgresql" if has_postgresql() else "sqlite")
     print(f"seed {seed}, {store}", flush=True)
     with setting(store, ("square", "fresh"), args.tenants, args.workers) as s:
-        load = Load(s.tenants, args.clients, 0.4, seed, renew=True)
+        load = Load(s.tenants, args.clients, 0.4, seed)
         load.start()
         attack = Attack(s, load, random.Random(seed))
         start = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import statistics
 import threading
@@ -24,7 +25,7 @@ def resident(pid: int, peak: bool = False) -> int:
 def processor_seconds(pid: int) -> float:
     """Seconds of processors that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Sampler:

@@ -1,4 +1,4 @@
-"""Jobs a second of one tenant with a full queue, beside the same program run in this process without a service."""
+"""Jobs per second of one tenant with a full queue, beside the same program run in this process without a service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measure(folder: Path, name: str, count: int) -> tuple[list[Row], bool]:
     raw, raw_cpu = _raw(program, session, made.body, count // 2)
     with serving(made, 1) as running:
         until(lambda: _done(made)[0] >= _SKIPPED, "the first jobs")
-        worker = next(pid for pid, role in running.children().items() if role == "worker")
+        worker = running.pids("worker")[0]
         cpu = -processor_seconds(worker)
         for _ in range(count):  # which is faster than a worker
             made.submit(made.seats[0])

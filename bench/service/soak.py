@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     seconds = 60 * args.minutes
     warm_up = 60 * (args.minutes / 4 if args.warm_up is None else args.warm_up)
     with setting(args.store, ("square", "fresh"), args.tenants, args.workers, SPARE) as s:
-        load = Load(s.tenants, args.clients, args.pause, args.seed, renew=True)
+        load = Load(s.tenants, args.clients, args.pause, args.seed)
         service = s.running.process.pid
         with Sampler(lambda: {service: "service", **s.running.children()}, seconds / _SAMPLES) as sampler:
             load.start()
@@ -79,7 +79,13 @@ def flat(g: Growth) -> bool:
 
 
 def judged(samples: dict[tuple[str, int], Any], warm_up: float, processes: int, wrong: list[str]) -> dict[Any, Growth]:
-    """The growth of each process. What ended or was started anew in the middle is ``wrong``."""
+    """The growth of each process. What ended, started anew, or has too few samples is ``wrong``."""
     if len(samples) != processes:
         wrong.append(f"{len(samples)} processes were seen, not {processes}: some ended, and others took their places")
-    return {name: growth(found, warm_up) for name, found in sorted(samples.items()) if found[-1][0] > warm_up}
+    found = {}
+    for name, points in sorted(samples.items()):
+        try:
+            found[name] = growth(points, warm_up)
+        except ValueError as why:
+            wrong.append(f"{name[0]}: {why}")
+    return found

@@ -35,7 +35,7 @@ def measure(folder: Path, count: int, size: int, connections: int) -> tuple[list
     with serving(made, 1) as running:
         with made.store.write() as c:  # the largest bundle of the program is smaller
             c.execute(models.update().where(models.c.digest == facts.digest).values(facts=facts.to_json()))
-        front = until(lambda: [pid for pid, role in running.children().items() if role == "front"], "a front")[0]
+        front = until(lambda: running.pids("front"), "a front")[0]
         lt.connect(running.url, made.seats[0].token)  # it answers
         uploads = [Upload(running, seat, made.program.name, i, size) for i, seat in enumerate(made.seats)]
         before, start = resident(front), time.monotonic()

@@ -141,6 +141,60 @@ def test_what_the_service_refuses_is_shown(page, service, token):
         own.delete(row["hash"])
     ask(page)
     expect(page.locator("#problem")).to_contain_text("ServiceError")
+    expect(page.locator("#problem")).to_contain_text("connect again, which makes new keys")
+    ready(page, token)
+    ask(page)
+    assert page.locator("#problem").text_content() == "" and page.locator("#access").is_hidden()
+
+
+def test_two_pages_and_a_front_that_dies(page, browser, service, token):
+    """Each page has keys of its own under one token, and repeats the requests that the front owes an answer."""
+    other = browser.new_page()
+    other.goto(f"{service.url}/page/")
+    for each in (page, other):
+        connect(each, token)
+    for each in (page, other):
+        each.locator("#send:enabled").wait_for(timeout=PATIENCE)
+        each.click("#send")
+    service.kill("front")
+    for each in (page, other):
+        each.locator("#send:enabled").wait_for(timeout=PATIENCE)
+        assert each.locator("#problem").text_content() == "" and each.locator(".score").count() == 10
+    other.close()
+
+
+def test_a_connection_that_breaks_in_a_response_is_made_anew(page, token):
+    page.evaluate("""() => {
+      const real = fetch, broken = new Set();
+      globalThis.fetch = async (address, request) => {
+        const response = await real(address, request);
+        if (broken.has(address.pathname)) return response;
+        broken.add(address.pathname);
+        return new Response(new ReadableStream({ start(body) { body.error(new TypeError('network error')); } }));
+      };
+    }""")
+    ready(page, token)
+    ask(page)
+    assert page.locator("#problem").text_content() == "" and page.locator(".score").count() == 10
+
+
+def test_another_server_is_told_apart(page, token):
+    page.route("**/v1/models", lambda route: route.fulfill(body="<html>", content_type="text/html"))
+    connect(page, token)
+    expect(page.locator("#problem")).to_contain_text("is no JSON; needs one of a service; check the address")
+
+
+@pytest.mark.parametrize("address, kind, message", [
+    ("'score.example'", "ValueError", "the address score.example; needs https://HOST"),
+    ("'http://score.example'", "UnsupportedError", "put the service behind TLS"),
+    ("location.origin + '/below'", "ServiceError", "no route"),
+])
+def test_addresses(page, token, address, kind, message):
+    name, text = page.evaluate(f"""async () => {{
+      const {{ connect }} = await import('./service.mjs');
+      try {{ await connect({address}, 'token'); }} catch (error) {{ return [error.name, error.message]; }}
+    }}""")
+    assert name == kind and message in text
 
 
 def test_a_worker_passes_typed_errors_on(page):

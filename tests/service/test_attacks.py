@@ -1,6 +1,8 @@
 """The programs that attack a service (bench/service): a short run of each, and what their comparison finds."""
 
+import argparse
 import json
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 
+import kills
 import ledger
 import memory
+import soak
 from latticino.serve.http import Link
 from latticino.serve.logs import log
 from latticino.serve.store import Store
+from latticino.serve.tables import jobs
 from ledger import Ledger, Row, Sent, bundle_faults, faults
 from prefilled import Prefilled, serving
 from samples import Program
@@ -108,6 +113,14 @@ def test_growth_of_memory():
     assert memory.resident(2**22 + 1) == 0
 
 
+def test_a_process_with_too_few_samples_is_wrong():
+    """Also where nothing is left after the warm-up: no figures are no success, and those of other processes stay."""
+    steady, wrong = [(float(t), 1000) for t in range(100)], []
+    found = soak.judged({("front", 1): steady, ("worker", 2): steady[-5:]}, 20, 2, wrong)
+    assert list(found) == [("front", 1)] and wrong == ["worker: 5 samples after the warm-up; ten are needed: run for longer"]
+    assert soak.judged({("front", 1): steady}, 100, 1, wrong) == {} and len(wrong) == 2
+
+
 def test_connections_keep_little_of_the_database(tmp_path):
     """SQLite's own default, 2 MB for each of sixty connections, let the memory of a front grow for an hour."""
     store = Store(f"sqlite:///{tmp_path}/s.sqlite")
@@ -141,8 +154,6 @@ def attack(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONWARNINGS", "ignore")
 
     def run(*words):
-        import subprocess
-
         record = tmp_path / "record.json"
         done = subprocess.run([sys.executable, ATTACKS, *words, "--record", str(record)], capture_output=True, text=True)
         assert record.exists(), done.stdout[-3000:] + done.stderr[-3000:]
@@ -161,9 +172,6 @@ def test_a_few_kills(attack, store):
 
 def test_a_lost_job_ends_the_run_with_status_1(monkeypatch, tmp_path, capsys):
     """A service that forgets one job that it has acknowledged: the tenants go on, and the comparison finds it."""
-    import kills
-    from latticino.serve.tables import jobs
-
     real = kills.Attack.examine
 
     def forgets(self, at_the_end=False):
@@ -174,8 +182,6 @@ def test_a_lost_job_ends_the_run_with_status_1(monkeypatch, tmp_path, capsys):
         real(self, at_the_end)
 
     monkeypatch.setattr(kills.Attack, "examine", forgets)
-    import argparse
-
     parser = argparse.ArgumentParser()
     kills.add_options(parser)
     (found,), good = kills.run(parser.parse_args(["--kills", "1", "--store", "sqlite", "--tenants", "1", "--clients", "2"]))
@@ -191,6 +197,13 @@ def test_a_short_load(attack):
     status, (row,), out = attack("service-load", "--part", "uploads", "--uploads", "20", "--upload-bytes", "24e6")
     assert status == 0, out
     assert (row["value"] - row["bytes_before"]) / 80 < 0.5e6, out  # of each of its connections
+
+
+def test_a_load_without_a_request_of_some_routes(attack):
+    """Twelve requests over eight routes."""
+    options = ("--connections", "4", "--tenants", "2", "--queued", "30", "--rate", "12", "--seconds", "1", "--workers", "1")
+    _, rows, out = attack("service-load", "--part", "front", *options)
+    assert rows[-1]["requests"] == 12 == sum(r["requests"] for r in rows[:-1]) and all(r["requests"] for r in rows), out
 
 
 def test_the_rate_of_a_queue(attack):

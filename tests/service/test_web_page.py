@@ -1,6 +1,7 @@
 """The folder of a web page beside the routes of a front: `latticino serve --page FOLDER`."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,12 @@ def test_nothing_else_is_found(folder, path):
     except Exception as why:  # outside of an application of starlette, which makes a response of it
         status, body = why.status_code, b""
     assert status in (404, 307) and b"secret" not in body and b"notes" not in body
+
+
+def test_nginx_gets_the_same_policy(folder):
+    _, headers, _ = get(Page(str(folder)), "/")
+    page = (Path(__file__).parents[2] / "docs" / "browser.md").read_text()
+    assert f'add_header Content-Security-Policy "{headers["content-security-policy"]}" always;' in page
 
 
 def test_a_folder_without_a_page_is_refused(tmp_path):
