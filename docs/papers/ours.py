@@ -15,7 +15,12 @@ GATES_EXACT = "2026-11-23-h200-gates-exact"
 SWITCH = "2026-11-23-h200-switch"
 REPACKING = "2026-11-26-xeon-repacking"
 HELR = "2026-11-23-h200-helr"
-WORKLOADS = "2026-11-25-h100-workloads"
+NETWORKS = "2026-11-26-h100-networks"
+RNN = "2026-11-26-h100-rnn"
+SORT = "2026-11-26-h100-sort"
+SYSTEMS = "2026-11-26-h100-systems"
+SCALES = "2026-11-26-h100-helr-scales"
+FROM_BASELINE = "2026-11-26-h100-ablation"
 LAUNCHED = "Cheddar 1.0, measured 2026-11, in one run with its graphs"
 AS_GRAPH = "Cheddar 1.0, measured 2026-11, captured into a CUDA graph"
 D40 = "n16-d40-boot-v1"
@@ -32,8 +37,8 @@ def operation(name: str, limbs: int) -> Recorded:
     return Recorded(OPERATIONS, f"ckks.{name}", {"limbs": limbs, "batch": 1})
 
 
-def ablated(name: str, step: str, limbs: int = 47) -> Recorded:
-    return Recorded(ABLATION, f"ablation.{name}", {"step": step, "limbs": limbs})
+def ablated(name: str, step: str, limbs: int = 47, record: str = ABLATION) -> Recorded:
+    return Recorded(record, f"ablation.{name}", {"step": step, "limbs": limbs})
 
 
 def bytes_of(name: str, limbs: int) -> Recorded:
@@ -45,12 +50,25 @@ def training(member: str = "value", unit: str = "", factor: float = 1.0) -> Reco
     return Recorded(HELR, "helr.iteration", {}, member, unit, factor)
 
 
+def trained_at(scale: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    return Recorded(SCALES, "helr.iteration", {"preset": f"n16-d{scale}-boot-v1"}, member, unit, factor)
+
+
+def on_h100(preset: str, member: str = "value", unit: str = "") -> Recorded:
+    """A bootstrapping on the card that Cheddar's and Theodosian's papers have as well."""
+    return Recorded(SYSTEMS, "ckks.bootstrap", {"preset": preset}, member, unit)
+
+
 def sorting(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
-    return Recorded(WORKLOADS, "sort.run", {"values": 16384}, member, unit, factor)
+    return Recorded(SORT, "sort.run", {"values": 16384}, member, unit, factor)
 
 
-def residual(name: str = "resnet20.image", member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
-    return Recorded(WORKLOADS, name, {}, member, unit, factor)
+def residual(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    return Recorded(NETWORKS, "resnet20.image", {"batch": 1, "inputs": 200}, member, unit, factor)
+
+
+def recurrent(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    return Recorded(RNN, "rnn.run", {"batch": 32}, member, unit, factor)
 
 
 def of_cheddar(name: str, **where: object) -> tuple[tuple[str, Cited], ...]:

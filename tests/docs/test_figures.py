@@ -479,9 +479,18 @@ def test_three_products_with_the_encrypted_secret():
     assert len(rows) == 9
 
 
+def test_ceilings_of_a_gpu():
+    rows = {row["name"]: row["value"] for row in record("2026-11-26-h100-ceilings.json")}
+    cells, said = table("lab/roofline.md", "Ceilings", 1)
+    assert "2026-11-26-h100-ceilings.json" in said
+    names, (first, others) = cells.items()
+    kinds = [re.search(r"`(\w+)`", cell)[1] for cell in (names[0], *names[1])]
+    assert wrong((kind, cell, rows[f"ceiling.{kind}"] / 1e12) for kind, cell in zip(kinds, (first, *others), strict=True)) == []
+
+
 def test_ceilings_of_a_cpu():
     rows = {(row["name"], row["params"]["threads"]): row["value"] for row in record("2026-11-26-xeon-ceilings.json")}
-    cells, said = table("lab/roofline.md", "Ceilings", 1)
+    cells, said = table("lab/roofline.md", "Ceilings", 2)
     assert "2026-11-26-xeon-ceilings.json" in said
     kinds = ("multiply", "double", "l1", "l2", "memory", "copy")
     assert wrong((kind, cell, rows[f"ceiling.{kind}", threads] / 1e9) for kind, line in zip(kinds, list(cells.values())[1:], strict=True)

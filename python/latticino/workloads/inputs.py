@@ -19,18 +19,23 @@ CALIBRATION = 1000  # of the data that a network was trained on
 GENERATED = 200  # inputs to test with where there are no real ones
 # Mean and deviation of CIFAR-10's red, green and blue from 0 to 1; the recipes normalise by these.
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
-_SMOOTH = 1.0  # the spectrum of natural images falls with the frequency to about this power
+# CIFAR-10's amplitudes fall with the frequency to about this power. Networks of squares explode on rougher images.
+_SMOOTH = 1.6
 _FREQUENT = 1.1  # and the frequency of words with their rank
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Data in the form of their files: bytes of images, or token ids. ``labels``: None for generated data."""
+    """Data in the form of their files: bytes of images, or token ids.
+
+    ``labels``: None for generated data. ``wanted``: the files of LATTICINO_DATA in whose place they are.
+    """
 
     name: str
     calibration: np.ndarray
     test: np.ndarray
     labels: np.ndarray | None
+    wanted: tuple[str, ...] = ()
 
 
 def found(*names: str) -> Path | None:
@@ -72,7 +77,8 @@ def images(size: int = 32) -> Inputs:
     folder = found(*files)
     if folder is None or size != 32:
         both = scenes(CALIBRATION + GENERATED, size)
-        return Inputs(f"generated images of {size} x {size} pixels", both[:CALIBRATION], both[CALIBRATION:], None)
+        return Inputs(f"generated images of {size} x {size} pixels", both[:CALIBRATION], both[CALIBRATION:], None,
+                      files if size == 32 else ())
     train, test = (read(folder / name, ("x", "y")) for name in files)
     for name, part in zip(files, (train, test)):
         if part["x"].ndim != 4 or part["x"].shape[1:] != (32, 32, 3) or not _labels(part["y"], len(part["x"])):
@@ -107,7 +113,8 @@ def reviews(steps: int = 200, words: int = 8192) -> Inputs:
     folder = found("imdb_small.npz")
     if folder is None:
         both = texts(CALIBRATION + GENERATED, steps, words)
-        return Inputs(f"generated reviews of {steps} words", both[:CALIBRATION], both[CALIBRATION:], None)
+        return Inputs(f"generated reviews of {steps} words", both[:CALIBRATION], both[CALIBRATION:], None,
+                      ("imdb_small.npz",))
     names = "x_train", "x_test", "y_test"
     train, test, labels = (read(folder / "imdb_small.npz", names)[name] for name in names)
     ids = all(part.ndim == 2 and part.dtype.kind in "iu" and part.size and part.min() >= 0 for part in (train, test))

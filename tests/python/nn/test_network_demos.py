@@ -322,6 +322,20 @@ def test_generated_data():
     assert all((np.flatnonzero(row == 0) == np.arange((row == 0).sum())).all() for row in ids)  # padding comes first
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("work", [squeezenet.WORKLOAD, resnet20_aespa.WORKLOAD], ids=lambda work: work.name)
+def test_networks_of_squares_stay_in_range_on_generated_images(work):
+    """Squares of squares explode on images that are rougher than those of the training: scores of 10^14 were seen."""
+    w = trained.read(trained.shipped(work.file))
+    scores = reference.run(work.network(w), work.prepared(w, inputs.scenes(1200, 32)))
+    assert 1 < np.abs(scores).max() < 30  # of CIFAR-10's test images they reach 23
+
+
+def test_demos_name_the_files_that_they_did_not_find(no_data):
+    assert inputs.images().wanted == ("cifar10_train_1.npz", "cifar10_test_1k.npz")
+    assert inputs.reviews(20, 100).wanted == ("imdb_small.npz",)
+
+
 @pytest.mark.parametrize("words", [["transformer", "--repeat", "2"], ["rnn", "--rows", "8"], ["squeezenet", "--bits", "3"]])
 def test_options_of_other_demos_are_refused(words, capsys):
     assert cli.main(["demo", *words]) != 0
