@@ -118,7 +118,8 @@ def compiled(work: Workload, preset: str | None = None, device: str | None = Non
                      device=device, memory=memory, images=batch or work.batch, **work.options(graph))
     say(f"compiled in {time.monotonic() - start:.0f} s\n{enc.plan}\n")
     if data.labels is None:
-        missing = f"LATTICINO_DATA names no folder with {' and '.join(data.wanted)}, so these are " if data.wanted else ""
+        wanted = " and ".join(data.wanted)
+        missing = f"LATTICINO_DATA names no folder with {wanted}, so these are " if wanted else ""
         say(f"{missing}{data.name}. Labels are those of the network in the clear, and tell nothing about its accuracy")
     return Made(work, enc, w, data, graph)
 
