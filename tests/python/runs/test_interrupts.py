@@ -215,9 +215,9 @@ import signal, time
 from latticino.common.locks import Lock
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 for k in range(60):
-    signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0001 * k)
     end = time.monotonic() + 20
-    try:
+    try:  # before the timer starts: on a busy machine it may end before the next line
+        signal.setitimer(signal.ITIMER_REAL, 0.002 + 0.0001 * k)
         while time.monotonic() < end:
             Lock()
         print("lost", flush=True)
