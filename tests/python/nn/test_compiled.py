@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from claimed import LUCK
 from test_lowered import conv_entries, rng
 from test_scaling import gate, residual, squares
 
 import latticino as lt
+from claimed import LUCK
 from latticino.ckks.context import Context
 from latticino.nn.compiling import _Search, compiled
 from latticino.nn.lowered import Affine, Grid, Lowered, Node, Series

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from claimed import LUCK
 from test_compiled import BOOT, check_nodes
 from test_lowered import rng
 
 import latticino as lt
+from claimed import LUCK
 from latticino.nn.builder import Builder
 from latticino.nn.reference import run
 

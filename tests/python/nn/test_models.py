@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from claimed import LUCK
 from test_lowered import rng
 
 import latticino as lt
+from claimed import LUCK
 from latticino.nn.builder import Builder
 from latticino.nn.reference import run
 from latticino.nn.reference import values as run_layers

@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
-from claimed import LUCK
 from test_lowered import rng
 
 import latticino as lt
+from claimed import LUCK
 from latticino import cli
 from latticino.nn import reference
 from latticino.workloads import inputs, networks, resnet20_aespa, rnn, squeezenet, trained, transformer

@@ -7,11 +7,11 @@ import struct
 
 import numpy as np
 import pytest
-from claimed import LUCK
 from test_compiled import BOOT, lenet, mlp, residual_block, wide
 from test_lowered import rng
 
 import latticino as lt
+from claimed import LUCK
 from latticino.nn import files
 from latticino.nn.compiling import compiled
 from latticino.nn.loading import _loaded

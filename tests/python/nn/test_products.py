@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from claimed import LUCK
 from test_compiled import BOOT
 from test_lowered import rng
 
 import latticino as lt
+from claimed import LUCK
 from latticino.common.layout import Layout
 from latticino.linear.arranged import best
 from latticino.nn import files, rewrites

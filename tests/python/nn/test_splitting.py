@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from claimed import LUCK
 from test_lowered import rng
 
 import latticino as lt
+from claimed import LUCK
 from latticino.nn import compiling
 from latticino.nn.builder import Builder
 from latticino.nn.maps import splitting
