@@ -48,16 +48,14 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     for engine in [args.engine] if args.engine else ENGINES:
         with tempfile.TemporaryDirectory(prefix="latticino-scaling-") as folder:
             batch = Batch(Path(folder), args.program, args.inputs)
-            for workers in range(1, args.workers + 1):
-                more, well = measured(batch, engine, workers, args.runs, kills=0)
-                rows, good = [*rows, more], good and well
-            more, well = measured(batch, engine, 3, args.runs, kills=1)
-            rows, good = [*rows, more], good and well
-            alone = rows[-args.workers - 1]["value"]
-            for row in rows[-args.workers - 1:]:
+            alone = None
+            for workers, kills in [*((n, 0) for n in range(1, args.workers + 1)), (3, 1)]:
+                row, well = measured(batch, engine, workers, args.runs, kills)
+                alone = row["value"] if alone is None else alone
                 row["speedup"] = round(alone / row["value"], 3)
-                print(f"{engine}, {row['params']['workers']} workers, {row['params']['killed']} killed: "
-                      f"{row['value']:.2f} s, {row['speedup']:.2f} times as fast as 1 worker")
+                print(f"{engine}, workers: {workers}, killed: {kills}: {row['value']:.2f} s, {row['speedup']:.2f} times "
+                      "as fast as 1 worker", flush=True)
+                rows, good = [*rows, row], good and well
     return [stamped(row) for row in rows], good
 
 

@@ -6,6 +6,7 @@ import hashlib
 import io
 import itertools
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -79,7 +80,8 @@ class Executor:
     - ``engine``: `Local`, the default, has a process for each device of this machine; `Dask` has many machines
     - ``retries``: how often a shard is started again after its worker was lost
 
-    Evaluation draws no random numbers. So a shard that is run again gives the same bytes.
+    Evaluation draws no random numbers. So a shard that is run again gives the same bytes. Calls from several threads
+    wait for each other.
 
     >>> with lt.cluster.Executor("blobs", lt.cluster.Local(["cpu"] * 4)) as executor:
     ...     results = executor.map("score.lt", keys, [client.encrypt(x) for x in samples])
@@ -94,8 +96,12 @@ class Executor:
         self._blobs, self._engine = Blobs(folder), Local() if engine is None else engine
         self._programs: dict[str, SavedProgram] = {}
         self._keys: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        self._tickets = itertools.count()
-        self._engine.open(folder)
+        self._tickets, self._lock = itertools.count(), threading.Lock()
+        try:
+            self._engine.open(folder)
+        except BaseException:
+            self._engine.close()
+            raise
 
     @property
     def engine(self) -> Engine:
@@ -176,6 +182,11 @@ class Executor:
 
     def _run(self, files: Sequence[Path_], keys: Any, batch: Iterable[Any], numbers: Mapping[str, Any] | None,
              final: bool, repeated: int, placed: bool) -> list[Result]:
+        with self._lock:
+            return self._run_alone(files, keys, batch, numbers, final, repeated, placed)
+
+    def _run_alone(self, files: Sequence[Path_], keys: Any, batch: Iterable[Any], numbers: Mapping[str, Any] | None,
+                   final: bool, repeated: int, placed: bool) -> list[Result]:
         programs = [self._opened(file) for file in files]
         for k, (one, following) in enumerate(itertools.pairwise(programs)):
             require_following(k, one, following)

@@ -156,6 +156,7 @@ def computed(options: str, shard: str) -> str:
     """The outcome of a shard as JSON, from `Options` and a `Shard` as JSON. The process keeps what it has open."""
     with _one:
         if options not in _runners:
+            _runners.clear()  # what an executor of another folder had open
             try:
                 _runners[options] = Runner(Options.read(options))
             except errors.Error as why:
