@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
                 row, well = measured(batch, engine, workers, args.runs, kills)
                 alone = row["value"] if alone is None else alone
                 row["speedup"] = round(alone / row["value"], 3)
-                print(f"{engine}, workers: {workers}, killed: {kills}: {row['value']:.2f} s, {row['speedup']:.2f} times "
-                      "as fast as 1 worker", flush=True)
+                print(f"{engine}, workers: {workers}, killed: {kills}: {row['value']:.2f} s, {row['speedup']:.2f} "
+                      "times as fast as 1 worker", flush=True)
                 rows, good = [*rows, row], good and well
     return [stamped(row) for row in rows], good
 
