@@ -101,13 +101,13 @@ from .tfhe.functions import where
 
 __all__ = [
     "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
-    "choose", "loads", "profile", "progress", "unpickling",
+    "choose", "cluster", "loads", "profile", "progress", "unpickling",
     "Layout", "LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "corrcoef", "correlate", "cov",
     "diagonal_map", "linear_map", "matrix_map", "matrix_power",
     "Fit", "Sign", "Sorting", "cos", "exp", "fit", "fit_sign", "fit_sort", "log", "logsumexp", "sigmoid",
     "sin", "softmax", "sort", "sqrt", "tanh", "top_k",
     "Ciphertext", "Client", "ClusterError", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
-    "cluster", "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
+    "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
     "Program", "Range", "RangeWarning", "Scalar", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys",
     "Job", "Remote", "SavedProgram", "Service", "ServiceError", "Shape", "ShapeError", "SharedValues",
     "UnsupportedError", "ValueError", "__version__", "concatenate", "connect", "debug", "dot", "errors", "from_bytes",
