@@ -35,9 +35,10 @@ GROUPS = {
     "Files": ["save_params", "load_params", "save_ciphertext", "load_ciphertext", "to_bytes", "from_bytes",
               "save_server_keys", "load_server_keys", "save_secret_key", "load_client", "loads", "unpickling"],
     "Services": ["connect", "Service", "Remote", "Job"],
+    "Many processes and machines": ["cluster", "cluster.Executor", "cluster.Result", "cluster.Local", "cluster.Dask", "cluster.Engine"],
     "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
                "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError", "ServiceError",
-               "SecurityWarning"],
+               "ClusterError", "SecurityWarning"],
 }
 
 

@@ -142,9 +142,11 @@ def try_cuda():
 
 
 def try_service():
-    """The service: its queue on SQLite and PostgreSQL, real processes that are killed, and nginx before it."""
+    """The service: its queue on SQLite and PostgreSQL, real processes that are killed, and nginx before it; and programs over
+    many processes, with Dask."""
     folder = setup()
     add_requirements("serve")
+    add_requirements("cluster")
     if not distribution_has("sbin/nginx"):
         from_distribution(["nginx-light", "openssl"], "nginx")
         if not distribution_has("sbin/nginx"):

@@ -1,4 +1,5 @@
-"""Programs that attack a service: ``./latticino bench service-kills``, ``service-load``, ``service-soak``."""
+"""Programs that attack a service, and one that spreads a batch: ``./latticino bench service-kills``, ``service-load``,
+``service-soak``, ``service-scaling``."""
 
 from __future__ import annotations
 
@@ -10,11 +11,13 @@ from pathlib import Path
 
 import kills
 import load
+import scaling
 import soak
 from latticino import errors
 from latticino.measure import records
 
-PROGRAMS = {"service-kills": kills, "service-load": load, "service-soak": soak}
+PROGRAMS = {"service-kills": kills, "service-load": load, "service-soak": soak,
+            "service-scaling": scaling}
 
 
 def main(words: list[str]) -> int:

@@ -7,7 +7,7 @@
 See docs/guide.md for a walk from zero, docs/api.md for every name.
 """
 
-from . import errors, nn, tfhe
+from . import cluster, errors, nn, tfhe
 from ._native import Params, __version__  # type: ignore[attr-defined]
 from .array_functions import (
                      concatenate,
@@ -42,6 +42,7 @@ from .common.layout import Layout
 from .common.progress_bar import progress
 from .common.tenancy import BundleUse, Residency
 from .errors import (
+                     ClusterError,
                      ContextError,
                      DeviceError,
                      Error,
@@ -100,12 +101,12 @@ from .tfhe.functions import where
 
 __all__ = [
     "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
-    "choose", "loads", "profile", "progress", "unpickling",
+    "choose", "cluster", "loads", "profile", "progress", "unpickling",
     "Layout", "LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "corrcoef", "correlate", "cov",
     "diagonal_map", "linear_map", "matrix_map", "matrix_power",
     "Fit", "Sign", "Sorting", "cos", "exp", "fit", "fit_sign", "fit_sort", "log", "logsumexp", "sigmoid",
     "sin", "softmax", "sort", "sqrt", "tanh", "top_k",
-    "Ciphertext", "Client", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
+    "Ciphertext", "Client", "ClusterError", "Context", "ContextError", "DeviceError", "Error", "FileError", "KeyError",
     "LevelError", "OutOfMemoryError", "ParameterError", "Params", "Plan", "Precision", "PrecisionError", "PrivateArray",
     "Program", "Range", "RangeWarning", "Scalar", "ScaleError", "SecretWarning", "SecurityWarning", "ServerKeys",
     "Job", "Remote", "SavedProgram", "Service", "ServiceError", "Shape", "ShapeError", "SharedValues",

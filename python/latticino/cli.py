@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from . import __version__, _native, arrays, errors, tfhe
 from .ckks.context import preset, presets
+from .cluster import planning
 from .serve import commands as commands_of_services
 
 DEFAULT_PRESET = "n16-d40-boot-v1"
@@ -384,6 +385,7 @@ def _parser() -> argparse.ArgumentParser:
                       help="processes that share the programs; their first seeds lie 1,000,000 apart")
     fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
     commands_of_services.add(command, count, on_device)
+    planning.add(command, count)
     return parser
 
 

@@ -12,7 +12,7 @@ import builtins
 __all__ = [
     "Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
     "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError",
-    "SecurityWarning", "ServiceError",
+    "SecurityWarning", "ServiceError", "ClusterError",
 ]
 
 
@@ -93,6 +93,10 @@ class ServiceError(Error):
                  retry_after: float | None = None, missing: tuple[str, ...] = ()) -> None:
         super().__init__(message, operation)
         self.status, self.retry_after, self.missing = status, retry_after, missing
+
+
+class ClusterError(Error):
+    """Workers of `lt.cluster` were lost too often, or gave other bytes than workers before them."""
 
 
 class UnsupportedError(Error, builtins.NotImplementedError):

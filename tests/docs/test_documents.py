@@ -100,7 +100,7 @@ def test_the_api_reference_is_up_to_date():
         "write it again: ./latticino python docs/make_api.py > docs/api.md")
     listed = {name for names in module.GROUPS.values() for name in names}
     assert set(lt.__all__) - {"__version__", "errors"} == {name for name in listed if "." not in name}
-    inner = {f"{room.__name__.split('.')[-1]}.{name}" for room in (lt.tfhe, lt.nn) for name in room.__all__}
+    inner = {f"{room.__name__.split('.')[-1]}.{name}" for room in (lt.tfhe, lt.nn, lt.cluster) for name in room.__all__}
     assert inner == {name for name in listed if "." in name}
 
 

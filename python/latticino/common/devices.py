@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from .. import _native, arrays, errors
@@ -39,6 +40,11 @@ def as_threads(number: Any) -> int:
 def as_tuning(file: Any) -> str:
     """The name of a table of kernels, empty for none."""
     return "" if isinstance(file, str) and not file else arrays.as_path(file, "Context")
+
+
+def physical_memory() -> int:
+    """Bytes of the machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def threads(number: int) -> int:

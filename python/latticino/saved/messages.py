@@ -67,15 +67,16 @@ def result_to_bytes(result: Any, final: bool = False) -> bytes:
 def result_of(data: bytes, context: Any, count: int) -> Any:
     """The array in the bytes of a result, or the tuple of arrays, from anybody. ``count``: of the program's results.
     FileError for bytes that are no such result; other errors as of `lt.from_bytes`."""
-    if data[: len(MAGIC)] == MAGIC:
-        return tuple(saving.from_bytes(file, context) for file in _files_of(data, count))
-    if count != 1:
-        _refuse("load", "one array", f"{count} results", "ask for the result of a job of this program")
-    return saving.from_bytes(data, context)
+    read = [saving.from_bytes(file, context) for file in files_of(data, count)]
+    return tuple(read) if data[: len(MAGIC)] == MAGIC else read[0]
 
 
-def _files_of(data: bytes, count: int) -> list[bytes]:
-    """The files of a result of several parts."""
+def files_of(data: bytes, count: int) -> list[bytes]:
+    """The file of each array in the bytes of a result, from anybody. FileError as of `result_of`."""
+    if data[: len(MAGIC)] != MAGIC:
+        if count != 1:
+            _refuse("load", "one array", f"{count} results", "ask for the result of a job of this program")
+        return [data]
     if len(data) < _HEAD.size:
         _refuse_result("too few bytes")
     _, version, stated = _HEAD.unpack_from(data)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from .. import errors
-from .manifest import is_hash
+from .manifest import Joined, Manifest, is_hash
 
 AREAS = ("models", "chunks", "inputs", "results")
 OPERATOR = "operator"  # the owner of models
@@ -87,6 +87,10 @@ class Blobs:
             raise errors.FileError.explain("blobs", f"other bytes in {area} than {hash_[:16]} names",
                                            "those that were stored", "restore the folder of blobs from its backup")
         return data
+
+    def joined(self, owner: str, manifest: Manifest) -> Joined:
+        """All bytes of a bundle of keys, in order; each chunk is compared with its hash as it is read."""
+        return Joined(self.read("chunks", owner, chunk) for chunk in manifest.chunks)
 
     def put(self, area: str, owner: str, data: bytes) -> str:
         """Stores bytes, and returns their SHA-256."""

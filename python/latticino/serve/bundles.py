@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,13 +180,8 @@ class Bundles:
                 state="uploaded", lease=None))
 
     def file(self, tenant: str, manifest: Manifest) -> Joined:
-        """All bytes of a bundle, in order; each chunk is compared with its hash as it is read."""
-
-        def read() -> Iterator[bytes]:
-            for chunk in manifest.chunks:
-                yield self._blobs.read("chunks", tenant, chunk)
-
-        return Joined(read())
+        """All bytes of a bundle: see `Blobs.joined`."""
+        return self._blobs.joined(tenant, manifest)
 
     def manifest(self, tenant: str, model: str, hash_: str) -> Manifest:
         return _manifest(self.get(tenant, model, hash_))

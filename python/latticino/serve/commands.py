@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import arrays, errors
 from ..common import display
+from ..common.devices import physical_memory
 from ..nn.compiling import as_bytes
 from . import packages
 
@@ -236,7 +237,7 @@ def _store_of(args: argparse.Namespace) -> str:
 
 def _config(args: argparse.Namespace, **more: Any) -> Config:
     from .process import Config
-    from .worker import Resources, physical_memory
+    from .worker import Resources
 
     args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     device, share = args.device or "cpu", physical_memory() // 2 // max(args.workers, 1)

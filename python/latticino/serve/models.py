@@ -104,12 +104,12 @@ class Facts:
 class Model:
     """A program or a network on a device, open: it runs requests of tenants, each with the tenant's session.
 
-    UnsupportedError for the part that clients need, and for what a service does not run. ScaleError for a result whose
-    values may not fit the modulus of level 0, to which a service brings its answers.
+    UnsupportedError for the part that clients need, and for what a service does not run. ``answers``: results are those
+    of a service, which brings them to level 0. ScaleError then for a result whose values may not fit its modulus.
     """
 
-    def __init__(self, program: SavedProgram, **options: Any) -> None:
-        _require_fit(program)
+    def __init__(self, program: SavedProgram, answers: bool = True, **options: Any) -> None:
+        _require_fit(program, answers)
         self.program, self._options = program, options
 
     @cached_property
@@ -147,7 +147,7 @@ class Model:
         """A bundle for the context. KeyError unless it has all keys that a run needs."""
         keys: AnyKeys = saving.load_server_keys(file, self.context)
         if isinstance(keys, ServerKeys):  # those of TFHE serve every program of their parameters
-            _require_all(keys, self.program.plan)
+            require_keys(keys, self.program.plan)
         return keys
 
     def run(self, session: AnySession, inputs: Sequence[bytes], final: bool, after: After) -> bytes:
@@ -163,7 +163,8 @@ class Model:
         return messages.result_to_bytes(self.program.compute(session, given, numbers, after), final)
 
 
-def _require_all(keys: ServerKeys, plan: Plan) -> None:
+def require_keys(keys: ServerKeys, plan: Plan) -> None:
+    """KeyError unless a bundle has all keys of a plan."""
     missing, held = [repr(label) for label in keys.missing(plan)], keys._switching
     missing += [f"those of the set {name}" for name in plan.switching if name not in held]
     missing += [f"those of the set {name} for products of {slots} slots" for name, slots, size in plan.products
@@ -174,7 +175,7 @@ def _require_all(keys: ServerKeys, plan: Plan) -> None:
             "make it with service.use(client), or client.server_keys(service.program.plan)")
 
 
-def _require_fit(program: SavedProgram) -> None:
+def _require_fit(program: SavedProgram, answers: bool) -> None:
     if not isinstance(program, (SavedFunction, SavedNetwork)):
         raise errors.UnsupportedError.explain(
             "serve", "the part of a model that clients need", "the whole model",
@@ -183,6 +184,8 @@ def _require_fit(program: SavedProgram) -> None:
         raise errors.UnsupportedError.explain(
             "serve", "a program that re-randomises", "one of which a second run gives the same bytes",
             "save it for a context without rerandomize=True")
+    if not answers:
+        return
     taken = [name for name in OPTIONS if name in program.scalars]
     if taken:
         raise errors.UnsupportedError.explain(
@@ -224,10 +227,11 @@ def file_of(path: str | os.PathLike[str]) -> bytes:
                                    "name that file; of a network: server.network in its folder")
 
 
-def open_model(data: bytes, device: str | None = None, *, threads: int = 0, key_budget: int | None = None) -> Model:
+def open_model(data: bytes, device: str | None = None, *, threads: int = 0, key_budget: int | None = None,
+               answers: bool = True) -> Model:
     """The model in the bytes of its file, for a device, as of `lt.Context`. ``key_budget``: bytes of keys on the
-    device.
+    device. ``answers`` as of `Model`.
 
     FileError for damaged and foreign files; UnsupportedError for what cannot be served.
     """
-    return Model(programs.from_bytes(data), device=device, threads=threads, key_budget=key_budget)
+    return Model(programs.from_bytes(data), answers, device=device, threads=threads, key_budget=key_budget)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import threading
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, cast
 
 from .. import errors
+from ..common.devices import physical_memory
 from .blobs import Blobs
 from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
@@ -54,10 +54,6 @@ class Resources:
 
     def for_host(self) -> int:
         return physical_memory() // 2 if self.host_memory is None else self.host_memory
-
-
-def physical_memory() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass

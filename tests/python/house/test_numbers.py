@@ -128,7 +128,7 @@ def test_the_package_has_no_circle_of_imports(package_imports):
 
 # Each room of the Python package may import itself and those before it. `arrays` reads arguments: it is of `common`.
 ROOMS = ["_native", "_provenance", "errors", "common", "claims", "ops", "linear", "functions", "ckks", "tfhe", "programs", "files",
-         "key_generation", "pickling", "array_functions", "nn", "saved", "serve", "latticino", "measure", "workloads", "cli", "__main__"]
+         "key_generation", "pickling", "array_functions", "nn", "saved", "serve", "cluster", "latticino", "measure", "workloads", "cli", "__main__"]
 
 
 def test_imports_of_the_package_point_down(package_imports):

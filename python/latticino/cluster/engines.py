@@ -1,0 +1,47 @@
+"""What an executor needs of an engine: it takes shards, has them computed by workers, and says how each ended."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from .shards import Outcome, Shard
+
+
+class Engine(ABC):
+    """Where an `Executor` has its shards computed: `Local` or `Dask`. Only hashes pass through it."""
+
+    @property
+    @abstractmethod
+    def workers(self) -> int:
+        """How many processes compute."""
+
+    @abstractmethod
+    def open(self, blobs: str) -> None:
+        """Makes workers ready, whose blobs lie in this folder. An executor calls it once."""
+
+    @abstractmethod
+    def submit(self, ticket: int, shard: Shard) -> None:
+        """Takes a shard, whose outcome will have this number."""
+
+    @abstractmethod
+    def ended(self) -> list[tuple[int, Outcome]]:
+        """The shards that have ended since the last call, with their numbers. It may wait for up to a second, and may
+        return nothing. ClusterError if the workers cannot be had."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Drops the shards that wait. Outcomes of those that run may still come."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends what `open` has started."""
+
+
+def slots(share: tuple[float, float], workers: int) -> range:
+    """Which of the workers a share stands for: at least one.
+
+    >>> slots((0.0, 0.5), 4), slots((0.5, 1.0), 4), slots((0.9, 1.0), 4)
+    (range(0, 2), range(2, 4), range(3, 4))
+    """
+    first = min(round(share[0] * workers), workers - 1)
+    return range(first, max(round(share[1] * workers), first + 1))

@@ -1,0 +1,169 @@
+"""What a worker does: it reads a shard, which is hashes, computes, and gives the hashes of the results."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import asdict, dataclass
+from typing import BinaryIO, cast
+
+from .. import errors
+from ..common import devices
+from ..saved import files as programs
+from ..saved import messages
+from ..serve.blobs import Blobs
+from ..serve.manifest import Manifest
+from ..serve.models import AnyKeys, Model, open_model
+from ..serve.sessions import Name, Sessions
+
+OWNER = "cluster"  # of all blobs of an executor
+READY = "ready"  # the line of a worker that has started
+ARRAYS = "results"  # where encrypted arrays lie: results of one stage are inputs of the next one
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One run of a program.
+
+    ``program``, ``keys``: SHA-256 of the program's file, and of the list of chunks of the keys. ``inputs``: those of
+    the files of its inputs, and then of its numbers. ``final``: as of `lt.to_bytes`, for every result. ``share``: which
+    workers should run it, as a part of all of them.
+    """
+
+    program: str
+    keys: str
+    inputs: tuple[str, ...]
+    final: bool = False
+    share: tuple[float, float] = (0.0, 1.0)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> Shard:
+        fields = json.loads(text)
+        return cls(**{**fields, "inputs": tuple(fields["inputs"]), "share": tuple(fields["share"])})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a shard ended. ``results``: SHA-256 of the files of its results; or ``error``, the class of an error, with
+    its ``message``. ``lost``: another worker may do better. ``seconds`` that it took."""
+
+    results: tuple[str, ...] = ()
+    error: str = ""
+    message: str = ""
+    lost: bool = False
+    seconds: float = 0.0
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> Outcome:
+        fields = json.loads(text)
+        return cls(**{**fields, "results": tuple(fields["results"])})
+
+    @classmethod
+    def of(cls, why: errors.Error, lost: bool = False) -> Outcome:
+        return cls((), type(why).__name__, str(why), lost)
+
+    def raised(self) -> errors.Error:
+        """The error as an exception."""
+        kind: type[errors.Error] = getattr(errors, self.error, errors.Error)
+        return kind(self.message, self.message.partition(":")[0])
+
+
+@dataclass(frozen=True)
+class Options:
+    """Of a worker. ``blobs``: a folder; ``device`` and ``threads`` as of `lt.Context`; ``memory``: bytes of host memory
+    for bundles of keys, 0 for half of the machine's."""
+
+    blobs: str
+    device: str | None = None
+    threads: int = 0
+    memory: int = 0
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> Options:
+        return cls(**json.loads(text))
+
+
+class Runner:
+    """Computes shards on one device, with programs and keys that stay open. DeviceError where there is no such
+    device."""
+
+    def __init__(self, options: Options) -> None:
+        kind, _ = devices.choose(options.device)
+        devices.as_threads(options.threads)
+        self._options, self._blobs = options, Blobs(options.blobs)
+        # What a bundle counts beside its bytes on the device: see `Sessions`.
+        self._sessions = Sessions(options.memory or devices.physical_memory() // 2, 1.5 if kind == "cpu" else 0.5)
+        self._models: dict[str, Model] = {}
+
+    def run(self, shard: Shard) -> Outcome:
+        """The outcome of a shard. Errors of the library, and of the disk, are outcomes too."""
+        start = time.monotonic()
+        try:
+            results = self._computed(shard)
+        except (errors.OutOfMemoryError, errors.DeviceError) as why:
+            self._sessions.clear()
+            self._models.clear()
+            return Outcome.of(why, lost=True)
+        except errors.Error as why:
+            return Outcome.of(why)
+        except OSError as why:
+            return Outcome.of(errors.FileError.explain(
+                "cluster", f"a folder of blobs that takes no result ({why})", "room on its disk",
+                "make room, and start the batch again"))
+        return Outcome(results, seconds=time.monotonic() - start)
+
+    def _computed(self, shard: Shard) -> tuple[str, ...]:
+        model = self._model(shard.program)
+        session = self._sessions.get(Name(OWNER, shard.program, shard.keys), model, model.key_bytes,
+                                     lambda: self._keys(model, shard.keys))
+        inputs = [self._blobs.read(ARRAYS, OWNER, hash_) for hash_ in shard.inputs]
+        data = model.run(session, inputs, shard.final, _after)
+        files = messages.files_of(data, len(model.program.outputs))
+        return tuple(self._blobs.put(ARRAYS, OWNER, file) for file in files)
+
+    def _model(self, digest: str) -> Model:
+        if digest not in self._models:
+            data = self._blobs.read("models", OWNER, digest)
+            self._models[digest] = open_model(data, self._options.device, threads=self._options.threads, answers=False)
+        return self._models[digest]
+
+    def _keys(self, model: Model, hash_: str) -> AnyKeys:
+        manifest = Manifest.read(json.loads(self._blobs.read("chunks", OWNER, hash_)))
+        return model.load_keys(cast(BinaryIO, self._blobs.joined(OWNER, manifest)))
+
+
+def _after(_: float) -> None:
+    """A shard runs to its end."""
+
+
+# ---- workers of an engine that calls functions ----
+
+_runners: dict[str, Runner] = {}
+_one = threading.Lock()  # a device has one shard at a time
+
+
+def computed(options: str, shard: str) -> str:
+    """The outcome of a shard as JSON, from `Options` and a `Shard` as JSON. The process keeps what it has open."""
+    with _one:
+        if options not in _runners:
+            _runners.clear()  # what an executor of another folder had open
+            try:
+                _runners[options] = Runner(Options.read(options))
+            except errors.Error as why:
+                return Outcome.of(why).to_json()
+        return _runners[options].run(Shard.read(shard)).to_json()
+
+
+def facts_of(data: bytes) -> Model:
+    """The program in a file, for what it takes and gives. FileError and UnsupportedError as of `open_model`."""
+    return Model(programs.from_bytes(data), answers=False)

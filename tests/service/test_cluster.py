@@ -1,0 +1,254 @@
+"""Programs over processes of this machine: workers that are killed at every step, and everything that can be wrong."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import latticino as lt
+from latticino.cluster.engines import slots
+from latticino.cluster.executor import shares_of
+from latticino.cluster.shards import ARRAYS, OWNER, Outcome, facts_of
+from latticino.saved import messages
+from running import alive, until
+
+PRESET = "test-n10-boot-insecure"
+STEPS = ("load", "compute", "written")
+KILLED = Path(__file__).with_name("killed.py")
+
+
+class Killed(lt.cluster.Local):
+    """Workers that obey marks."""
+
+    def _command(self):
+        return [sys.executable, str(KILLED)]
+
+
+class World:
+    """Two programs, of which the second takes what the first gives, a bundle for both, and encrypted inputs."""
+
+    def __init__(self, folder):
+        self.folder, self.context = folder, lt.Context(PRESET, "cpu", threads=1)
+        self.first, self.second = str(folder / "first.lt"), str(folder / "second.lt")
+        lt.save_program(self.first, lambda x: (x * x + 0.25).bootstrap(), self.context, lt.Shape((16,), None, (-1, 1)))
+        programs = [lt.load_program(self.first)]
+        level = programs[0].outputs[0].level
+        lt.save_program(self.second, lambda y, rate: y * y * rate - 0.5, self.context, lt.Shape((16,), level, (-2, 2)),
+                        rate=lt.Scalar(0, 1))
+        programs.append(lt.load_program(self.second))
+        self.programs, self.client = programs, lt.keygen(self.context)
+        self.keys = self.client.server_keys(*(p.plan for p in programs))
+        self.values = [np.random.default_rng(i).uniform(-1, 1, 16) for i in range(7)]
+        self.inputs = [lt.to_bytes(self.client.encrypt(v)) for v in self.values]
+        session = self.context.bind(self.keys)
+        self.between, self.right = [], []  # the files that a run in one process gives
+        for data in self.inputs:
+            y = programs[0].run(session, lt.from_bytes(data, session))
+            self.between.append(lt.to_bytes(y))
+            self.right.append(lt.to_bytes(programs[1].run(session, y, rate=0.5)))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return World(tmp_path_factory.mktemp("cluster"))
+
+
+@pytest.fixture
+def marks(tmp_path, monkeypatch):
+    """Makes marks: their folder."""
+    (tmp_path / "marks").mkdir()
+    monkeypatch.setenv("LATTICINO_MARKS", str(tmp_path / "marks"))
+
+    def make(*names):
+        for name in names:
+            (tmp_path / "marks" / name).touch()
+        return tmp_path / "marks"
+
+    return make
+
+
+def names(files):
+    return [hashlib.sha256(data).hexdigest() for data in files]
+
+
+def stored(folder):
+    """The arrays among the blobs, without inputs and numbers."""
+    return {p.name for p in (folder / ARRAYS / OWNER).rglob("*") if p.is_file()}
+
+
+def test_three_workers_are_killed_at_every_step(world, tmp_path, marks):
+    """Digests are those of one process. A worker that dies behind its result leaves the same blob as the one after it."""
+    left = marks(*STEPS)
+    with lt.cluster.Executor(tmp_path / "blobs", Killed(["cpu"] * 3)) as executor:
+        before = executor.engine.pids
+        results = executor.map(world.first, world.keys, world.inputs)
+        assert not list(left.iterdir()) and executor.engine.workers == 3
+        assert len(set(before) - set(executor.engine.pids)) >= 1
+        assert [r.hashes for r in results] == [(name,) for name in names(world.between)]
+        assert stored(tmp_path / "blobs") == set(names(world.between)) | set(names(world.inputs))
+        for r, v in zip(results, world.values):
+            assert np.abs(r.decrypt(world.client).unmarked() - (v * v + 0.25)).max() < 2**-8
+        # The results are a batch of their own.
+        marks(*STEPS)
+        again = executor.map(world.second, world.keys, results, numbers={"rate": 0.5})
+        assert not list(left.iterdir()) and [r.data() for r in again] == world.right
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_a_pipeline_with_workers_that_are_killed(world, tmp_path, marks, placed):
+    left = marks(*STEPS)
+    with lt.cluster.Executor(tmp_path / "blobs", Killed(["cpu"] * 3)) as executor:
+        results = executor.pipeline([world.first, world.second], world.keys, world.inputs, numbers={"rate": 0.5},
+                                    repeated=2, placed=placed)
+    assert not list(left.iterdir())
+    assert [r.hashes for r in results] == [(name,) for name in names(world.right)]
+    number = messages.numbers_to_bytes(world.programs[1].scalars, {"rate": 0.5})
+    assert stored(tmp_path / "blobs") == set(names([*world.inputs, *world.between, *world.right, number]))
+
+
+def test_results_that_are_short(world, tmp_path):
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as executor:
+        encrypted = world.client.encrypt(world.values[0])
+        path = tmp_path / "keys"
+        lt.save_server_keys(path, world.context, world.keys, one_file=True)
+        short, = executor.pipeline([world.first, world.second], path, [(encrypted,)], numbers={"rate": 0.5}, final=True)
+        bundle = executor.put_keys(world.keys)
+        assert executor.put_keys(path) == bundle == executor.put_keys(bundle)
+        assert len(short.data()) < len(world.right[0]) / 2
+        v = world.values[0]
+        assert np.abs(short.decrypt(world.client).unmarked() - ((v * v + 0.25) ** 2 / 2 - 0.5)).max() < 2**-6
+
+
+def test_a_worker_that_is_lost_too_often(world, tmp_path, marks):
+    marks("compute.always")
+    with lt.cluster.Executor(tmp_path / "blobs", Killed(["cpu"] * 2), retries=1) as executor:
+        with pytest.raises(lt.ClusterError, match=r"item \d of the batch, which lost its worker 2 times.*SIGKILL"):
+            executor.map(world.first, world.keys, world.inputs)
+        (tmp_path / "marks" / "compute.always").unlink()
+        results = executor.map(world.first, world.keys, world.inputs[:2])  # the executor goes on
+        assert [r.data() for r in results] == world.between[:2]
+
+
+def test_a_worker_that_gives_other_bytes(world, tmp_path, marks):
+    marks("other")
+    with lt.cluster.Executor(tmp_path / "blobs", Killed(["cpu"] * 2)) as executor, \
+            pytest.raises(lt.ClusterError, match="other bytes from a second run of program 0 for item 0"):
+        executor.map(world.first, world.keys, world.inputs[:1], repeated=1)
+
+
+def test_blobs_with_other_bytes(world, tmp_path):
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as executor:
+        result, = executor.map(world.first, world.keys, world.inputs[:1])
+        blobs = executor._blobs
+        path = blobs.path(ARRAYS, OWNER, result.hashes[0])
+        path.write_bytes(world.between[0][:-1] + b"x")
+        with pytest.raises(lt.FileError, match="other bytes"):
+            result.data()
+        with pytest.raises(lt.FileError, match="other bytes"):  # found by a worker
+            executor.map(world.second, world.keys, [result], numbers={"rate": 0.5})
+        with pytest.raises(lt.FileError, match="no blob"):
+            executor.map(world.first, world.keys, ["0" * 64])
+        with pytest.raises(lt.FileError, match="no keys"):
+            executor.map(world.first, "0" * 64, world.inputs[:1])
+
+
+def test_keys_that_do_not_match(world, tmp_path):
+    """Bundles are compared with programs here; files of bundles by the workers."""
+    few = world.client.server_keys(lambda x: x * x, np.zeros(4))
+    other_context = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
+    other = lt.keygen(other_context).server_keys(lambda x: x * x, np.zeros(4))
+    stranger = lt.keygen(world.context).server_keys(*(p.plan for p in world.programs))
+    lt.save_server_keys(tmp_path / "few", world.context, few, one_file=True)
+    lt.save_server_keys(tmp_path / "other", other_context, other, one_file=True)
+    (tmp_path / "none").write_bytes(b"no keys")
+    batch = world.inputs[:1]
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as executor:
+        for keys in (few, tmp_path / "few"):
+            with pytest.raises(lt.KeyError, match="a bundle without"):
+                executor.map(world.first, keys, batch)
+        with pytest.raises(lt.ContextError, match="keys of other parameters"):
+            executor.map(world.first, other, batch)
+        for name, error in (("other", lt.ContextError), ("none", lt.FileError)):
+            with pytest.raises(error, match="load"):
+                executor.map(world.first, tmp_path / name, batch)
+        with pytest.raises(lt.KeyError, match="an object under key"):
+            executor.map(world.first, stranger, batch)
+        with pytest.raises(lt.FileError, match="put_keys"):
+            executor.put_keys(tmp_path / "missing")
+
+
+def test_wrong_batches_and_pipelines(world, tmp_path):
+    deep, leveled = tmp_path / "deep.lt", tmp_path / "leveled.lt"
+    lt.save_program(deep, lambda y: y * y, world.context, lt.Shape((16,), 0 + world.programs[0].outputs[0].level - 1, (-1, 1)))
+    lt.save_program(leveled, lambda y: y + 1, lt.Context("test-n10-leveled-insecure", "cpu", threads=1), np.zeros(16))
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as executor:
+        for programs, error in (([world.first, deep], lt.LevelError), ([world.first, leveled], lt.ContextError),
+                                ([], lt.ShapeError), (world.first, lt.ShapeError)):
+            with pytest.raises(error, match="pipeline: had"):
+                executor.pipeline(programs, world.keys, world.inputs[:1])
+        for batch, error in (([(world.inputs[0], world.inputs[1])], lt.ShapeError), ([1.5], lt.ShapeError)):
+            with pytest.raises(error, match="item 0"):
+                executor.map(world.first, world.keys, batch)
+        with pytest.raises(lt.ValueError, match="'none'"):
+            executor.map(world.second, world.keys, [], numbers={"none": 1.0, "rate": 0.5})
+        with pytest.raises(lt.ValueError, match="rate"):
+            executor.map(world.second, world.keys, [], numbers={"rate": 5.0})
+        with pytest.raises(lt.LevelError, match="as input 0"):
+            executor.map(deep, world.keys, world.inputs[:1])
+        with pytest.raises(lt.FileError):
+            executor.map(tmp_path, world.keys, [])
+        assert executor.map(world.first, world.keys, []) == []
+
+
+def test_workers_that_do_not_start(world, tmp_path):
+    class Broken(lt.cluster.Local):
+        def _command(self):
+            return [sys.executable, "-c", "raise SystemExit(7)"]
+
+    with lt.cluster.Executor(tmp_path / "blobs", Broken(["cpu"])) as executor, \
+            pytest.raises(lt.ClusterError, match="ended 3 times before it took a shard.*status 7"):
+        executor.map(world.first, world.keys, world.inputs[:1])
+    for devices in ([], "cpu", ["cuda:999"], ["tpu"]):
+        with pytest.raises(lt.DeviceError):
+            lt.cluster.Local(devices)
+    with pytest.raises(lt.UnsupportedError, match="as engine"):
+        lt.cluster.Executor(tmp_path, "local")
+
+
+def test_workers_end_with_their_program(world, tmp_path):
+    """Where the program that spreads a batch is killed, its workers end."""
+    code = f"""
+import sys, time, latticino as lt
+executor = lt.cluster.Executor({str(tmp_path / "blobs")!r}, lt.cluster.Local(["cpu"] * 2))
+print(*executor.engine.pids, flush=True)
+time.sleep(600)
+"""
+    program = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    pids = [int(word) for word in program.stdout.readline().split()]
+    assert len(pids) == 2 and all(map(alive, pids))
+    os.kill(program.pid, signal.SIGKILL)
+    program.wait()
+    until(lambda: not any(map(alive, pids)), "the end of the workers")
+
+
+def test_shares():
+    shares = shares_of([1.0, 2.0, 1.0])
+    assert shares == [(0.0, 0.25), (0.25, 0.75), (0.75, 1.0)]
+    assert [list(slots(share, 4)) for share in shares] == [[0], [1, 2], [3]]
+    assert [list(slots(share, 2)) for share in shares] == [[0], [0, 1], [1]]  # round(0.5) = 0, round(1.5) = 2
+    assert [list(slots(share, 1)) for share in shares] == [[0]] * 3
+    for workers in range(1, 9):  # nobody is left without work
+        assert {slot for share in shares for slot in slots(share, workers)} == set(range(workers))
+
+
+def test_outcomes_and_facts(world):
+    made = Outcome(("a", "b"), seconds=1.5)
+    assert Outcome.read(made.to_json()) == made
+    why = Outcome.of(lt.KeyError.explain("keys", "none", "some", "make them"), lost=True)
+    assert isinstance(why.raised(), lt.KeyError) and why.raised().operation == "keys" and Outcome.read(why.to_json()) == why
+    assert facts_of(Path(world.first).read_bytes()).program.digest == hashlib.sha256(Path(world.first).read_bytes()).hexdigest()
