@@ -1,4 +1,5 @@
-"""The programs that an attacked service runs, all of small and insecure sets, and their results without a service."""
+"""The programs that an attacked service runs, of small and insecure sets but one, and their results without a
+service."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import latticino as lt
+from latticino._provenance import cpu_name
 from latticino.serve.models import open_model
 from latticino.serve.parts import Part
 
@@ -31,10 +33,11 @@ def _long(x: Any) -> Any:
     return x
 
 
-# By name: the function and its set. On an idle core a run takes about 1, 20 and 150 ms.
+# By name: the function and its set. On an idle core a run of the first three takes about 1, 20 and 150 ms; `large` is
+# for GPUs.
 PROGRAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "square": (_square, "test-n10-leveled-insecure"), "fresh": (_fresh, "test-n10-boot-insecure"),
-    "long": (_long, "test-n10-boot-insecure")}
+    "long": (_long, "test-n10-boot-insecure"), "large": (_long, "n16-d35-boot-v1")}
 
 
 class Program:
@@ -43,12 +46,12 @@ class Program:
     ``name`` and ``facts`` as the service knows them; ``part``: what its clients get.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, device: str = "cpu") -> None:
         function, preset = PROGRAMS[name]
         self.name, self.path = name, folder / f"{name}.lt"
         if not self.path.exists():
             lt.save_program(self.path, function, lt.Context(preset, "cpu", threads=1), lt.Shape(SHAPE))
-        self._model = open_model(self.path.read_bytes(), "cpu", threads=1)
+        self._model = open_model(self.path.read_bytes(), device, threads=1)
         self.facts = self._model.facts()
         self.part = Part(self._model.client_file())
 
@@ -56,6 +59,12 @@ class Program:
     def argument(self) -> str:
         """For `latticino serve`."""
         return f"{self.name}={self.path}"
+
+    @property
+    def device_name(self) -> str:
+        """Of the device that `run` computes on."""
+        context: Any = self._model.context
+        return cpu_name() if context.device == "cpu" else str(context._native.device["name"])
 
     def client(self) -> lt.Client:
         """A client with a key of its own."""

@@ -2,8 +2,9 @@
 
     ./latticino bench service-scaling --record FILE
 
-Each process has one thread. The workers have opened the program and loaded the keys before the time starts. All results
-have to be those of a run in this process, byte for byte.
+Each process has one thread; with ``--device cuda`` all share a GPU (``--program large`` is for one). The workers have
+opened the program and loaded the keys before the time starts. All results have to be those of a run in this process,
+byte for byte.
 
 - ``local``: the processes of `lt.cluster.Local`
 - ``dask``: a scheduler of Dask and its workers, for as many processes
@@ -24,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import latticino as lt
-from latticino._provenance import cpu_name
 from latticino.measure.records import Row, stamped
 from running import until
 from samples import PROGRAMS, Program
@@ -36,6 +36,7 @@ _WARM = 3  # shards of each worker before the time starts
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=ENGINES, help="this one alone")
     parser.add_argument("--program", choices=tuple(PROGRAMS), default="long")
+    parser.add_argument("--device", default="cpu", help="of all processes, which share it: cpu, cuda or cuda:N")
     parser.add_argument("--inputs", type=int, default=48, help="of the batch")
     parser.add_argument("--workers", type=int, default=4, help="the most processes")
     parser.add_argument("--runs", type=int, default=3, help="batches of each number of processes; the fastest counts")
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     good = True
     for engine in [args.engine] if args.engine else ENGINES:
         with tempfile.TemporaryDirectory(prefix="latticino-scaling-") as folder:
-            batch = Batch(Path(folder), args.program, args.inputs)
+            batch = Batch(Path(folder), args.program, args.inputs, args.device)
             alone = None
             for workers, kills in [*((n, 0) for n in range(1, args.workers + 1)), (3, 1)]:
                 row, well = measured(batch, engine, workers, args.runs, kills)
@@ -62,8 +63,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 class Batch:
     """Encrypted inputs of a program, keys, and the digests of the results of a run in this process."""
 
-    def __init__(self, folder: Path, name: str, count: int) -> None:
-        self.folder, self.program = folder, Program(folder, name)
+    def __init__(self, folder: Path, name: str, count: int, device: str) -> None:
+        self.folder, self.device, self.program = folder, device, Program(folder, name, device)
         client = self.program.client()
         self.keys = client.server_keys(self.program.part.program.plan)
         self.inputs = [self.program.encrypted(client, seed) for seed in range(count)]
@@ -82,10 +83,12 @@ class Batch:
 def measured(batch: Batch, engine: str, workers: int, runs: int, kills: int) -> tuple[Row, bool]:
     """The row of so many workers. ``kills``: how many of them die in the middle of each batch."""
     seconds, good = [], True
-    with _engine(engine, workers) as (made, pids), lt.cluster.Executor(batch.folder / "blobs", made) as executor:
+    with _engine(engine, workers, batch.device) as (made, pids), \
+            lt.cluster.Executor(batch.folder / "blobs", made) as executor:
         for _ in range(runs):
             until(lambda: len(pids()) == workers, "all workers")
             good = batch.through(executor, _WARM * workers) and good
+            before = set(pids())
             killer = threading.Timer(batch.alone_seconds / workers / 2, _kill, (pids, kills))
             start = time.monotonic()
             if kills:
@@ -93,9 +96,11 @@ def measured(batch: Batch, engine: str, workers: int, runs: int, kills: int) -> 
             good = batch.through(executor) and good
             seconds.append(time.monotonic() - start)
             killer.cancel()
+            good = good and len(before - set(pids())) == kills
     row: Row = {"name": "cluster.batch", "value": round(min(seconds), 3), "unit": "s", "params": {
         "engine": engine, "program": batch.program.name, "inputs": len(batch.inputs), "workers": workers,
-        "killed": kills, "threads": 1}, "device": cpu_name(), "backend": "cpu", "cores": os.cpu_count(),
+        "killed": kills, "threads": 1}, "device": batch.program.device_name,
+        "backend": batch.device.partition(":")[0], "cores": os.cpu_count(),
         "runs_seconds": [round(s, 3) for s in seconds], "without_engine_seconds": round(batch.alone_seconds, 3),
         "equal_digests": good}
     return row, good
@@ -107,10 +112,10 @@ def _kill(pids: Callable[[], list[int]], count: int) -> None:
 
 
 @contextmanager
-def _engine(name: str, workers: int) -> Iterator[tuple[lt.cluster.Engine, Callable[[], list[int]]]]:
+def _engine(name: str, workers: int, device: str) -> Iterator[tuple[lt.cluster.Engine, Callable[[], list[int]]]]:
     """An engine, and what gives the ids of its processes."""
     if name == "local":
-        made = lt.cluster.Local(["cpu"] * workers, threads=1)
+        made = lt.cluster.Local([device] * workers, threads=1)
         yield made, lambda: made.pids
         return
     import distributed
@@ -125,4 +130,4 @@ def _engine(name: str, workers: int) -> Iterator[tuple[lt.cluster.Engine, Callab
 
         with distributed.Client(cluster, set_as_default=False) as client:
             client.wait_for_workers(workers)
-            yield lt.cluster.Dask(client, device="cpu", threads=1), pids
+            yield lt.cluster.Dask(client, device=device, threads=1), pids

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_compiled import mlp
 
 import latticino as lt
 from latticino.cluster.engines import slots
 from latticino.cluster.executor import shares_of
 from latticino.cluster.shards import ARRAYS, OWNER, Outcome, facts_of
 from latticino.saved import messages
-from running import alive, until
+from running import alive, saved_network, until
 
 PRESET = "test-n10-boot-insecure"
 STEPS = ("load", "compute", "written")
@@ -200,7 +201,7 @@ def test_wrong_batches_and_pipelines(world, tmp_path):
             executor.map(world.second, world.keys, [], numbers={"rate": 5.0})
         with pytest.raises(lt.LevelError, match="as input 0"):
             executor.map(deep, world.keys, world.inputs[:1])
-        with pytest.raises(lt.FileError):
+        with pytest.raises(lt.FileError, match="cluster: had the folder"):
             executor.map(tmp_path, world.keys, [])
         assert executor.map(world.first, world.keys, []) == []
 
@@ -252,3 +253,53 @@ def test_outcomes_and_facts(world):
     why = Outcome.of(lt.KeyError.explain("keys", "none", "some", "make them"), lost=True)
     assert isinstance(why.raised(), lt.KeyError) and why.raised().operation == "keys" and Outcome.read(why.to_json()) == why
     assert facts_of(Path(world.first).read_bytes()).program.digest == hashlib.sha256(Path(world.first).read_bytes()).hexdigest()
+
+
+def test_tuples_of_arrays(tmp_path):
+    """Programs of several inputs and results, one after the other."""
+    ctx = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
+    shape = lt.Shape((4,), None, (-1, 1))
+    lt.save_program(tmp_path / "two.lt", lambda x, y, rate: (x * y, x * rate), ctx, shape, shape, rate=lt.Scalar(0, 1))
+    two = lt.load_program(tmp_path / "two.lt")
+    lt.save_program(tmp_path / "one.lt", lambda p, q: p + q, ctx, *(lt.Shape((4,), y.level, (-1, 1)) for y in two.outputs))
+    client, rng = lt.keygen(ctx), np.random.default_rng(1)
+    keys = client.server_keys(two.plan, lt.load_program(tmp_path / "one.lt").plan)
+    values = [rng.uniform(-1, 1, (2, 4)) for _ in range(3)]
+    batch = [tuple(client.encrypt(v) for v in pair) for pair in values]
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"] * 2)) as executor:
+        pairs = executor.map(tmp_path / "two.lt", keys, batch, numbers={"rate": 0.5})
+        sums = executor.pipeline([tmp_path / "two.lt", tmp_path / "one.lt"], keys, batch, numbers={"rate": 0.5})
+        again = executor.map(tmp_path / "one.lt", keys, pairs)
+    for (x, y), pair, total in zip(values, pairs, sums):
+        p, q = pair.decrypt(client)
+        assert np.abs(p.unmarked() - x * y).max() < 2**-8 and np.abs(q.unmarked() - x / 2).max() < 2**-8
+        assert np.abs(total.decrypt(client).unmarked() - (x * y + x / 2)).max() < 2**-7
+    assert [r.hashes for r in again] == [r.hashes for r in sums] and len(pairs[0].hashes) == 2
+
+
+def test_programs_of_tfhe(tmp_path):
+    exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu", threads=1)
+    lt.save_program(tmp_path / "more.lt", lambda a, b: (a + b, (a > b).any()), exact, *[lt.tfhe.Shape((3,), "u4")] * 2)
+    client = lt.keygen(exact)
+    values = [(np.array([i, 3, 7], np.uint8), np.array([1, i, 2], np.uint8)) for i in range(3)]
+    batch = [tuple(client.encrypt(v, "u4") for v in pair) for pair in values]
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"] * 2)) as executor:
+        results = executor.map(tmp_path / "more.lt", client.server_keys(), batch, repeated=3)
+    for (a, b), result in zip(values, results):
+        total, larger = result.decrypt(client)
+        assert (np.asarray(total) == (a + b) % 16).all() and bool(np.asarray(larger)) == (a > b).any()
+
+
+def test_networks(tmp_path):
+    """A network that was compiled: its results decrypt to what the network's own run gives."""
+    enc, x = saved_network(tmp_path / "mlp", mlp, PRESET)
+    half = lt.nn.load(tmp_path / "mlp" / "client.network")
+    client = lt.keygen(lt.Context(PRESET, "cpu", threads=1))
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"] * 2)) as executor:
+        results = executor.map(tmp_path / "mlp" / "server.network", half.server_keys(client),
+                               [half.encrypt(client, v) for v in x[:3]], final=True)
+    for v, result in zip(x, results):
+        assert np.abs(result.decrypt(client) - enc.shadow(v)[0]).max() < 2**-8
+    with lt.cluster.Executor(tmp_path / "other", lt.cluster.Local(["cpu"])) as executor, \
+            pytest.raises(lt.UnsupportedError, match="cluster: had the part of a model that clients need"):
+        executor.map(tmp_path / "mlp" / "client.network", "0" * 64, [])

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from .. import arrays, errors, tfhe
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import ServerKeys
-from ..common.progress_bar import Task
+from ..common.progress_bar import Task, track
 from ..files import saving
 from ..saved import messages
 from ..saved.program import SavedProgram
@@ -193,11 +193,11 @@ class Executor:
         final, placed = arrays.as_flag(final, "cluster", "final"), arrays.as_flag(placed, "cluster", "placed")
         again = arrays.as_integer(repeated, "cluster", "repeated", 0)
         stages = self._stages(programs, keys, numbers or {}, final, placed)
-        items = [self._item(programs[0], i, given) for i, given in enumerate(batch)]
+        items = [self._item(programs[0], i, given) for i, given in enumerate(track(batch, "storing inputs"))]
         return [Result(self._blobs, programs[-1], hashes) for hashes in self._computed(stages, items, again)]
 
     def _opened(self, path: Path_) -> SavedProgram:
-        data = file_of(path)
+        data = file_of(path, "cluster")
         digest = hashlib.sha256(data).hexdigest()
         if digest not in self._programs:
             self._programs[digest] = facts_of(data).program

@@ -176,13 +176,14 @@ def require_keys(keys: ServerKeys, plan: Plan) -> None:
 
 
 def _require_fit(program: SavedProgram, answers: bool) -> None:
+    operation = "serve" if answers else "cluster"
     if not isinstance(program, (SavedFunction, SavedNetwork)):
         raise errors.UnsupportedError.explain(
-            "serve", "the part of a model that clients need", "the whole model",
+            operation, "the part of a model that clients need", "the whole model",
             "name the file that lt.save_program wrote, or server.network of the folder of enc.save")
     if program.rerandomize:
         raise errors.UnsupportedError.explain(
-            "serve", "a program that re-randomises", "one of which a second run gives the same bytes",
+            operation, "a program that re-randomises", "one of which a second run gives the same bytes",
             "save it for a context without rerandomize=True")
     if not answers:
         return
@@ -209,20 +210,20 @@ def _require_answers(program: SavedProgram) -> None:
                                         f"{needs}, to which a service brings its answers", remedy)
 
 
-def file_of(path: str | os.PathLike[str]) -> bytes:
+def file_of(path: str | os.PathLike[str], operation: str = "serve") -> bytes:
     """The bytes of a model's file. FileError for a path that cannot be read, and for other kinds of files, which are
     not read to their end."""
     try:
-        with open(arrays.as_path(path, "serve"), "rb") as file:
+        with open(arrays.as_path(path, operation), "rb") as file:
             magic = file.read(len(networks.MAGIC))
             if magic in (networks.MAGIC, PROGRAM.magic):
                 return magic + file.read()
     except IsADirectoryError as why:
-        raise errors.FileError.explain("serve", f"the folder {path}", "the file of a model",
+        raise errors.FileError.explain(operation, f"the folder {path}", "the file of a model",
                                        "name a file in it: server.network of a network") from why
     except OSError as why:
-        raise errors.FileError.explain("serve", f"{path}: {why}", "the file of a model", "check the path") from why
-    raise errors.FileError.explain("serve", f"{path}, which is no file of a network or a program",
+        raise errors.FileError.explain(operation, f"{path}: {why}", "the file of a model", "check the path") from why
+    raise errors.FileError.explain(operation, f"{path}, which is no file of a network or a program",
                                    "what lt.save_program wrote, or enc.save for the server",
                                    "name that file; of a network: server.network in its folder")
 
