@@ -17,7 +17,6 @@ import hashlib
 import os
 import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,14 +87,10 @@ def measured(batch: Batch, engine: str, workers: int, runs: int, kills: int) -> 
         for _ in range(runs):
             until(lambda: len(pids()) == workers, "all workers")
             good = batch.through(executor, _WARM * workers) and good
-            before = set(pids())
-            killer = threading.Timer(batch.alone_seconds / workers / 2, _kill, (pids, kills))
-            start = time.monotonic()
-            if kills:
-                killer.start()
-            good = batch.through(executor) and good
+            before, start = set(pids()), time.monotonic()
+            with _killing(made, pids, kills, len(batch.inputs) // 2):
+                good = batch.through(executor) and good
             seconds.append(time.monotonic() - start)
-            killer.cancel()
             good = good and len(before - set(pids())) == kills
     row: Row = {"name": "cluster.batch", "value": round(min(seconds), 3), "unit": "s", "params": {
         "engine": engine, "program": batch.program.name, "inputs": len(batch.inputs), "workers": workers,
@@ -106,9 +101,25 @@ def measured(batch: Batch, engine: str, workers: int, runs: int, kills: int) -> 
     return row, good
 
 
-def _kill(pids: Callable[[], list[int]], count: int) -> None:
-    for pid in pids()[:count]:
-        os.kill(pid, signal.SIGKILL)
+@contextmanager
+def _killing(made: lt.cluster.Engine, pids: Callable[[], list[int]], count: int, after: int) -> Iterator[None]:
+    """Kills so many processes once so many shards have ended."""
+    ended, seen = made.ended, 0
+
+    def ending() -> list[tuple[int, Any]]:
+        nonlocal seen
+        outcomes, before = ended(), seen
+        seen += len(outcomes)
+        if before < after <= seen:
+            for pid in pids()[:count]:
+                os.kill(pid, signal.SIGKILL)
+        return outcomes
+
+    made.ended = ending  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        made.ended = ended  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Programs over processes of this machine: workers that are killed at every step, and everything that can be wrong."""
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -12,14 +13,18 @@ import pytest
 from test_compiled import mlp
 
 import latticino as lt
+from latticino.cluster import executor as executor_module
 from latticino.cluster.engines import slots
 from latticino.cluster.executor import shares_of
-from latticino.cluster.shards import ARRAYS, OWNER, Outcome, facts_of
+from latticino.cluster.shards import ARRAYS, OWNER, Options, Outcome, Runner, Shard, facts_of
 from latticino.saved import messages
+from latticino.serve.blobs import Blobs
+from latticino.serve.models import Model
 from running import alive, saved_network, until
 
 PRESET = "test-n10-boot-insecure"
 STEPS = ("load", "compute", "written")
+BENCH = Path(__file__).resolve().parents[2] / "bench" / "service"
 KILLED = Path(__file__).with_name("killed.py")
 
 
@@ -214,6 +219,14 @@ def test_workers_that_do_not_start(world, tmp_path):
     with lt.cluster.Executor(tmp_path / "blobs", Broken(["cpu"])) as executor, \
             pytest.raises(lt.ClusterError, match="ended 3 times before it took a shard.*status 7"):
         executor.map(world.first, world.keys, world.inputs[:1])
+
+    class Failing(lt.cluster.Local):  # it says why
+        def _command(self):
+            line = Outcome.of(lt.DeviceError.explain("Context", "no GPU", "one", "check it")).to_json()
+            return [sys.executable, "-c", f"print({line!r})"]
+
+    with lt.cluster.Executor(tmp_path / "blobs", Failing(["cpu"])) as executor, pytest.raises(lt.DeviceError, match="had no GPU"):
+        executor.map(world.first, world.keys, world.inputs[:1])
     for devices in ([], "cpu", ["cuda:999"], ["tpu"]):
         with pytest.raises(lt.DeviceError):
             lt.cluster.Local(devices)
@@ -235,6 +248,37 @@ time.sleep(600)
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
     until(lambda: not any(map(alive, pids)), "the end of the workers")
+
+
+def test_devices_and_disks_that_fail(world, tmp_path, monkeypatch):
+    """A lack of memory and a failure of a device are lost shards, for which all keys and programs are dropped. A full disk ends
+    the batch. Retries end with the worker's own error."""
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"]), retries=2) as executor:
+        result, = executor.map(world.first, world.keys, world.inputs[:1])
+        shard = Shard(world.programs[0].digest, executor.put_keys(world.keys), tuple(names(world.inputs[:1])))
+        runner = Runner(Options(str(tmp_path / "blobs"), "cpu", 1))
+        assert runner.run(shard).results == result.hashes and len(runner._models) == len(runner._sessions.names) == 1
+        for error in (lt.OutOfMemoryError, lt.DeviceError):
+            def failing(*_, error=error):
+                raise error.explain("run", "none", "some", "free it")
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Model, "run", failing)
+                outcome = runner.run(shard)
+            assert outcome.lost and isinstance(outcome.raised(), error) and not runner._models and not runner._sessions.names
+            assert runner.run(shard).results == result.hashes
+            tried = executor_module._Try(0, 0, shard)
+            for _ in range(2):
+                tried = executor._once_more(tried, outcome)
+            with pytest.raises(error, match="run: had none"):
+                executor._once_more(tried, outcome)
+
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Blobs, "put", full)
+        outcome = runner.run(shard)
+        assert not outcome.lost and isinstance(outcome.raised(), lt.FileError) and "No space left" in outcome.message
 
 
 def test_shares():
@@ -303,3 +347,15 @@ def test_networks(tmp_path):
     with lt.cluster.Executor(tmp_path / "other", lt.cluster.Local(["cpu"])) as executor, \
             pytest.raises(lt.UnsupportedError, match="cluster: had the part of a model that clients need"):
         executor.map(tmp_path / "mlp" / "client.network", "0" * 64, [])
+
+
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_a_short_measurement(tmp_path, engine):
+    """What `./latticino bench service-scaling` does, in short: its rows, with equal digests though a worker is killed."""
+    record = tmp_path / "record.json"
+    done = subprocess.run([sys.executable, str(BENCH), "service-scaling", "--engine", engine, "--program", "fresh", "--inputs", "6",
+                           "--workers", "1", "--runs", "1", "--record", str(record)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(record.read_text())
+    assert [(r["params"]["workers"], r["params"]["killed"]) for r in rows] == [(1, 0), (3, 1)]
+    assert all(r["equal_digests"] and r["params"]["engine"] == engine and r["value"] > 0 for r in rows)
