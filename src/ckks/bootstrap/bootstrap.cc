@@ -274,6 +274,10 @@ std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluato
                      "make a Bootstrapper for this slot count");
   }
   Ciphertext lowered = x;
+  // Where keys of bootstrapping are missing, the error names it and not the first product inside.
+  lowered.level = 0;
+  evaluator.key(kName, lowered, {rlwe::KeyKind::DenseToSparse, 1});
+  lowered.level = x.level;
   if (plan.first) {
     const Stage stage(plan.context->queue(), "bootstrap.slot_to_coeff");
     lowered = plan.first->apply(evaluator, x);

@@ -13,18 +13,25 @@
 #include "rlwe/galois.h"
 
 namespace latticino::ckks {
+namespace {
 
-const rlwe::KeySource& Evaluator::keys() const {
-  if (keys_ == nullptr) {
-    throw KeyError("ckks.Evaluator", "a context without evaluation keys",
-                   "the public keys of a client",
+void require_keys(const char* operation, const rlwe::KeySource* keys) {
+  if (keys == nullptr) {
+    throw KeyError(operation, "a context without evaluation keys", "the public keys of a client",
                    "ctx.use(client.server_keys(program, x)) gives them");
   }
+}
+
+}  // namespace
+
+const rlwe::KeySource& Evaluator::keys() const {
+  require_keys("ckks.Evaluator", keys_.get());
   return *keys_;
 }
 
 const rlwe::SwitchKey& Evaluator::key(const char* operation, const Ciphertext& x,
                                       const rlwe::KeyLabel& label) const {
+  require_keys(operation, keys_.get());
   if (keys().id() != x.key) {
     throw KeyError(operation, "evaluation keys of " + keys().id().str(),
                    "keys of the ciphertext's secret " + x.key.str(),
