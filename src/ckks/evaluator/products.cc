@@ -63,7 +63,7 @@ Ciphertext Evaluator::tensor(const Ciphertext& x0, const Ciphertext& y0) const {
   return out;
 }
 
-// The three parts of the products are never written: ModUp and KeyMult multiply as they read.
+// The three parts of the products are never stored: ModUp and KeyMult multiply as they read.
 std::vector<Ciphertext> Evaluator::product(const char* operation, Span x0, Span y0) const {
   for (std::size_t i = 0; i < x0.size(); ++i) {
     require(operation, x0[i], y0[i]);
@@ -104,7 +104,7 @@ std::vector<Ciphertext> Evaluator::multiply(Span x, Span y) const {
                     [&](Span a, Span b) { return product("ckks.multiply", a, b); });
 }
 
-// Key switches of third parts; what they belong to names level and scale.
+// Key switches of third parts. The ciphertexts that they belong to give level and scale.
 std::vector<Ciphertext> Evaluator::switched(std::span<const Ciphertext> products,
                                             std::span<const rlwe::SwitchInput> inputs,
                                             bool rescale) const {
@@ -171,7 +171,8 @@ std::vector<Ciphertext> Evaluator::dot(std::span<const Ciphertexts> x,
     }
   }
   require_level("ckks.dot", level, 1);
-  // All at one level before the products: those cannot be brought down together later.
+  // Brings all operands to one level before the products, because products cannot be brought down
+  // together later.
   const auto at_level = [&](const Ciphertexts& operand) {
     return in_batches("ckks.dot", operand, [&](Span part) {
       return part[0].level > level ? lowered(part, level, context_->params().scale(level))
