@@ -23,19 +23,20 @@ struct ArrayState;
 
 /// How to bootstrap. Options that are left empty are chosen by predicted precision.
 struct BootstrapOptions {
-  /// Of real values, each ciphertext by itself: imaginary errors are removed. Left empty: values
-  /// that are known to be real are refreshed so, or two ciphertexts as one where that is faster.
+  /// Real values: each ciphertext is refreshed by itself, and imaginary errors are removed. Left
+  /// empty: an array that is known to be real is refreshed in this way, or two of its ciphertexts
+  /// as one if that is faster.
   std::optional<bool> real;
   /// Asks for two ciphertexts of real values as one. UnsupportedError for an array of one
   /// ciphertext, or of values that are not known to be real.
   bool merged = false;
   bool minimal_keys = false;  ///< a third of the keys, slower
-  /// SlotToCoeff at the lowest levels, first. LevelError if the level is too low.
+  /// SlotToCoeff comes first, at the lowest levels. LevelError if the level is too low.
   std::optional<bool> slot_to_coeff_first;
   std::optional<bool> over_mod_raise;    ///< one CoeffToSlot factor more, which costs no level
   std::optional<int> arcsine;            ///< 3, 5 or 7: degree of the correction; 1: none
   std::optional<int> log_message_ratio;  ///< r: values are raised to q0 / 2^r; 0: the set's
-  bool random_like = false;  ///< declares values without mean and pattern: more levels are kept
+  bool random_like = false;              ///< declares that values have no mean and no pattern
 };
 
 /// An encrypted array: one ciphertext, or several behind one object if it exceeds the slots.
@@ -73,27 +74,30 @@ class LATTICINO_API Array {
   Array rotate(std::int64_t steps) const;
   /// The sum of all values, of shape {}. One level if slots after the values may not be zero.
   Array sum() const;
-  /// Sums over the first of two dimensions, which are powers of two.
+  /// Sums over the first of two dimensions. Both lengths are powers of two.
   Array sum_rows() const;
-  /// Each row's sum, times `factor`, in every place of the row: one level. Rows are powers of two.
+  /// The sum of each row times `factor`, repeated in every place of the row. It takes one level.
+  /// Rows have a power of two of values.
   Array spread_sum(Complex factor = 1.0) const;
-  /// x^n by ceil(log2(n)) products one after another; n from 1. UnsupportedError for others.
+  /// x^n for n >= 1, by ceil(log2(n)) products in sequence. UnsupportedError for other n.
   Array pow(int n) const;
 
-  /// A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels, and one
-  /// more if the interval's length is not 2/k or the scale is not the canonical one.
+  /// A polynomial of every value, lowest coefficient first. It takes ceil(log2(degree + 1)) levels,
+  /// and one more if the interval's length is not 2/k or the scale is not the canonical one.
   Array polynomial(const std::vector<Complex>& coefficients,
                    const PolynomialBasis& basis = {}) const;
   Array polynomial(const std::vector<double>& coefficients,
                    const PolynomialBasis& basis = {}) const;
 
-  /// The same values at a higher level. Values lie in the unit box. ParameterError for sets without
-  /// bootstrapping.
+  /// The same values at a higher level. They must lie in the unit box. ParameterError for sets
+  /// without bootstrapping.
   Array bootstrap(const BootstrapOptions& options = {}) const;
-  /// This and another array of real values and the same shape, refreshed as one: half the work.
+  /// This array and another one of the same shape, refreshed as one ciphertext: half the work. Both
+  /// must be real.
   std::pair<Array, Array> bootstrap_with(const Array& other,
                                          const BootstrapOptions& options = {}) const;
-  /// Brought down to `level` at its canonical scale. LevelError going up.
+  /// The same values at a lower level, at its canonical scale. LevelError if `level` is above the
+  /// present one.
   Array to_level(int level) const;
 
   /// For the library's own code.

@@ -22,7 +22,7 @@ class Owner;
 /// Options of Client::server_keys.
 struct ServerKeyOptions {
   bool public_key = false;  ///< with a public key, under which Context::encrypt works
-  /// Called with the number of keys that are made and of all, after each.
+  /// Called after each key, with the number of keys made so far and the number of all keys.
   std::function<void(int done, int all)> progress;
 };
 

@@ -28,7 +28,7 @@ struct BootstrapOptions;
 struct Warning {
   enum class Kind {
     Security,  ///< parameters that are not held to 128 bits
-    Range,     ///< values that may leave what parameters, or an assumption, allow
+    Range,     ///< values may leave the range that is allowed or assumed
   };
   Kind kind = Kind::Range;
   std::string message;
@@ -43,8 +43,8 @@ struct ContextOptions {
   /// Operations that lack levels refresh their operand first.
   bool auto_bootstrap = false;
   std::string tuning;  ///< a table of `latticino tune` for the GPU; empty: the shipped one
-  /// Bytes of device memory for bundles of server keys; none: no limit. Bundles beyond it that
-  /// were not used for the longest time wait in host memory.
+  /// Bytes of device memory for bundles of server keys; none: no limit. At the limit, the bundles
+  /// that were not used for the longest time move to host memory.
   std::optional<std::uint64_t> key_budget;
   /// Called with every warning, in the thread that causes it. Empty: they go to standard error.
   std::function<void(const Warning&)> on_warning;
@@ -115,17 +115,18 @@ class LATTICINO_API Context {
   void reset_peak() const;
   void synchronize() const;  ///< waits until the device has done all that was asked of it
 
-  /// Computes with these public keys; gives the context itself. Bundles of several clients may be
-  /// in use: operations take the one of their operands' key. A bundle replaces another one of the
-  /// same key. ContextError for keys of other parameters, or of another context.
+  /// Computes with these public keys, and returns the context itself. Bundles of several clients
+  /// may be in use at once: an operation takes the bundle of its operands' key. A bundle replaces
+  /// an earlier one of the same key. ContextError for keys of other parameters, or of another
+  /// context.
   const Context& use(const ServerKeys& keys) const;
-  /// Takes back what use() did with this bundle.
+  /// Undoes use() of this bundle.
   void forget(const ServerKeys& keys) const;
-  /// A context of the same device that has exactly these keys for good: a session of one client.
-  /// Arrays of a session are its own; one under another key is a KeyError.
+  /// A session of one client: a context on the same device that always has exactly these keys.
+  /// Arrays of a session belong to it. An array under another key is a KeyError.
   Context bind(const ServerKeys& keys) const;
-  /// An array of this session's context as one of the session; no copy. ContextError for arrays of
-  /// another session or context, KeyError under another key.
+  /// The same array as an array of this session, without a copy. ContextError for arrays of another
+  /// session or context, KeyError for one under another key.
   Array adopt(const Array& x) const;
   /// Bundles in the store, in use or waiting.
   std::vector<BundleUse> resident() const;

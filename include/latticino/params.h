@@ -35,7 +35,7 @@ struct BootstrapLevels {
   bool arcsine = false;    ///< arcsine correction after the sine, which takes levels
 };
 
-/// What a person states of a set. docs/parameters.md explains every field.
+/// The fields that define a set. docs/parameters.md explains each of them.
 struct ParameterLiteral {
   std::string name;                                  ///< own name; not that of a preset
   int log_n = 16;                                    ///< log2 of the ring degree N
@@ -52,8 +52,8 @@ struct ParameterLiteral {
   bool insecure = false;
 };
 
-/// What a set of one's own is to offer; the library finds the primes (docs/parameters.md). Errors
-/// name the fields as Python does: `n` as N, `log_scale` as scale and so on.
+/// What a parameter set of your own must offer. The library finds the primes (docs/parameters.md).
+/// Errors name the fields as Python does: `n` as N, `log_scale` as scale and so on.
 struct ParameterRequest {
   std::int64_t n = 65536;  ///< ring degree, a power of two from 2^10 to 2^17
   double log_scale = 40;   ///< log2 of the scale of every level
@@ -92,7 +92,7 @@ class LATTICINO_API ParameterSet {
   int slots() const;                ///< values that one ciphertext holds: N/2
   int top_level() const;            ///< the highest level, bootstrapping included
   int default_level() const;        ///< level of fresh ciphertexts
-  /// Level after the usual bootstrapping; ParameterError without.
+  /// Level after the usual bootstrapping; ParameterError for sets without bootstrapping.
   int level_after_bootstrap() const;
   bool has_bootstrap() const;
   bool secure() const;  ///< whether the set is held to 128 bits of security

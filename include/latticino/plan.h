@@ -100,12 +100,13 @@ class LATTICINO_API Plan {
   std::vector<PlannedKey> keys() const;
   std::uint64_t key_bytes() const;       ///< of all keys, those of switching included
   std::uint64_t constant_bytes() const;  ///< encoded matrices
-  std::uint64_t peak_bytes() const;  ///< device memory at the worst moment, with keys and inputs
-  std::vector<int> levels() const;   ///< of the results
-  std::vector<Bits> bits() const;    ///< expected precision of the results
+  /// The most device memory in use at once, with keys and inputs.
+  std::uint64_t peak_bytes() const;
+  std::vector<int> levels() const;  ///< of the results
+  std::vector<Bits> bits() const;   ///< expected precision of the results
   std::uint64_t bootstraps() const;
   std::uint64_t lookups() const;  ///< bootstrappings of TFHE: values that go through tables
-  double seconds() const;         ///< predicted from rates measured on one machine of a kind
+  double seconds() const;         ///< predicted from rates measured on such a device
   std::uint64_t bytes_moved() const;
   std::uint64_t operations() const;        ///< records submitted
   std::vector<std::string> notes() const;  ///< what was chosen on the way, and why
@@ -121,7 +122,7 @@ class LATTICINO_API Plan {
   std::shared_ptr<const session::PlanState> state_;
 };
 
-/// The plan of doing both programs: the union of their keys. ContextError for other parameters.
+/// The plan of running both programs: the union of their keys. ContextError for other parameters.
 LATTICINO_API Plan operator|(const Plan& x, const Plan& y);
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const Plan& plan);
 

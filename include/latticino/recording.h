@@ -69,8 +69,9 @@ class Recording {
   detail::Recorded recorded_;
 };
 
-/// Records `program` for arguments like these. It is called a few times; plain operands become
-/// constants of the recording. Arrays that it keeps from inside are a ContextError when used.
+/// Records `program` for arguments like these. It calls `program` a few times, and plain operands
+/// become constants of the recording. An array that `program` stores somewhere else raises
+/// ContextError when it is used.
 template <class Program, class... Examples>
 auto record(Program&& program, const Examples&... examples) {
   using Result = std::decay_t<std::invoke_result_t<Program&, const Examples&...>>;

@@ -16,12 +16,13 @@ struct LookupOptions {
   /// Values are real and at most this in size; for larger values results are wrong. If a declared
   /// range exceeds it, there is a warning (ScaleError in a plan).
   double bound = 1;
-  /// One flag for each value, or empty for all: values elsewhere stay, for one level.
+  /// One flag for each value: whether it goes through the table. Other values stay as they are,
+  /// which takes one level. Empty: all values go through it.
   std::vector<bool> where;
   std::string switching;      ///< the set; empty: the default one of the device and the keys in use
-  bool minimal_keys = false;  ///< as of bootstrapping
-  /// The way back: "ring", "matvec" (fewer steps, larger keys), or "automatic", what a plan
-  /// predicts to be faster.
+  bool minimal_keys = false;  ///< as in BootstrapOptions
+  /// The route back to CKKS: "ring"; "matvec", which has fewer steps and larger keys; "automatic":
+  /// the one that a plan predicts to be faster.
   std::string route = "automatic";
 };
 
@@ -44,13 +45,13 @@ LATTICINO_API Array apply_lut(const Array& x, const std::function<double(double)
 /// the bound, the result may be either.
 LATTICINO_API Array compare(const Array& x, const Array& y, const LookupOptions& options = {});
 LATTICINO_API Array compare(const Array& x, double y, const LookupOptions& options = {});
-/// The larger one of x and y, element by element. What is chosen keeps its precision.
+/// The larger one of x and y, element by element. The chosen values keep their precision.
 LATTICINO_API Array maximum(const Array& x, const Array& y, const LookupOptions& options = {});
 
-/// The largest of all values and its place in the flat array, both of shape {}: log2(size)
-/// comparisons in sequence, with one level each, and one level more. If values differ by less than
-/// about 2^-6 of the bound, any one of them may be taken. ShapeError for arrays with other values
-/// in the slots after theirs.
+/// The largest of all values and its place in the flat array, both of shape {}. It takes log2(size)
+/// comparisons in sequence, of one level each, and one level more. If values differ by less than
+/// about 2^-6 of the bound, any one of them may be taken. ShapeError if the slots after the values
+/// hold other numbers.
 struct Largest {
   Array value, place;
 };

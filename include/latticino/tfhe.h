@@ -40,13 +40,13 @@ inline constexpr TfheType kBool{0}, kU4{4}, kU8{8}, kU16{16}, kU32{32}, kU64{64}
 
 /// Options of a context of TFHE.
 struct TfheContextOptions {
-  std::string device;  ///< as of ContextOptions
+  std::string device;  ///< as in ContextOptions
   int threads = 0;
   bool simd = true;
   std::string tuning;
-  /// Arithmetic of blind rotations: "exact" modulo primes, "fft64"; "auto" or empty: the faster one
-  /// of the device. Over one prime that may depend on how many ciphertexts are computed at once,
-  /// and both give the same bits. Keys and ciphertexts serve both.
+  /// Arithmetic of blind rotations: "exact" (modulo primes) or "fft64"; "auto" or empty: the faster
+  /// one on the device. For sets over one prime the choice may depend on how many ciphertexts are
+  /// computed at once; both give the same bits there. The same keys and ciphertexts work with both.
   std::string arithmetic;
   /// Adds an encryption of zero to ciphertexts from files before each table (docs/security.md).
   bool rerandomize = false;
@@ -85,13 +85,13 @@ class LATTICINO_API TfheContext {
   std::string name() const;  ///< of the set
   std::string device() const;
   std::string arithmetic() const;  ///< "exact", "fft64", or "auto" for both by number
-  /// The one that so many bootstrappings at once take.
+  /// The arithmetic that is used for so many bootstrappings at once.
   std::string arithmetic(std::uint32_t together) const;
   std::string explain() const;  ///< dimensions, security, noise and failure probability
   std::uint64_t live_bytes() const;
   void synchronize() const;
 
-  /// Keys, sessions: as of Context.
+  /// Keys and sessions work as those of Context.
   const TfheContext& use(const TfheServerKeys& keys) const;
   void forget(const TfheServerKeys& keys) const;
   TfheContext bind(const TfheServerKeys& keys) const;
@@ -111,10 +111,10 @@ class LATTICINO_API TfheContext {
 };
 
 /// A vector of encrypted values of one type. Immutable. Operands of one operation have one length,
-/// or one of them is a single value, encrypted or clear. Integers wrap modulo 2^bits; of two types
-/// the wider one is the result's. Results are exact but with the set's failure probability for each
-/// bootstrapping. Operations throw ShapeError, ParameterError, ValueError, KeyError, ContextError
-/// or LevelError (too much noise for a decision).
+/// or one of them is a single value, encrypted or clear. Integers wrap modulo 2^bits. If two types
+/// meet, the result has the wider one. Results are exact, except with the failure probability of
+/// the set for each bootstrapping. Operations throw ShapeError, ParameterError, ValueError,
+/// KeyError, ContextError or LevelError (too much noise for a decision).
 class LATTICINO_API TfheArray {
  public:
   TfheContext context() const;
@@ -128,14 +128,16 @@ class LATTICINO_API TfheArray {
   TfheArray operator[](std::size_t i) const;  ///< one value
   /// The values at these places; no bootstrapping.
   TfheArray take(std::span<const std::uint32_t> places) const;
-  /// Another type: zeros above, or modulo 2^bits. To booleans: whether it is not 0.
+  /// The values in another type. A wider type has zeros above, a narrower one holds them modulo
+  /// 2^bits, and a boolean says whether the value is not 0.
   TfheArray as(TfheType type) const;
-  /// f of every value by table: of at most 4 bits (two blocks).
+  /// f of every value, by a table. Values have at most 4 bits (two blocks).
   TfheArray apply(const std::function<std::uint64_t(std::uint64_t)>& f, TfheType type) const;
   /// f of every pair of values, of at most 2 bits each.
   TfheArray apply(const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f,
                   const TfheArray& other, TfheType type) const;
-  /// The sum of all values, in their type; for booleans in the smallest that holds the count.
+  /// The sum of all values, in their type. Booleans are summed in the smallest type that holds the
+  /// count.
   TfheArray sum() const;
   TfheArray min() const;
   TfheArray max() const;
@@ -184,7 +186,7 @@ LATTICINO_API TfheArray operator!=(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray where(const TfheArray& condition, const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray minimum(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray maximum(const TfheArray& x, const TfheOperand& y);
-/// One behind the other, of the widest type; no bootstrapping.
+/// The arrays one after the other, in the widest of their types; no bootstrapping.
 LATTICINO_API TfheArray concatenate(std::span<const TfheArray> x);
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const TfheArray& x);
 
@@ -198,8 +200,8 @@ class LATTICINO_API TfheClient {
   /// TfheContext::encrypt and re-randomisation.
   TfheServerKeys server_keys(bool public_key = false,
                              const std::function<void(int done, int all)>& progress = {}) const;
-  /// ParameterError for types that the set does not hold, ValueError for values that the type does
-  /// not, ShapeError for no values.
+  /// ParameterError for types that the set does not hold, ValueError for values that do not fit the
+  /// type, ShapeError for no values.
   TfheArray encrypt(std::span<const std::uint64_t> values, TfheType type) const;
   TfheArray encrypt(const std::vector<std::uint64_t>& values, TfheType type) const {
     return encrypt(std::span<const std::uint64_t>(values), type);

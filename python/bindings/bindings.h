@@ -1,4 +1,5 @@
-// The Python extension: one bind function a room. No arithmetic of the scheme lives here.
+// The Python extension. Each file has one function that binds its part. No arithmetic of the
+// schemes is here.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -31,10 +32,11 @@ using ComplexInput =
 using ComplexRows =
     nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Installs what makes Ctrl-C end long work, where nothing else has replaced Python's handler.
+// Installs a handler with which Ctrl-C ends long work, unless a program has replaced Python's own
+// handler.
 void watch_interrupts() noexcept;
 
-// Lets other threads run Python while the core works, and Ctrl-C end that work.
+// Lets other threads run Python while the core works, and lets Ctrl-C end that work.
 struct Released {
   Released() { watch_interrupts(); }
   nb::gil_scoped_release gil;

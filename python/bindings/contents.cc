@@ -22,14 +22,14 @@ using session::NumbersView;
 using session::Parts;
 using session::Places;
 using session::Refresher;
-using session::Rest;
+using session::UnusedSlots;
 using Complex = std::complex<double>;
 
-constexpr const char* kKinds[] = {"zero", "filler", "unknown"};  // as Rest::Kind
+constexpr const char* kKinds[] = {"zero", "filler", "unknown"};  // as UnusedSlots::Kind
 
-Rest rest_of(const std::string& kind, double bound, std::optional<Complex> number) {
+UnusedSlots rest_of(const std::string& kind, double bound, std::optional<Complex> number) {
   for (int i = 0; i < 3; ++i) {
-    if (kind == kKinds[i]) return {static_cast<Rest::Kind>(i), bound, number};
+    if (kind == kKinds[i]) return {static_cast<UnusedSlots::Kind>(i), bound, number};
   }
   throw std::invalid_argument("a kind of slots without values");
 }
@@ -112,14 +112,14 @@ void bind_operations(nb::class_<Contents>& c) {
 
 using Message = ckks::BootstrapOptions::Message;
 
-// What a caller asks of bootstrapping; an option that is None is chosen.
+// What a caller asks of bootstrapping. Options that are None are chosen by the library.
 struct Asked {
   std::optional<Message> message;
-  Refresher::Request request;  // of complex values, where the message is None
+  Refresher::Request request;  // of complex values, if the message is None
 };
 
-// Defines f for Python: behind the arguments of `First`, it takes the parts of an Asked, each by
-// its name. `extra`: the names of the first arguments, and a docstring.
+// Defines f for Python. After the arguments of `First`, it takes the parts of an Asked as arguments
+// with names. `extra`: the names of the first arguments, and a docstring.
 template <class Owner, class Result, class... First, class... Extra>
 void def_asking(Owner& owner, const char* name, Result (*f)(const Asked&, First...),
                 const Extra&... extra) {
@@ -165,10 +165,11 @@ std::tuple<Contents, std::string, std::size_t, MisfitTexts> bootstrapped(const A
                                                                          Refresher& r,
                                                                          const Contents& x) {
   const Contents* const only[] = {&x};
-  const session::Manner manner = r.manner(x, Refresher::of(only, asked.request), asked.message);
+  const session::RefreshMethod method =
+      r.method(x, Refresher::of(only, asked.request), asked.message);
   std::vector<Misfit> misfits;
-  Contents out = session::bootstrapped(e, r, manner, x, &misfits);
-  return {std::move(out), manner.note, manner.bootstraps(), texts_of(misfits)};
+  Contents out = session::bootstrapped(e, r, method, x, &misfits);
+  return {std::move(out), method.note, method.bootstraps(), texts_of(misfits)};
 }
 
 void bind_refresher(nb::module_& m) {

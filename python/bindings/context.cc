@@ -10,8 +10,8 @@
 namespace latticino::python {
 namespace {
 
-// Calls on a queue wait for other threads' recordings, whose Python code waits for the GIL: it is
-// never held meanwhile.
+// A call on a queue may wait for a recording of another thread, whose Python code waits for the
+// GIL. So the GIL is never held during such a call.
 template <class Call>
 auto without_gil(Call call) {
   const Released release;

@@ -9,10 +9,10 @@
 
 namespace latticino::python {
 
-// What a dry run has counted, and the device, as plain Python values.
+// The counts of a dry run, and the device, as plain Python values.
 nb::dict report(const Queue& queue);
 nb::dict device(const Queue& queue);
-// What an observed queue has done since (runtime/observe.h).
+// The counts of an observed queue so far (runtime/observe.h).
 nb::dict observed_work(Queue& queue);
 // `kernels`: "cuda", or those of a CPU (CpuChoice).
 double predicted(const Queue& queue, const std::string& kernels, int threads);

@@ -11,7 +11,7 @@
 namespace latticino::python {
 namespace {
 
-// What Python calls an operation of the core.
+// The name that Python has for an operation of the core.
 std::string public_name(const std::string& operation) {
   static const std::map<std::string, std::string> kNames = {
       {"ckks.tensor", "multiply"},
@@ -70,8 +70,7 @@ std::string public_name(const std::string& operation) {
 void raise(PyObject* module, const char* name, const Error& e) {
   nb::gil_scoped_acquire gil;
   nb::object type = nb::borrow(module).attr(name);
-  // Messages may name what the system calls by bytes that are no text. The operation stands in
-  // front.
+  // A message may contain names from the system whose bytes are no text. The operation comes first.
   const std::string operation = public_name(e.operation());
   const std::string text = operation + std::string(e.what()).substr(e.operation().size());
   nb::object message = nb::steal(
@@ -112,7 +111,7 @@ void translate(const std::exception_ptr& p, void* module) {
 }  // namespace
 
 void bind_errors(nb::module_&) {
-  // Kept for the life of the process: exceptions may surface until the very end.
+  // Kept for the life of the process, because exceptions may be raised until its very end.
   nb::object errors = nb::module_::import_("latticino.errors");
   nb::register_exception_translator(translate, errors.release().ptr());
 }

@@ -10,7 +10,7 @@ namespace {
 using Keys = std::shared_ptr<rlwe::EvaluationKeys>;
 using Ciphertexts = std::vector<ckks::Ciphertext>;
 
-// The third: whether they are final answers.
+// The third value says whether they are final answers.
 std::tuple<Ciphertexts, std::string, bool> loaded(io::Source& source, const ContextPtr& context) {
   auto r = io::load_ciphertexts(source, context);
   return {std::move(r.ciphertexts), std::move(r.note), r.final};

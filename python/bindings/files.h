@@ -21,7 +21,8 @@
 
 namespace latticino::python {
 
-// The bytes of a file, made in the memory that Python gets: a first pass tells their number.
+// The bytes of a file, written into memory that Python then owns. A first pass tells how many there
+// are.
 template <class Save>
 nb::bytes bytes_of(nb::handle sign, nb::handle progress, const Save& save) {
   const io::Signer signer = signer_of(sign);

@@ -1,6 +1,6 @@
-// Ctrl-C while the core works: the signal's handler is Python's, followed by a flag that long work
-// looks at (math/interrupt.h). The main thread then asks Python what to do, as Python itself would
-// between two of its instructions.
+// Ctrl-C while the core works. The signal handler calls Python's own handler, and then sets a flag
+// that long work reads (math/interrupt.h). The main thread then asks Python what to do, as Python
+// does between two of its instructions.
 #include "math/interrupt.h"
 
 #include <pthread.h>
@@ -22,10 +22,11 @@ void on_signal(int signal, siginfo_t* info, void* state) {
   } else {
     of_python.sa_handler(signal);
   }
-  interrupt::requested.store(true, std::memory_order_relaxed);  // last: Python knows by now
+  interrupt::requested.store(
+      true, std::memory_order_relaxed);  // last, so that Python knows of the signal
 }
 
-// Signals are the main thread's business. Where their handlers raise nothing, the work goes on.
+// The main thread handles signals. If the handlers raise nothing, the work goes on.
 void ask_python() {
   if (pthread_equal(pthread_self(), main_thread) == 0) {
     if (!threads_stop.load()) return;
@@ -40,10 +41,10 @@ void ask_python() {
 
 }  // namespace
 
-// Python code may have replaced the handler since the last call, and ours with it.
+// Python code may have replaced the handler since the last call, and with it ours.
 void watch_interrupts() noexcept {
   if (pthread_equal(pthread_self(), main_thread) == 0) return;
-  // Looking costs a system call, so calls in quick succession share one.
+  // Reading the handler is a system call, so calls in quick succession share one.
   constexpr long kInterval = 10'000'000;  // ns
   static timespec last{};                 // of the main thread
   timespec time{};
@@ -54,7 +55,7 @@ void watch_interrupts() noexcept {
   if (sigaction(SIGINT, nullptr, &now) != 0) return;
   const bool has_details = (now.sa_flags & SA_SIGINFO) != 0;
   if (has_details && now.sa_sigaction == on_signal) return;
-  // Who ignores the signal, or ends with it, needs no help.
+  // A program that ignores the signal, or ends with it, needs no help.
   if (!has_details && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) return;
   of_python = now;
   struct sigaction ours = now;

@@ -22,7 +22,7 @@ using Values = PlainValues;
 using Index = FlatIndex;
 using Sizes = std::vector<std::size_t>;
 
-// From how many values of a sample on other threads may run Python meanwhile.
+// If a sample has at least so many values, other threads may run Python while it is computed.
 constexpr std::size_t kMany = 4096;
 
 template <class F>
@@ -36,7 +36,8 @@ std::size_t size_of(const Known& known) {
   return known.sample() == nullptr ? SIZE_MAX / 2 : known.sample()->size;
 }
 
-// A function of numpy's arrays as one of rows; `size` of its results, if they have one.
+// A function of numpy's arrays as a function of rows. `size`: the number of its results, if they
+// have one.
 session::RowMap row_map(const nb::object& f, std::optional<std::size_t> size = std::nullopt) {
   return [f, size](NumbersView row) {
     const auto made = nb::cast<Values>(f(array_of(row)));
@@ -46,7 +47,7 @@ session::RowMap row_map(const nb::object& f, std::optional<std::size_t> size = s
   };
 }
 
-// The rows of the sample, which the array keeps alive: (rows, values), read-only.
+// The rows of the sample, read-only: (rows, values). The array keeps the sample alive.
 std::optional<nb::ndarray<nb::numpy, const Complex, nb::ndim<2>>> sample_of(const Known& known) {
   const session::SamplePtr& sample = known.sample();
   if (sample == nullptr) return std::nullopt;

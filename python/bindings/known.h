@@ -43,8 +43,8 @@ inline std::span<const std::int64_t> index_of(const FlatIndex& index, std::size_
   return {index.data(), index.size()};
 }
 
-// Calls f with plain values and with where they lie in slots, null if row by row. Other threads run
-// Python meanwhile.
+// Calls f with plain values and with their places in slots; null if these are row by row. Other
+// threads may run Python meanwhile.
 template <class F>
 auto with_places(const session::Known& known, const PlainValues& plain,
                  const std::optional<FlatIndex>& places, std::size_t ciphertexts, int slots, F f) {
@@ -64,8 +64,8 @@ nb::object array_of(std::span<const T> values) {
   return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
 }
 
-// A function of numpy's arrays of doubles as one of rows. It may be called without the GIL, but not
-// copied.
+// A function of numpy's arrays of doubles as a function of rows. It may be called without the GIL,
+// but not copied.
 inline session::RealMap real_map(const nb::object& f) {
   return [f](std::span<const double> row) {
     const nb::gil_scoped_acquire held;

@@ -4,7 +4,8 @@ NB_MODULE(_native, m) {
   using namespace latticino::python;
   m.doc() = "The C++ core. Use the package `latticino`; this module is its private half.";
   m.attr("__version__") = LATTICINO_VERSION;
-  // Objects that outlive the interpreter's last moments are no leaks: Ctrl-C leaves some.
+  // Objects that live longer than the interpreter are not reported as leaks: Ctrl-C leaves some
+  // behind.
   nb::set_leak_warnings(false);
   bind_interrupts(m);
   bind_errors(m);

@@ -15,7 +15,7 @@ namespace latticino::python {
 
 namespace {
 
-// A function of a level, which may be any Python integer.
+// A function of a level. The level may be any integer of Python.
 template <class Result>
 auto at_level(Result (Params::*function)(int) const) {
   return [function](const Params& params, nb::handle level) {
@@ -29,7 +29,7 @@ auto at_level(Result (Params::*function)(int) const) {
   };
 }
 
-// For each kind of message, the bits of the mean error and of the largest.
+// For each kind of message, the bits of the mean error and of the largest error.
 std::map<std::string, std::pair<double, double>> precision(const Params& p) {
   const BootstrapPrecision b = p.bootstrap_precision();
   const auto bits = [](const PrecisionBits& x) { return std::pair(x.mean, x.max); };

@@ -15,8 +15,8 @@ void bind_recorded(nb::module_& m, const char* name, const char* doc) {
           "__init__",
           [](P* self, const Ciphertexts& examples, const nb::callable& function,
              std::shared_ptr<ckks::ScalarInputs> numbers) {
-            // Before anything waits for the queue: a thread that records holds it while it waits
-            // for the GIL.
+            // Releases the GIL before anything waits for the queue: a recording thread holds the
+            // queue while it waits for the GIL.
             const Released release;
             new (self) P(
                 examples,

@@ -23,7 +23,8 @@ std::array<std::uint8_t, kSize> exact_bytes(nb::handle value) {
   return out;
 }
 
-// Both call without the interpreter's lock, and hold what they call no longer than the caller does.
+// Both call Python without holding the GIL before, and keep no reference to what they call for
+// longer than the caller does.
 inline io::Signer signer_of(nb::handle sign) {
   if (!sign.is_valid() || sign.is_none()) return {};
   return [sign](io::Message message) {
@@ -47,7 +48,7 @@ inline io::Verifier verifier_of(nb::handle verify) {
   };
 }
 
-// Calls `progress`, where it is no None, with how many bytes more there are.
+// Calls `progress`, if it is not None, with the number of further bytes.
 inline io::ByteCount byte_count(nb::handle progress) {
   if (!progress.is_valid() || progress.is_none()) return {};
   return [progress](std::uint64_t bytes) {
@@ -56,7 +57,7 @@ inline io::ByteCount byte_count(nb::handle progress) {
   };
 }
 
-// A file that is written with a signature where `sign` is no None, and one that is read with a
+// A file that is written with a signature if `sign` is not None, and a file that is read with a
 // check of it.
 template <class Body>
 void write_signed(const std::string& path, nb::handle sign, const Body& body,

@@ -1,5 +1,5 @@
-// Python's file objects as what containers are written to and read from. Both call without the
-// interpreter's lock, and hold the object no longer than the caller does.
+// Python's file objects as sinks and sources of containers. Both call Python without holding the
+// GIL before, and keep no reference to the object for longer than the caller does.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class BorrowedView {
     if (!view_.is_valid()) nb::raise_python_error();
   }
   ~BorrowedView() {
-    // Whoever kept it cannot reach the memory any more.
+    // Python code that kept the view cannot reach the memory any more.
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject* done = PyObject_CallMethod(view_.ptr(), "release", nullptr);
@@ -39,7 +39,8 @@ class BorrowedView {
   nb::object view_;
 };
 
-// How many bytes a call on a file object moved, at most `asked`; FileError for anything else.
+// The number of bytes that a call on a file object moved, at most `asked`. FileError for any other
+// answer.
 inline std::size_t moved(const nb::object& count, std::size_t asked, const char* operation) {
   Py_ssize_t n = -1;
   if (nb::isinstance<nb::int_>(count)) n = PyLong_AsSsize_t(count.ptr());

@@ -12,8 +12,10 @@ from .arrays import as_integer
 from .ckks import ranking
 from .ckks.ciphertext import Ciphertext
 from .common import captured, roles
+from .common.ufuncs import computes
 from .functions import softmax as normalised
 from .functions import sorting
+from .linear import convolve, correlate, cov
 from .ops import moves
 from .ops.shapes import first_line
 from .tfhe import functions as of_integers
@@ -226,3 +228,63 @@ def _joined(xs: list[Ciphertext], join: Callable[[Sequence[np.ndarray]], np.ndar
             operation, f"shapes {', '.join(str(x.shape) for x in xs)} ({first_line(why)})",
             "shapes that numpy joins", "reshape them, or check the axis") from why
     return moves.joined(xs, join, operation)
+
+
+# ---- numpy's own functions, where encrypted arrays are among their arguments ----
+
+
+@computes(np.concatenate)
+def _concatenate(arrays: Any, axis: Any = 0) -> Any:
+    return concatenate(arrays, axis)
+
+
+@computes(np.stack)
+def _stack(arrays: Any, axis: Any = 0) -> Any:
+    return stack(arrays, axis)
+
+
+@computes(np.vstack)
+def _vstack(tup: Any) -> Any:
+    return concatenate([x.reshape(1, -1) if np.ndim(x) < 2 else x for x in tup])
+
+
+@computes(np.hstack)
+def _hstack(tup: Any) -> Any:
+    several = [x.reshape(1) if np.ndim(x) == 0 else x for x in tup]
+    return concatenate(several, 0 if np.ndim(several[0]) == 1 else 1)
+
+
+@computes(np.where)
+def _where(condition: Any, x: Any, y: Any) -> EncryptedArray:
+    if any(isinstance(v, Ciphertext) for v in (condition, x, y)):
+        raise errors.UnsupportedError.explain(
+            "numpy.where", "an encrypted array of approximate numbers", "encrypted booleans or integers",
+            "use x * mask + y * (1 - mask) with a mask of zeros and ones, such as x.compare(y, bound)")
+    return of_integers.where(condition, x, y)
+
+
+@computes(np.dot)
+def _dot(a: Any, b: Any) -> Any:
+    if not isinstance(a, Ciphertext) and not isinstance(b, Ciphertext):
+        raise errors.UnsupportedError.explain(
+            "numpy.dot", "an encrypted array of integers", "numbers in the clear", "use (x * w).sum(axis)")
+    if max(np.ndim(a), np.ndim(b)) > 2:
+        raise errors.UnsupportedError.explain(
+            "numpy.dot", f"arrays of {np.ndim(a)} and {np.ndim(b)} axes", "at most 2 axes",
+            "use a @ b, which multiplies stacks of matrices")
+    return a @ b if np.ndim(a) and np.ndim(b) else a * b
+
+
+@computes(np.cov)
+def _cov(m: Any, *, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
+    return cov(m, rowvar, ddof)
+
+
+@computes(np.convolve)
+def _convolve(a: Any, v: Any, mode: str = "full") -> Ciphertext:
+    return convolve(a, v, mode)
+
+
+@computes(np.correlate)
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Ciphertext:
+    return correlate(a, v, mode)

@@ -24,9 +24,10 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
 
     Raises ShapeError for what holds no numbers.
     """
-    if isinstance(x, np.ma.MaskedArray):
+    if np.ma.is_masked(x):
         raise errors.ShapeError.explain(
-            operation, "a masked array", "values in every place", "fill it: x.filled(value), or select x.compressed()")
+            operation, "an array with masked values", "values in every place",
+            "fill it: x.filled(value), or select x.compressed()")
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
         x = _from_dlpack(x, operation)
     try:

@@ -21,9 +21,9 @@ struct DeviceInfo {
   int arch = 0;  // of a GPU: 90 is sm_90
 };
 
-// Memory that a backend took for blocks, programs and scratch; tables of constants are apart.
+// Memory that a backend took for blocks, programs and scratch. Tables of constants are not counted.
 struct MemoryUse {
-  std::size_t peak = 0;  // in use at once at most since reset_memory_peak()
+  std::size_t peak = 0;  // the most in use at once since reset_memory_peak()
   std::size_t held = 0;  // taken from the device, in use or kept for reuse
 };
 
@@ -42,21 +42,21 @@ class Backend {
   virtual void fill(void* p, std::size_t bytes, std::uint8_t value) = 0;
   virtual MemoryUse memory() const = 0;
   virtual void reset_memory_peak() = 0;
-  virtual void trim() noexcept = 0;  // gives back to the device what is kept for reuse
-  // Stream-ordered zeroing of a block that held secrets, and of what operations on it may have left
-  // in scratch memory that is not cleared by itself. Not while recording.
+  virtual void trim() noexcept = 0;  // returns to the device what is kept for reuse
+  // Clears, in stream order, a block that held secrets, and what operations on it may have left in
+  // scratch memory that is not cleared by itself. Not while recording.
   virtual void clear(void* p, std::size_t bytes) = 0;
 
-  // Bytes between host and device; return once the host memory may be reused.
+  // Copies bytes between host and device. Returns when the host memory may be reused.
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
   // Limbs of a view in the logical order of poly/domain.h, limb after limb in basis order.
   virtual void upload(const PolyView& to, const std::uint32_t* host) = 0;
   virtual void download(std::uint32_t* host, const PolyView& from) = 0;
 
-  // Already checked. A fault in the data (Embed) is a ScaleError: a CPU throws it here, or where a
-  // replay is launched; a GPU at the next synchronize, copy_out or download, for all that ran
-  // before.
+  // Runs a record that has been checked. If a value does not fit (Embed), a ScaleError follows. A
+  // CPU throws it here, or where a replay is launched. A GPU throws it at the next synchronize,
+  // copy_out or download, for all earlier work.
   virtual void run(const Operation& op) = 0;
   virtual void synchronize() = 0;
 
@@ -80,12 +80,14 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options = {});
 
 struct CudaOptions {
   int device = 0;
-  // A table of `latticino tune` to choose kernel variants by (tuning.h); none: the one shipped for
-  // the device's architecture. FileError if it cannot be read or is another architecture's.
+  // A table of `latticino tune` by which kernel variants are chosen (tuning.h); none: the shipped
+  // table of the device's architecture. FileError if it cannot be read or belongs to another
+  // architecture.
   std::string tuning_file;
   std::shared_ptr<Tuning> tuning;  // instead of a file: a tuner's own
-  // What is left out, for measurements (scratch is not cleared); none: nothing. It may change
-  // between records and between recordings, but for `tuning`, which is read once.
+  // Features that are left out, for measurements (scratch is not cleared then); none: nothing is
+  // left out. Except for `tuning`, which is read once, they may change between records and between
+  // recordings.
   std::shared_ptr<const Features> features;
   std::shared_ptr<std::set<std::string>> launched;  // for tests: mangled names of kernels that ran
 };
@@ -93,8 +95,8 @@ struct CudaOptions {
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options = {});
 bool cuda_built();
 int cuda_device_count() noexcept;  // 0 without a build, driver or device
-// Whether a device has FP64 at half the rate of FP32 (sm_80, sm_90, sm_100), not at 1/64 (sm_89,
-// sm_120). False where it does not answer.
+// Whether a device has FP64 at half the rate of FP32 (sm_80, sm_90, sm_100), and not at 1/64
+// (sm_89, sm_120). False if the device does not answer.
 bool cuda_has_fast_doubles(int device) noexcept;
 
 }  // namespace latticino

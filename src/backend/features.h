@@ -23,14 +23,15 @@ struct Features {
   bool tuning = true;     // kernel variants from the table; without: each kernel's own rule
 
   bool operator==(const Features&) const = default;
-  // All but those named in a list "tiles,sums"; UnsupportedError for another name.
+  // All features except those that a list such as "tiles,sums" names. UnsupportedError for other
+  // names.
   static Features without(const std::string& list);
   static const std::vector<std::string>& names();
 };
 
-// `inner` behind a stage that writes records of features that are left out as several simpler
-// records. Scratch comes from `inner`, beside what the queue counts. `features` may change between
-// records and between recordings, not inside one.
+// A backend that first turns records of features that are left out into several simpler records,
+// and gives these to `inner`. Their scratch comes from `inner`; the queue does not count it.
+// `features` may change between records and between recordings, but not inside a recording.
 std::unique_ptr<Backend> make_lowered_backend(std::unique_ptr<Backend> inner,
                                               std::shared_ptr<const Features> features);
 

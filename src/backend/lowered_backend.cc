@@ -65,7 +65,7 @@ class ScratchList {
   std::vector<Block> blocks_;
 };
 
-// A graph, or the steps that stand for one, with the scratch that it uses.
+// A graph, or the steps that replace one, with the scratch that it uses.
 class LoweredReplay : public Backend::Replay {
  public:
   LoweredReplay(std::shared_ptr<Backend> backend, std::unique_ptr<ScratchList> scratch,

@@ -22,6 +22,7 @@ std::vector<Basis> runs_of_equal(const Basis& basis, const Label& label) {
     }
   }
   std::vector<Basis> out;
+  out.reserve(runs.size());
   for (const PrimeRange& run : runs) out.push_back(Basis{run});
   return out;
 }
@@ -78,7 +79,7 @@ bool Lowering::replace(const Convert& op) {
   return true;
 }
 
-// Products that are transformed as they are read belong to fused inner products.
+// Only fused inner products read products that are transformed on the way.
 bool Lowering::replace(const Transform& op) {
   const auto is_product = [](const Transform::Item& item) { return item.times.segments > 0; };
   if (features_->inner || std::none_of(op.items.begin(), op.items.end(), is_product)) return false;
@@ -161,6 +162,7 @@ void Lowering::key_target(const KeyInner& op, const std::vector<KeyInner::Digit>
   // Which views hold a prime: of the digits' two, and of the outputs' two.
   const auto label = [&](int prime) {
     std::vector<bool> in;
+    in.reserve(digits.size());
     for (const KeyInner::Digit& digit : digits) in.push_back(has(digit.own, prime));
     for (int h = 0; h < 2; ++h)
       in.push_back(has(eval[h], prime)), in.push_back(has(target.add[h], prime));
@@ -255,7 +257,7 @@ bool Lowering::replace(const Linear& op) {
   return true;
 }
 
-// Two terms at a time, in scratch up to the last: out may be one of the terms.
+// Two terms at a time. All but the last sum are in scratch, because `out` may be one of the terms.
 void Lowering::long_sum(const Linear::Item& item) {
   const std::size_t last = item.terms.size() - 1;
   const PolyView partial = like(item.out, item.out.domain);
@@ -313,7 +315,7 @@ bool Lowering::replace(const Dot& op) {
   return true;
 }
 
-// A product at a time. Where an output is one of its inputs that product comes first; two such
+// One product at a time. If an output is one of its inputs, that product comes first; two such
 // inputs are computed together.
 void Lowering::long_sum(const Dot& op, const Dot::Output& output) {
   const auto own = [&](const Dot::Term& term) {

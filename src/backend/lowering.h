@@ -19,7 +19,7 @@ class Lowering {
   Lowering(std::shared_ptr<const Features> features, Take take, Emit emit)
       : features_(std::move(features)), take_(std::move(take)), emit_(std::move(emit)) {}
 
-  // Emits `op` or what stands for it. Scratch is free again when this returns.
+  // Emits `op`, or the records that replace it. Scratch is free again when this returns.
   void lower(const Operation& op);
 
  private:
@@ -36,7 +36,7 @@ class Lowering {
   bool replace(const Dot& op);
   bool replace(const Automorphism& op);
 
-  // One item a record, where there are more.
+  // One item per record, if there are several.
   template <class Record>
   bool split(const Record& op);
   bool split(const KeyInner& op);

@@ -30,10 +30,10 @@ struct RotationTime {
   std::string text() const;  // a line of a table
 };
 
-// FileError as of Tuning; also for a shape with two times for one number.
+// FileError as Tuning throws it; also for a shape with two times for one number of ciphertexts.
 std::vector<RotationTime> parse_rotation_times(const std::string& text, const std::string& origin);
 std::vector<RotationTime> load_rotation_times(const std::string& path);
-// Of the table that is shipped for an architecture; empty if there is none.
+// The times in the shipped table of an architecture; empty if there is none.
 std::vector<RotationTime> shipped_rotation_times(int arch);
 
 }  // namespace latticino

@@ -22,8 +22,8 @@ constexpr const char* kHeader = "latticino tuning 1";
 constexpr const char* kNames[] = {"convert_tile", "key_inner", "blind_rotate", "transform"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(TunedKernel::kCount));
 
-// Words and numbers without streams: no locale decides what a number is, and none is needed in a
-// module that may share its process with another C++ library.
+// Reads words and numbers without streams. So no locale decides what a number is, and none is
+// needed in a module that may share its process with another C++ library.
 class Parser {
  public:
   Parser(const std::string& text, const std::string& origin) : rest_(text), origin_(origin) {}
@@ -126,14 +126,14 @@ class Parser {
   std::vector<RotationTime> rotations_;
 };
 
-// The text of a file that a table may be.
+// The text of a file, which must be a regular one.
 std::string text_of(const std::string& path) {
   constexpr std::uintmax_t kMost = 1 << 24;
   const auto refuse = [&](const std::string& why) {
     throw FileError("tuning", path + ", which " + why, "a table of latticino tune",
                     "name another file");
   };
-  std::error_code error;  // a pipe would be waited for, and a device may have no end
+  std::error_code error;  // reading a pipe would wait, and a device may have no end
   if (!std::filesystem::is_regular_file(path, error)) refuse("is not a regular file");
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error || size > kMost) refuse("has more than 16 MiB");

@@ -1,7 +1,7 @@
-// Which variant of a kernel runs for which shape. A kernel with several equivalent forms numbers
-// them and asks pick() for the one to launch; results never depend on the answer. Answers come from
-// a table of measurements (`latticino tune`). A table is shipped for each architecture measured,
-// and a file can replace it. If a shape has no entry, the kernel's own rule decides.
+// Chooses the variant of a kernel for a shape. A kernel with several equivalent forms numbers them,
+// and asks pick() for the one to launch; results never depend on the answer. Answers come from a
+// table of measurements (`latticino tune`). One table is shipped for each architecture that was
+// measured, and a file can replace it. If a shape has no entry, the kernel's own rule decides.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ const char* name(TunedKernel kernel);
 struct TuningKey {
   TunedKernel kernel = TunedKernel::ConvertTile;
   int log_n = 0;
-  std::array<int, 4> shape{};  // each counts up to 4095 apart; more are one shape
+  std::array<int, 4> shape{};  // counts are exact up to 4095; larger ones are one shape
 
   std::uint64_t packed() const;
   static TuningKey unpacked(std::uint64_t packed);
@@ -52,7 +52,7 @@ class Tuning {
   int arch() const { return arch_; }
   std::size_t size() const { return entries_.size(); }
 
-  // The variant to run: the table's if it can run, otherwise `own`, the kernel's choice.
+  // The variant to run: that of the table if it can run, else `own`, the choice of the kernel.
   int pick(const TuningKey& key, int own, Variants can_run) {
     if (!forced_any_ && !watching_) {
       const auto it = entries_.find(key.packed());
@@ -64,10 +64,9 @@ class Tuning {
   void set(const TuningKey& key, int variant);
   void erase(const TuningKey& key) { entries_.erase(key.packed()); }
 
-  // For tuners and tests. force(n): every kernel runs the n-th of the variants that it can run,
-  // counted round; force(kernel, v): that kernel runs variant v wherever it can; -1 ends either.
-  // watch() begins to note what is asked; seen() tells it once a
-  // shape.
+  // For tuners and tests. force(n): every kernel runs the n-th of the variants that it can run, and
+  // begins again after the last. force(kernel, v): that kernel runs variant v wherever it can. -1
+  // ends either. watch() starts to note requests; seen() lists each shape once.
   struct Question {
     TuningKey key;
     int own = 0;

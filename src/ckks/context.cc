@@ -17,7 +17,7 @@ std::shared_ptr<const Context> Context::create_dry(std::shared_ptr<const Params>
   return create(std::move(params), Queue::dry());
 }
 
-// Tables that the backend keeps beside rings and constants go while the backend is alive.
+// Frees tables that the backend keeps for rings and constants, while the backend still exists.
 Context::~Context() {
   subrings_.clear();
   constants_.reset();

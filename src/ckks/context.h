@@ -12,7 +12,7 @@ namespace latticino::ckks {
 
 class Encoder;
 
-// Parameters on a device. Owns no secret. Immutable but for caches; may be shared by threads.
+// Parameters on a device. Owns no secret. Immutable, apart from caches. Threads may share it.
 class Context {
  public:
   static std::shared_ptr<const Context> create(std::shared_ptr<const Params> params,
@@ -28,7 +28,7 @@ class Context {
   // The same primes, degree 2^log_n: for polynomials in X^(N/2^log_n). Made when first asked for.
   const Ring& subring(int log_n) const;
   Queue& queue() const { return *queue_; }
-  // For a context of the other scheme on the same backend.
+  // Used by a context of the other scheme on the same backend.
   const std::shared_ptr<Queue>& shared_queue() const { return queue_; }
   const Encoder& encoder() const { return *encoder_; }
   bool is_dry() const { return queue_->is_dry(); }

@@ -1,8 +1,8 @@
-// Does a device compute what the records say? The suite runs every record family on an oracle (the
-// plain CPU backend) and on a device, at the shapes that schemes use at each level of a parameter
-// set, on random and adversarial inputs, immediately and replayed, into poisoned outputs between
-// guard limbs, and asks for equal words. Beside that the oracle's results are compared with big
-// integers and definitions, so that a mistake in constants shared by both sides is seen.
+// Checks that a device computes what the records say. The suite runs every family of records on an
+// oracle (the plain CPU backend) and on a device: at the shapes that schemes use at each level of a
+// parameter set, on random and adversarial inputs, immediately and replayed, into poisoned outputs
+// between guard limbs. The words must be equal. The oracle's results are also compared with big
+// integers and definitions, so that a mistake in constants that both share is seen.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Options {
   std::uint64_t seed = 1;
   int levels = 0;  // 0: every level; otherwise this many, evenly spread with both ends
   int part = 0,
-      parts = 1;  // of these levels every parts-th, from the part-th on: work can be split
-  bool adversarial = true;  // beside random inputs, one adversarial pattern in turn ...
+      parts = 1;  // every parts-th of these levels, from the part-th on, to split the work
+  bool adversarial = true;  // with random inputs, one adversarial pattern in turn ...
   bool thorough = false;    // ... or all of them, replayed as well
   int replays = 1;          // runs of each recorded case; 0: immediate only
   bool exact = true;        // compare with big integers too

@@ -78,6 +78,7 @@ long double coefficient(const std::vector<double>& z, std::size_t n, std::size_t
 
 std::vector<std::uint32_t> primes(const Ring& ring, const Basis& basis) {
   std::vector<std::uint32_t> out;
+  out.reserve(basis.size());
   for (int i = 0; i < basis.size(); ++i) out.push_back(ring.prime(basis.prime(i)));
   return out;
 }

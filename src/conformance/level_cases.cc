@@ -10,7 +10,7 @@ namespace {
 using exact::Verdict;
 using Operations = std::vector<Operation>;
 
-// Limbs of key switching lack the factor 1 / prod(unused), but for those that are `complete`.
+// Limbs of key switching lack the factor 1 / prod(unused), except those that are `complete`.
 struct Lacking {
   Basis unused, complete;
   Lacking() = default;
@@ -103,8 +103,7 @@ struct KeyShape {
   bool one_key = false;    // for all targets
 };
 
-// Digits of `own` primes; the keys are shared by the targets, in rotation unless they are one
-// key's.
+// Digits with `own` primes. The targets share the keys in rotation, or use one key.
 Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& added,
                const KeyShape& shape) {
   Case c{"KeyInner", shape.name, {}, {}};

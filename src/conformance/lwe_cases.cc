@@ -251,7 +251,7 @@ std::vector<Case> lwe_cases(const Ring& ring) {
   cases.push_back(lwe_slots(ring, one, {96, 512, 512, 0, 2}, false));
   cases.push_back(lwe_slots(ring, one, {300, 512, 512, 0, 1}, true));
   cases.push_back(lwe_slots(ring, one, {77, 1, 1, 0, 1}, true));
-  // Kernels that copy keys three steps ahead use the rooms for them again from the fourth step on.
+  // Kernels that copy keys three steps ahead use the buffers again from the fourth step on.
   constexpr std::uint32_t kSteps = 5;
   cases.push_back(blind_rotate(ring, one, {2, 2, 1, false, kSteps, 2}));
   cases.push_back(blind_rotate(ring, one, {1, 2, 1, false, 2, 1}));

@@ -78,7 +78,7 @@ Case transforms_in_place(const Basis& basis) {
   return c;
 }
 
-// A product on its way to Half, alone and beside what is no product.
+// A product that is transformed to Half, alone and next to an item without a product.
 Case transforms_of_products(const Basis& basis) {
   Case c{"Transform", "products", {}, {}};
   c.build = [basis](Side& side) -> Operations {
@@ -108,7 +108,7 @@ Case transforms_of_products(const Basis& basis) {
   return c;
 }
 
-// Segments that do not touch, in another order of limbs than the view's neighbours.
+// Segments that do not touch, with limbs in another order than those of the view next to it.
 Case transforms_apart(const Basis& basis) {
   const auto first = static_cast<std::uint16_t>(basis.prime(0));
   const auto last = static_cast<std::uint16_t>(basis.prime(basis.size() - 1));
@@ -296,6 +296,7 @@ Case mod_raise(const Basis& from, const Basis& to) {
     const BigUint modulus = product(q);
     for (const std::size_t i : exact::positions(seen.n)) {
       std::vector<std::uint32_t> residues;
+      residues.reserve(from.size());
       for (int k = 0; k < from.size(); ++k) {
         residues.push_back(seen.inputs[0].limb(from.prime(k))[i]);
       }

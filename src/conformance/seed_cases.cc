@@ -31,7 +31,7 @@ Case expansion(const Basis& basis) {
   return c;
 }
 
-// The integers of a case are its seeds: their first 32 bytes.
+// The first 32 bytes of a case's integers are its seed.
 std::uint32_t error_residue(const std::vector<std::int64_t>& seed, std::uint64_t index,
                             const crypto::GaussianTable& table, std::size_t i, std::uint32_t q) {
   std::array<std::uint8_t, 32> key;

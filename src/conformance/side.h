@@ -52,7 +52,7 @@ struct Case {
   std::function<std::string(const Observed&)> exact;
 };
 
-// Inputs are the same on both sides: made once, by order of asking.
+// Both sides have the same inputs. They are made once, in the order of requests.
 struct SharedInputs {
   Pattern pattern = Pattern::Random;
   std::uint64_t salt = 0;
@@ -76,7 +76,8 @@ class Side {
   PolyView subring_input(const Basis& basis, Domain domain);
   PolyView output(const Basis& basis, Domain domain);
   PolyView in_out(const Basis& basis, Domain domain);
-  // The same, left in another domain by the case: physical order may differ between domains.
+  // The same memory, which the case left in another domain: the physical order may differ between
+  // domains.
   PolyView in_out(const Basis& basis, Domain from, Domain to);
   const std::int64_t* integers();
   const double* slots(int count);      // complex numbers in the unit box

@@ -139,6 +139,7 @@ Case wide_integers(const Basis& all) {
     const auto* got = reinterpret_cast<const double*>(seen.outputs[0].limb(basis.prime(0)));
     for (std::size_t part = 0; part < 2; ++part) {
       std::vector<std::uint32_t> column;
+      column.reserve(basis.size());
       for (int k = 0; k < basis.size(); ++k) {
         column.push_back(seen.inputs[0].limb(basis.prime(k))[part * seen.n / 2]);
       }

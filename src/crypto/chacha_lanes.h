@@ -9,7 +9,7 @@ namespace latticino::crypto {
 
 using ChachaState = std::array<std::uint32_t, 16>;  // constants, key, counter, nonce (RFC 8439)
 
-// One type a width: GCC takes no vector size that depends on a template argument.
+// One type per width, because GCC takes no vector size that depends on a template argument.
 typedef std::uint32_t Lane4 __attribute__((vector_size(16)));
 typedef std::uint32_t Lane8 __attribute__((vector_size(32)));
 typedef std::uint32_t Lane16 __attribute__((vector_size(64)));

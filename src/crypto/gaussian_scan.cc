@@ -1,5 +1,5 @@
-// Many samples at once: words side by side in vector lanes (GCC and Clang vector extension), every
-// table entry compared with all of them. No branch and no address depends on a word.
+// Many samples at once: words lie side by side in vector lanes (GCC and Clang vector extension),
+// and every table entry is compared with all of them. No branch and no address depends on a word.
 #include <algorithm>
 #include <cstring>
 

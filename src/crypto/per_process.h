@@ -1,4 +1,4 @@
-// Values that follow from their key alone, such as the checked set of a preset's name: a process
+// Values that follow from their key alone, such as the checked set of a preset's name. A process
 // makes each of them once.
 #pragma once
 
@@ -22,13 +22,13 @@ namespace latticino::crypto {
 template <class Key, class Value>
 class PerProcess {
  public:
-  // At most so many are kept: one more, and all are forgotten.
+  // The most values that are kept. Before one more is made, all are dropped.
   explicit PerProcess(std::size_t most) : most_(most) {}
   PerProcess(const PerProcess&) = delete;
   PerProcess& operator=(const PerProcess&) = delete;
   ~PerProcess() = delete;
 
-  // `make` asks for no other key of this object. Where it throws, the next thread tries again.
+  // `make` must not ask this object for another key. If it throws, the next thread tries again.
   template <class Make>
   Value get(const Key& key, const Make& make) {
     const std::shared_ptr<Entry> entry = entry_of(key);
@@ -52,7 +52,7 @@ class PerProcess {
   struct State {
     State(std::uint64_t generation, State* left) : process(generation), before(left) {}
     const std::uint64_t process;
-    State* const before;  // of the process that forked this one: neither read nor freed
+    State* const before;  // of the parent process: neither read nor freed
     std::mutex mutex;
     std::map<Key, std::shared_ptr<Entry>> entries;
   };
@@ -66,7 +66,7 @@ class PerProcess {
     return state.entries.emplace(key, std::make_shared<Entry>()).first->second;
   }
 
-  // Keys without a value take no place: whoever asks for many wrong names fills no memory.
+  // Keys without a value are not kept. Otherwise many wrong names would fill the memory.
   void forget(const Key& key, const std::shared_ptr<Entry>& entry) {
     State& state = state_of_process();
     const std::lock_guard lock(state.mutex);

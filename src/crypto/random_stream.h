@@ -14,8 +14,8 @@ void system_entropy(std::span<std::uint8_t> out);
 // Changes in the child of every fork: random state inherited from the parent must not be used.
 std::uint64_t fork_generation();
 
-// Secrets in locked memory are wiped in the child of a fork: throws KeyError there for what was
-// made when fork_generation() was `made_in`.
+// Secrets in locked memory are wiped in the child of a fork. Throws KeyError there for an object
+// that was made when fork_generation() was `made_in`.
 void require_same_process(const char* operation, std::uint64_t made_in);
 
 // A keystream that replaces its key by its own first 32 bytes at every refill, so that a state read

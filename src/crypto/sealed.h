@@ -15,11 +15,11 @@ using SealKey = std::span<const std::uint8_t, kSealKeyBytes>;  // 32 of the ciph
 Sha256Digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> first,
                          std::span<const std::uint8_t> second = {});
 
-// Encrypts `data` in place (block counter from 0, nonce 0: a key seals one text) and gives the
-// check of `context`, which is not encrypted, and of what `data` became.
+// Encrypts `data` in place (block counter from 0, nonce 0: a key seals one text). Gives the check
+// of `context`, which is not encrypted, and of the encrypted data.
 Sha256Digest seal(SealKey key, std::span<const std::uint8_t> context, std::span<std::uint8_t> data);
 
-// The way back; false, with `data` as it was, where the check is another. Constant time in the
+// Decrypts in place. False, with `data` unchanged, if the check is wrong. Constant time in the
 // check.
 bool open_sealed(SealKey key, std::span<const std::uint8_t> context, std::span<std::uint8_t> data,
                  const Sha256Digest& check);

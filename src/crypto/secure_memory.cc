@@ -32,7 +32,7 @@ void secure_clear(void* p, std::size_t bytes) noexcept {
 
 #if defined(__EMSCRIPTEN__)
 
-// One linear memory: it has no pages to lock, and no process forks.
+// WebAssembly has one linear memory: there are no pages to lock, and no process forks.
 void lock_memory(void*, std::size_t) noexcept {}
 void unlock_memory(void*, std::size_t) noexcept {}
 
@@ -62,7 +62,7 @@ void* allocate_locked(std::size_t bytes) {
   if (p == MAP_FAILED) throw std::bad_alloc();
   lock_memory(p, size);
 #ifdef MADV_WIPEONFORK
-  // A child gets zeros: a copy of a key, or of a random state, that nobody there asked for.
+  // A child of a fork finds zeros, so it has no copy of a key or of a random state.
   static_cast<void>(madvise(p, size, MADV_WIPEONFORK));
 #endif
   return p;

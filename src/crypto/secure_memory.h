@@ -10,10 +10,10 @@ namespace latticino::crypto {
 
 void secure_clear(void* p, std::size_t bytes) noexcept;
 
-// Where secrets begin, and where a value made from them may be branched on: the points that
-// docs/security.md#constant-time lists, and no others. Both do nothing; being weak, a program that
-// checks the shipped code for branches and addresses made from secrets puts its own in their place
-// (tests/secrets).
+// Marks where secrets begin, and where branches may depend on a value that was made from them.
+// These are the points that docs/security.md#constant-time lists, and no others. Both functions do
+// nothing. They are weak symbols, so a program that checks the shipped code for secret branches and
+// addresses can replace them (tests/secrets).
 void mark_secret(const void* p, std::size_t bytes) noexcept;
 void declassify(const void* p, std::size_t bytes) noexcept;
 
@@ -21,8 +21,8 @@ void declassify(const void* p, std::size_t bytes) noexcept;
 void lock_memory(void* p, std::size_t bytes) noexcept;
 void unlock_memory(void* p, std::size_t bytes) noexcept;
 
-// Whole pages of their own, so that unlocking never touches a neighbour's. The child of a fork
-// finds zeros there (Linux 4.14): who reads them checks that it is in the process that wrote them
+// Whole pages of their own, so that unlocking never affects a neighbour's page. The child of a fork
+// finds zeros there (Linux 4.14). Code that reads them checks that its process wrote them
 // (crypto/random_stream.h, require_same_process).
 void* allocate_locked(std::size_t bytes);               // throws std::bad_alloc; contents zero
 void free_locked(void* p, std::size_t bytes) noexcept;  // clears first
@@ -40,7 +40,7 @@ struct LockedAllocator {
 template <class T>
 using LockedVector = std::vector<T, LockedAllocator<T>>;
 
-// Clears blocks before they go back, those that a growing vector leaves behind included.
+// Clears blocks before they are freed, also those that a growing vector leaves behind.
 template <class T, class Base = std::allocator<T>>
 struct ClearingAllocator {
   using value_type = T;

@@ -15,7 +15,7 @@ using Sha256Digest = std::array<std::uint8_t, 32>;
 class Sha256 {
  public:
   Sha256() = default;
-  ~Sha256();  // clears what it was fed last: files of secret keys are hashed too
+  ~Sha256();  // clears the last input: files of secret keys are hashed too
   Sha256(const Sha256&) = default;
   Sha256& operator=(const Sha256&) = default;
   void update(std::span<const std::uint8_t> bytes);

@@ -33,7 +33,7 @@ class BundleReader {
   const std::vector<std::string>& names() const { return names_; }
   // Hands the next part to `load` as a source of its own, all of which it must read.
   void next(const std::function<void(Source&)>& load);
-  void finish();  // checks, and the signature: nothing read is to be trusted before it
+  void finish();  // checks all, and the signature: trust nothing before
 
  private:
   Reader reader_;

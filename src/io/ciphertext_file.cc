@@ -24,7 +24,7 @@ struct Entry {
   std::array<std::uint8_t, 32> seed{};
 };
 
-// Whether a is what the ciphertext's seed makes: operations may have moved on from it.
+// Whether a is what the seed of the ciphertext makes. Operations may have changed it since.
 bool is_seeded(const Ciphertext& x) {
   if (!x.seed || x.parts.size() != 2) return false;
   Queue& queue = x.context->queue();
@@ -114,7 +114,7 @@ void save_ciphertexts(Sink& sink, std::span<const Ciphertext> ciphertexts, const
   writer.finish();
 }
 
-Ciphertexts load_ciphertexts(Source& source, std::shared_ptr<const Context> context) {
+Ciphertexts load_ciphertexts(Source& source, const std::shared_ptr<const Context>& context) {
   const Params& params = context->params();
   Reader reader(source, ObjectType::Ciphertexts);
   reader.require_params(params);

@@ -9,7 +9,7 @@ namespace latticino::io {
 namespace {
 
 using Magic = std::array<std::uint8_t, 8>;
-// The high bit and the line ends show transfers that change bytes.
+// The high bit and the line ends show whether a transfer changed bytes.
 constexpr Magic kPublicMagic = {0x93, 'L', 'A', 'T', 'T', 'I', '\r', '\n'};
 constexpr Magic kSecretMagic = {0x93, 'L', 'A', 'T', 'S', 'E', 'C', '\n'};
 
@@ -38,7 +38,7 @@ std::vector<std::uint8_t> encode(const Header& h) {
   throw FileError("io.read", had, needs, remedy);
 }
 
-// The object that a header says it is, where this library knows it.
+// The kind of object that a header states, if this library knows it.
 void decode_kind(Header& h, std::uint32_t type, std::uint32_t scheme, const Magic& magic) {
   constexpr char kUpdate[] = "update the library";
   h.scheme = static_cast<Scheme>(scheme);
@@ -123,7 +123,8 @@ std::uint32_t newest_version(Scheme scheme, ObjectType type) {
     ObjectType type;
     std::uint32_t newest;
   };
-  // One row for each kind that has grown. Of the others, 2 is read as 1.
+  // One row for each kind of file that has changed. For the others, version 2 is read like version
+  // 1.
   constexpr Row kRows[] = {{Scheme::Tfhe, ObjectType::EvaluationKeys, 3},
                            {Scheme::Switching, ObjectType::EvaluationKeys, 2},
                            {Scheme::Ckks, ObjectType::Ciphertexts, 4},

@@ -69,7 +69,7 @@ class Writer {
   Writer(Sink& sink, Header header, const Encoder& metadata);
   void payload(std::span<const std::uint8_t> bytes);
   void finish();  // the trailer, and a signature where the sink has a signer
-  bool skipped() const { return skipped_; }  // nobody wants the payload: Sink::only_length
+  bool skipped() const { return skipped_; }  // true: nobody wants the payload (Sink::only_length)
 
  private:
   void put(std::span<const std::uint8_t> bytes);
@@ -91,15 +91,15 @@ class Reader {
   void require_params(const AnyParams& params) const {
     require_params(params.name(), params.hash());
   }
-  // Throws FileError unless the payload has exactly this length; or at least this, for a sum of
-  // claimed lengths, which is held to the file before it can wrap around.
+  // Throws FileError unless the payload has exactly this length. The other form: unless it has at
+  // least this length, for a sum of stated lengths that could overflow.
   void require_payload(std::uint64_t bytes) const;
   void require_room(std::uint64_t bytes) const;
-  // Whether the file says that a signature follows. FileError if its length says otherwise;
-  // needed where there is no length.
+  // Whether the file says that a signature follows. FileError if its length says otherwise. Used
+  // for sources that do not know their length.
   void expect_signature(bool follows);
   void payload(std::span<std::uint8_t> out);
-  // The trailer, and what the source's verifier says: nothing read is to be trusted before it.
+  // Reads the trailer and asks the source's verifier. Nothing that was read may be trusted before.
   void finish();
 
  private:

@@ -24,7 +24,7 @@ namespace latticino::io {
 void save_params(Sink& sink, const Params& params);
 std::shared_ptr<const Params> load_params(Source& source);
 
-// Bundles store the b parts and one seed a key; loading expands the a parts.
+// Bundles store the b parts, and one seed for each key. Loading expands the a parts.
 void save_keys(Sink& sink, const rlwe::Constants& constants, Queue& queue,
                const rlwe::EvaluationKeys& keys);
 // The same file of keys that are made while it is written, one in memory at a time. `keys`: in
@@ -54,7 +54,7 @@ struct Ciphertexts {
   std::string note;
   bool final = false;  // for decryption alone (io/final_ciphertext.h)
 };
-Ciphertexts load_ciphertexts(Source& source, std::shared_ptr<const ckks::Context> context);
+Ciphertexts load_ciphertexts(Source& source, const std::shared_ptr<const ckks::Context>& context);
 
 // A seal of secret keys in files: a key of kSealKeyBytes that scrypt makes from a passphrase and
 // the salt, outside of this library (Python: hashlib.scrypt), with costs N = 2^log_n, r and p.
@@ -75,7 +75,7 @@ void save_secret_key(const std::string& path, const rlwe::SecretKey& key,
 void save_secret_key(Sink& sink, const rlwe::SecretKey& key, const SecretSeal* seal = nullptr);
 rlwe::SecretKey load_secret_key(Source& source, std::shared_ptr<const Params> params,
                                 std::span<const std::uint8_t> key = {});
-// What a file's seal was made with; none where it has none. Nothing of it is authenticated yet.
+// The costs and salt of a file's seal; none if it has no seal. Nothing of it is authenticated yet.
 std::optional<Scrypt> secret_key_seal(Source& source, Scheme scheme);
 
 }  // namespace latticino::io

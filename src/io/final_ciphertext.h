@@ -21,8 +21,8 @@ namespace latticino::io {
 
 inline constexpr std::uint32_t kFinalVersion = 4;
 
-// How an answer is cut: it is multiplied by `factor`, which fills the modulus and goes into the
-// scale, then loses so many low bits of the first and the second part.
+// How an answer is shortened. It is multiplied by `factor`, which fills the modulus and is included
+// in the scale. Then the first and the second part lose so many low bits.
 struct FinalForm {
   std::uint64_t factor = 1;
   int shift_b = 0, shift_a = 0;
@@ -32,7 +32,7 @@ struct FinalForm {
 void save_final(Sink& sink, std::span<const ckks::Ciphertext> ciphertexts, const std::string& note,
                 const FinalForm& form);
 
-// Behind the note of a file of version 4 (Internal to src/io).
+// Follows the note of a file of version 4. Internal to src/io.
 std::vector<ckks::Ciphertext> load_final(Reader& reader, Decoder& metadata,
                                          const std::shared_ptr<const ckks::Context>& context);
 

@@ -31,7 +31,7 @@ Scrypt decode_kdf(Decoder& metadata) {
   const std::uint32_t kind = metadata.u32();
   Scrypt kdf{metadata.u32(), metadata.u32(), metadata.u32(), {}};
   metadata.raw(kdf.salt);
-  // scrypt takes 128 r 2^log_n bytes: at most 1 GiB, whatever a file says.
+  // scrypt takes 128 r 2^log_n bytes. More than 1 GiB is refused, whatever a file says.
   const bool bounded = kdf.log_n >= 10 && kdf.log_n <= 20 && kdf.r >= 1 && kdf.r <= 64 &&
                        kdf.p >= 1 && kdf.p <= 16 && kdf.r << kdf.log_n <= 1u << 23;
   if (kind != kScrypt || !bounded) {

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 #include "math/errors.h"
+#include "math/text.h"
 
 namespace latticino::io {
 namespace {
@@ -18,8 +18,8 @@ namespace {
                   "check the path, its permissions and the free space");
 }
 
-// A new file of the owner's, without a name where the file system can. Unlinks a name that it still
-// has at the end.
+// A new file of its owner, without a name if the file system allows that. If it still has a
+// temporary name at the end, it is deleted.
 class SecretSink : public Sink {
  public:
   explicit SecretSink(const std::string& path) : path_(path), temporary_(temporary_name(path)) {
@@ -48,7 +48,7 @@ class SecretSink : public Sink {
     }
   }
 
-  // Puts the file where it belongs.
+  // Gives the file its final name.
   void keep() {
     if (fsync(descriptor_) != 0) fail(path_);
     if (!named_) {
@@ -56,7 +56,7 @@ class SecretSink : public Sink {
       if (errno != EEXIST || !link_to(temporary_)) fail(path_);
       named_ = true;
     }
-    require_replaceable(path_);  // it may have come to be meanwhile
+    require_replaceable(path_);  // another process may have made it meanwhile
     if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_);
     named_ = false;
   }
@@ -85,9 +85,8 @@ void write_secret_file(const std::string& path, const std::function<void(Sink&)>
 SecretFileSource::SecretFileSource(const std::string& path) : FileSource(path) {
   const unsigned open_to = mode() & 077u;
   if (open_to == 0) return;
-  char text[8];
-  std::snprintf(text, sizeof text, "%03o", mode() & 0777u);
-  throw FileError("io.read", path + ": a secret key with permissions " + text,
+  throw FileError("io.read",
+                  path + ": a secret key with permissions " + formatted("%03o", mode() & 0777u),
                   "a file that only its owner may read and write",
                   "run chmod 600 on it, and make a new key if others may have read it");
 }

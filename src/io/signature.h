@@ -34,8 +34,8 @@ Signature decode_signature(std::span<const std::uint8_t> block);  // FileError f
 
 using Message = std::span<const std::uint8_t>;
 using Signer = std::function<Signature(Message)>;
-// Called once the checksum of a file holds and before anything read from it is handed out: throws
-// unless the file is to be trusted. Without a signature in the file the second is empty.
+// Called when the checksum of a file is right, before anything that was read is returned. It throws
+// unless the file is to be trusted. If the file has no signature, the second argument is empty.
 using Verifier = std::function<void(Message, const std::optional<Signature>&)>;
 
 }  // namespace latticino::io

@@ -30,7 +30,7 @@ constexpr std::size_t kPiece = std::size_t{1} << 24;  // between two looks at in
                   std::to_string(needs) + " more bytes", "the file is truncated: obtain it again");
 }
 
-// The path for the system, which would take one with a NUL for what stands before that.
+// The path for the system. The system would cut a path with a NUL off at that place.
 const char* system_path(const char* operation, const std::string& path) {
   if (path.empty() || path.find('\0') != std::string::npos) {
     throw FileError(operation, path.empty() ? "an empty path" : "a path with a NUL character in it",
@@ -52,8 +52,9 @@ const char* kind_of(mode_t mode) {
     case S_IFCHR:
     case S_IFBLK:
       return "a device";
+    default:
+      return "a regular file";
   }
-  return "a regular file";
 }
 
 class DescriptorSink : public Sink {

@@ -11,31 +11,31 @@
 
 namespace latticino::io {
 
-// How many bytes more were written or read.
+// The number of further bytes that were written or read.
 using ByteCount = std::function<void(std::uint64_t bytes)>;
 
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void write(std::span<const std::uint8_t> bytes) = 0;
-  // A container's writer says first how long the file will be. True: that is all that is asked for,
-  // and neither payload nor checks are made.
+  // Before it writes, the writer of a container says how long the file will be. If this returns
+  // true, only the length was wanted, and neither payload nor checks are made.
   virtual bool only_length(std::uint64_t) { return false; }
-  Signer signer;       // where set, files that may be signed are
-  ByteCount progress;  // where set, hears of a container's bytes
+  Signer signer;       // if set, files that may be signed are
+  ByteCount progress;  // if set, is told the bytes of a container
 };
 
 class Source {
  public:
   virtual ~Source() = default;
-  virtual void read(std::span<std::uint8_t> out) = 0;  // all of it, or FileError
-  virtual std::uint64_t remaining() const = 0;         // known before anything is read, or:
-  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};  // a stream, of bundles alone
-  Verifier verifier;   // where set, what it does not accept does not load
-  ByteCount progress;  // where set, hears of a container's bytes
+  virtual void read(std::span<std::uint8_t> out) = 0;           // all of it, or FileError
+  virtual std::uint64_t remaining() const = 0;                  // known before reading, or:
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};  // a stream, for bundles only
+  Verifier verifier;   // if set, files that it refuses do not load
+  ByteCount progress;  // if set, is told the bytes of a container
 };
 
-// Takes no bytes: how long a file would be.
+// Drops all bytes, and tells how long a file would be.
 class LengthSink : public Sink {
  public:
   void write(std::span<const std::uint8_t>) override {}
@@ -105,8 +105,8 @@ class FileSource : public Source {
 // symbolic link, a device and a pipe stay what they are. Files of secrets: io/secret_stream.h.
 void write_file(const std::string& path, const std::function<void(Sink&)>& body);
 
-// Parts of it. Throws FileError unless a file may be written to `path`: a rename would put it in
-// the place of whatever has the name.
+// Parts of it. Throws FileError unless a file may be written to `path`, because renaming replaces
+// whatever has that name.
 void require_replaceable(const std::string& path);
 // A name beside `path` that nobody else has, its folder, and making a rename durable (a file system
 // that cannot is no reason to fail).

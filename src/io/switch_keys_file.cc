@@ -43,7 +43,7 @@ void encode_shapes(Encoder& metadata, const SwitchKeys& keys) {
   }
 }
 
-// Refuses shapes that cannot be before anything is allocated for them.
+// Refuses impossible shapes before anything is allocated for them.
 MatvecSeeds decode_shapes(Decoder& metadata, const SwitchParams& params) {
   MatvecSeeds out;
   const std::uint32_t count = metadata.count(2 * sizeof(std::uint32_t));

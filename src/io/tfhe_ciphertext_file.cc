@@ -59,9 +59,9 @@ Entry read_entry(Decoder& metadata, const TfheParams& params) {
   return e;
 }
 
-// The file's own figure is its sender's claim. Masks that a seed makes are those of a fresh
-// encryption, whose error is below that of a bootstrapping; anything else counts as the noisiest
-// that the set's tables and gates take.
+// The figure in the file is only a claim of its sender. If a seed makes the masks, they are those
+// of a fresh encryption, whose error is below that of a bootstrapping. Anything else counts as the
+// noisiest ciphertext that the set's tables and gates take.
 double counted_norm2(const Context& context, const Entry& e) {
   return std::max(e.norm2, e.seed ? 1 : largest_norm2(context, e.encoding));
 }
@@ -79,11 +79,12 @@ tfhe::Origins origins_of(Queue& queue, const LweView& x) {
     counts.push_back(part.count);
   }
   std::vector<const tfhe::Origins*> all;
+  all.reserve(parts.size());
   for (const tfhe::Origins& part : parts) all.push_back(&part);
   return tfhe::Origins::concatenated(all, counts);
 }
 
-// Others take memory meanwhile, and a host that gives out all it has ends the process.
+// Other processes also take memory meanwhile, and a host without free memory ends this process.
 void require_memory(Queue& queue, std::uint64_t bytes) {
   const std::uint64_t free = queue.device().free_bytes;
   if (bytes <= free - free / 8) return;
@@ -125,7 +126,8 @@ void save_ciphertexts(Sink& sink, std::span<const Ciphertext> batches, const std
   writer.finish();
 }
 
-TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const Context> context) {
+TfheCiphertexts load_tfhe_ciphertexts(Source& source,
+                                      const std::shared_ptr<const Context>& context) {
   const TfheParams& params = context->params();
   Reader reader(source, ObjectType::Ciphertexts, Scheme::Tfhe);
   reader.require_params(params);

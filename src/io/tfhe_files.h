@@ -32,7 +32,8 @@ struct TfheCiphertexts {
   std::vector<tfhe::Ciphertext> batches;
   std::string note;
 };
-TfheCiphertexts load_tfhe_ciphertexts(Source& source, std::shared_ptr<const tfhe::Context> context);
+TfheCiphertexts load_tfhe_ciphertexts(Source& source,
+                                      const std::shared_ptr<const tfhe::Context>& context);
 
 // The same as for secret keys of CKKS (io/files.h).
 void save_secret_key(const std::string& path, const tfhe::SecretKey& key,

@@ -10,9 +10,9 @@
 namespace latticino {
 
 // Moduli of any length. The integer is guessed from the first few residues (balanced mixed radix,
-// below 2^120) and the guess compared with all others: right for every value far below Q, at the
-// cost of one reduction a residue. Values that fail the comparison take the full way. Branches on
-// the value: for the owner of the key.
+// below 2^120), and the guess is compared with all other residues. It is right for every value far
+// below Q, at the cost of one reduction per residue. Values that fail the comparison are
+// reconstructed in full. Branches depend on the value: for the owner of the key.
 class CentredCrt {
  public:
   explicit CentredCrt(std::span<const std::uint32_t> primes);

@@ -1,9 +1,9 @@
 #include "math/decimal.h"
+#include "math/text.h"
 
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 namespace latticino {
@@ -27,9 +27,7 @@ std::string fixed(const Decimal& x, double value) {
     const auto whole = static_cast<std::size_t>(x.exponent) + 1;
     return x.digits.substr(0, whole) + "." + x.digits.substr(whole);
   }
-  char text[400];  // an integer, all of its digits
-  std::snprintf(text, sizeof text, "%.0f", std::abs(value));
-  return text;
+  return formatted("%.0f", std::abs(value));  // an integer, all of its digits
 }
 
 // Adds one to the last digit; false where all digits are nines.
@@ -60,20 +58,22 @@ bool is_number(std::string_view text) {
 Decimal decimal(double x) {
   Decimal out;
   out.negative = std::signbit(x);
-  char text[40];
+  std::string text;
   for (int digits = 1; digits <= kMostDigits; ++digits) {
-    std::snprintf(text, sizeof text, "%.*e", digits - 1, std::abs(x));
-    if (std::strtod(text, nullptr) == std::abs(x)) break;
+    text = formatted("%.*e", digits - 1, std::abs(x));
+    if (std::strtod(text.c_str(), nullptr) == std::abs(x)) break;
     // Above a power of two doubles lie twice as far apart as below it: the number of so many digits
     // above x may read back where the nearest one, below x, does not.
-    if (digits < kMostDigits && next_up(text) && std::strtod(text, nullptr) == std::abs(x)) break;
+    if (digits < kMostDigits && next_up(text.data()) &&
+        std::strtod(text.c_str(), nullptr) == std::abs(x)) {
+      break;
+    }
   }
-  const std::string_view all = text;
-  const std::size_t e = all.find('e');
-  for (const char c : all.substr(0, e)) {
+  const std::size_t e = text.find('e');
+  for (const char c : text.substr(0, e)) {
     if (c >= '0' && c <= '9') out.digits += c;
   }
-  out.exponent = std::atoi(text + e + 1);
+  out.exponent = static_cast<int>(std::strtol(text.c_str() + e + 1, nullptr, 10));
   return out;
 }
 

@@ -15,14 +15,14 @@ struct Decimal {
 };
 Decimal decimal(double x);
 
-// The shortest text that reads back to x: that of std::to_chars without a format.
+// The shortest text that reads back to x, as std::to_chars writes it without a format.
 std::string shortest_text(double x);
-// Whether all of `text` is one number; it is then in x. As std::from_chars: no blank in front, no
-// plus, and false for numbers that are beyond doubles.
+// Whether all of `text` is one number, which is then in x. Like std::from_chars it takes no blank
+// in front and no plus, and is false for numbers beyond doubles.
 bool read_double(std::string_view text, double& x);
 
-// The same two for standard libraries whose <charconv> knows no doubles. They need the locale "C",
-// which is the only one there.
+// The same two functions for standard libraries whose <charconv> lacks doubles. They need the
+// locale "C", which is the only one there.
 namespace portable {
 std::string shortest_text(double x);
 bool read_double(std::string_view text, double& x);

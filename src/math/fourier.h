@@ -20,7 +20,8 @@
 
 namespace latticino::fourier {
 
-// Always inline: files compiled for one instruction set call these and must not emit them for all.
+// Always inline: files that are compiled for one instruction set call these, and must not emit them
+// for other files.
 #if defined(__CUDACC__)
 #define LATTICINO_FOURIER LATTICINO_HD
 #else
@@ -93,7 +94,7 @@ LATTICINO_FOURIER constexpr Numbers<Real> times_i(Numbers<Real> w) {
   return {-w.im, w.re};
 }
 
-// A blind rotation, as far as this arithmetic has to know it (ops/lwe_operations.h).
+// What this arithmetic has to know of a blind rotation (ops/lwe_operations.h).
 struct Rotation {
   int log_n = 0, glwe_dimension = 1, group = 1;
   bool ternary = false;
@@ -110,7 +111,7 @@ struct Rotation {
 // low bits of a double.
 constexpr double kMostExactLogSum = 50, kMostRoundedLogSum = 100;
 constexpr int kMostRoundedDigitBits = 50;
-// Empty, or what of a rotation is out of reach, and what would not be.
+// Empty, or the reason why a rotation is out of reach, and what would not be.
 struct Refusal {
   std::string had, needs;
   bool empty() const { return had.empty(); }
@@ -124,8 +125,8 @@ struct Rounding {
   static constexpr double kShift = 6755399441055744.0;  // 1.5 2^52
   static constexpr std::int64_t kShiftBits = 0x4338000000000000;
 
-  double modulus = 0, inverse = 0;  // Q and 1/Q rounded
-  double low = 0;                   // Q less what it was rounded to
+  double modulus = 0, inverse = 0;  // Q and 1/Q, rounded
+  double low = 0;                   // Q minus its rounded value
   double scale = 1;                 // of what digits keep: 2^-gadget_shift
 
   Rounding() = default;

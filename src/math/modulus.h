@@ -29,10 +29,10 @@ LATTICINO_HD std::uint64_t mulhi_u64(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-// What these take may be secret. On the host they are arithmetic: compilers make branches of some
-// conditions (tests/secrets finds those). Device code keeps conditions, which become selects.
-//
-// [-q, q) modulo 2^32 -> [0, q): q is added where the top bit is set
+// The arguments of these functions may be secret. On the host they use arithmetic only, because
+// compilers turn some conditions into branches (tests/secrets finds those). Device code keeps
+// conditions, which become selects.
+// [-q, q) modulo 2^32 -> [0, q): q is added if the top bit is set
 LATTICINO_HD constexpr std::uint32_t add_if_negative(std::uint32_t a, std::uint32_t q) {
   return a + (q & (0u - (a >> 31)));
 }

@@ -97,7 +97,7 @@ void check_target(Checker& c, const KeyInner& op, const KeyInner::Target& target
   }
 }
 
-// The products of a group take the place of its target's addends.
+// In a group with products, these take the place of the target's addends.
 void check_product(Checker& c, const KeyInner& op, const KeyInner::Group& group) {
   Basis own;
   for (const KeyInner::Digit& digit : group.digits) {

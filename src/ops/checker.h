@@ -13,8 +13,9 @@
 
 namespace latticino {
 
-// Visits a record's fields first: they exist, belong to one ring, and no output overlaps anything
-// it must not (finish()). How fields of one record fit together is said by each record (check.cc).
+// First visits the fields of a record: they exist, belong to one ring, and no output overlaps
+// anything that it must not (finish()). Each record then checks how its own fields fit together
+// (check.cc).
 class Checker : public FieldVisitor {
  public:
   static constexpr bool kOwners = true;

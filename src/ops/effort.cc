@@ -48,11 +48,12 @@ struct Count {
 
 }  // namespace
 
-// Per step: the digits' transforms, and those back of each key, for every prime. On the path of one
-// ciphertext several keys share those back and their products count, two for a butterfly; eight
-// processors share it, but in FP64 only those of spreads_in_fft64(), which make products of several
-// keys beside the path. Others have one, whose warps have more at once to do from N = 2^12 on: 13
-// ms for 880 steps of six transforms on an H200.
+// Per step: the transforms of the digits, and those back of each key, for every prime. For the
+// latency of one ciphertext: several keys share the transforms back, and their products count, two
+// for a butterfly. Eight processors share this work. In FP64 only the rotations of
+// spreads_in_fft64() are shared, which compute products of several keys at the same time; others
+// have one processor, whose warps have more work at once from N = 2^12 on: 13 ms for 880 steps of
+// six transforms on an H200.
 Effort rotation_effort(const BlindRotate& op, int log_n, int limbs, std::uint32_t dimension,
                        std::uint32_t count) {
   Effort e;
@@ -65,7 +66,8 @@ Effort rotation_effort(const BlindRotate& op, int log_n, int limbs, std::uint32_
   const bool spreads = fft && spreads_in_fft64(op, log_n, limbs);
   const double path = (op.rows() + parts) * transform + (spreads ? 0 : products / 2);
   const double share = !fft || spreads ? 1 : log_n < 12 ? 8 : 3;
-  const double steps = dimension / static_cast<std::uint32_t>(op.group);
+  const std::uint32_t groups = dimension / static_cast<std::uint32_t>(op.group);
+  const double steps = groups;
   (fft ? e.fourier_path : e.path) = share * steps * path;
   (fft ? e.fourier_work : e.work) = steps * work * count;
   e.items = count;

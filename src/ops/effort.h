@@ -1,5 +1,5 @@
-// How much arithmetic a record is, where bytes do not tell its time: TFHE's key switches and blind
-// rotations. For predictions (runtime/rates.h).
+// The amount of arithmetic of records whose time does not follow from bytes: TFHE's key switches
+// and blind rotations. For predictions (runtime/rates.h).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace latticino {
 struct Effort {
   std::uint64_t items = 0;  // ciphertexts
   double work = 0;          // butterflies of transforms, or multiply-adds, of all of them
-  double path = 0;          // of one, which no number of processors shortens
+  double path = 0;          // of one ciphertext; more processors do not shorten it
   double fourier_work = 0, fourier_path = 0;  // the same in FP64, in complex butterflies
 };
 

@@ -17,8 +17,8 @@
 
 namespace latticino {
 
-// What a message calls a field, "out of item 3". Put into words only when a check fails: records
-// are checked by the thousand, and words cost more than checks.
+// What a message calls a field, for example "out of item 3". It becomes words only when a check
+// fails: thousands of records are checked, and words cost more than checks.
 class Label {
  public:
   Label(const char* what) : what_(what) {}
@@ -37,13 +37,13 @@ inline constexpr std::uint64_t kWholeField = ~std::uint64_t{0};
 // How a record uses one of its fields.
 struct Field {
   Label label;
-  // An input may be exactly the memory of the outputs with its owner; -1: of none.
+  // The owner of outputs whose memory an input may share exactly; -1: none.
   int owner = -1;
   bool optional = false;  // a view that may have no limbs; then nothing is read or written
   // A polynomial that may belong to a ring of a quarter of the degree or less, with the same
   // primes.
   bool repeats = false;
-  std::uint64_t bytes = kWholeField;  // moved at least; the field once, where nothing else is said
+  std::uint64_t bytes = kWholeField;    // moved at least; by default the field once
   const PolyView* primes_of = nullptr;  // only limbs of this view's primes are moved
 };
 
@@ -68,7 +68,7 @@ constexpr std::size_t slot_bytes(std::size_t slots) { return slots * 2 * sizeof(
 // Whether both hold the limb of `prime` in the same memory: a square is read once.
 bool same_limb(const PolyView& a, const PolyView& b, int prime);
 
-// A visitor that takes no notice: what others start from.
+// A visitor that ignores everything: the base of the others.
 struct FieldVisitor {
   static constexpr bool kOwners = false;  // whether Field::owner matters
   template <class View>

@@ -85,7 +85,7 @@ struct KeyInner {
     PolyView own = {}, converted = {};
   };
   struct Target {
-    std::vector<std::array<PolyView, 2>> key;  // one pair (b, a) a digit
+    std::vector<std::array<PolyView, 2>> key;  // one pair (b, a) per digit
     std::array<PolyView, 2> eval = {}, half = {};
     std::array<PolyView, 2> add = {};
     std::uint32_t galois = 1;
@@ -431,11 +431,11 @@ struct ExpandUniform {
 // Error polynomials from a secret 256-bit seed: discrete Gaussian integers, reduced into every
 // prime of out (Coeff). Coefficient i is gaussian_from_word (crypto/gaussian.h) of `table` and the
 // 128-bit little-endian word i of the ChaCha20 keystream with key = seed, 96-bit nonce = index (64
-// bits, little endian) || kErrorNonce (crypto/expand.h), block counter from 0: four coefficients a
-// block. Constant time in seed and values. Seeds lie in backend memory, in a secret block
-// (runtime/queue.h): neither the record nor what a backend makes of it (launch parameters, a
-// driver's queue) holds a secret that nobody would clear. No two items may have one seed and index:
-// equal errors give away the difference of two messages.
+// bits, little endian) || kErrorNonce (crypto/expand.h), block counter from 0: four coefficients
+// per block. Constant time in seed and values. Seeds lie in backend memory, in a secret block
+// (runtime/queue.h). So neither the record nor what a backend makes of it (launch parameters, the
+// queue of a driver) holds a secret that nobody would clear. No two items may have the same seed
+// and index, because equal errors reveal the difference of two messages.
 inline constexpr int kMaxSampleEntries = 56;  // of the table: what sigma = 4 has
 struct SampleGaussian {
   struct Item {
@@ -471,7 +471,7 @@ struct Copy {
   }
 };
 
-// All records. What lists every record takes them from here.
+// All records. Code that lists every record takes them from here.
 // clang-format off
 #define LATTICINO_RECORDS(each)                                                            \
   each(Transform) each(Convert) each(KeyInner) each(ModDownFinish) each(Linear)            \

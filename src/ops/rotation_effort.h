@@ -1,4 +1,5 @@
-// How much arithmetic a blind rotation is, without its memory: for who chooses between its forms.
+// The amount of arithmetic of a blind rotation, independent of its memory, for code that chooses
+// between its forms.
 #pragma once
 
 #include "ops/effort.h"

@@ -63,7 +63,8 @@ inline std::size_t bit_reversed(std::size_t i, int bits) {
   return out;
 }
 
-// The reversal of i + 1 from that of i, for `n` a power of two: a counter that carries downwards.
+// The reversal of i + 1 from that of i, for a power of two `n`: a counter whose carries go
+// downwards.
 inline std::size_t next_reversed(std::size_t reversed, std::size_t n) {
   std::size_t bit = n >> 1;
   for (; (reversed & bit) != 0; bit >>= 1) reversed ^= bit;

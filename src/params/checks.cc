@@ -74,6 +74,7 @@ void check_shapes(const ParamsLiteral& x) {
 // All primes of a ring basis, by value.
 std::vector<std::uint32_t> values(const Params& p, const Basis& basis) {
   std::vector<std::uint32_t> out;
+  out.reserve(basis.size());
   for (int i = 0; i < basis.size(); ++i) out.push_back(p.ring_primes()[basis.prime(i)]);
   return out;
 }

@@ -14,7 +14,7 @@ void check_literal(const ParamsLiteral& literal);
 void check_digits(const Params& p);
 void check_security(const Params& p);
 void check_bootstrap(const Params& p);
-// Canonical scales within 0.1 bit of their target, 0.5 with a target a level.
+// Canonical scales are within 0.1 bit of their target, or within 0.5 if each level has a target.
 void check_scales(const Params& p);
 // The 64-bit bound of every base conversion that key switching and rescaling use.
 void check_accumulators(const Params& p);

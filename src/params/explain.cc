@@ -1,24 +1,14 @@
 // What a parameter set means to a person: Params::explain().
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <string>
 
+#include "math/text.h"
 #include "params/bounds/security.h"
 #include "params/params.h"
 #include "params/security.h"
 
 namespace latticino {
 namespace {
-
-__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
-  char buffer[256];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(buffer, sizeof buffer, pattern, arguments);
-  va_end(arguments);
-  return buffer;
-}
 
 std::string level_line(const Params& p, int l) {
   const LevelShape s = p.literal().levels[l];
@@ -32,12 +22,12 @@ std::string level_line(const Params& p, int l) {
                                           : "";
   }
   const double step = l == 0 ? p.log_q(0) : std::log2(p.rescale_factor(l));
-  std::string line = format("  %3d  %3d+%-2d", l, s.mains, s.terminals);
+  std::string line = formatted("  %3d  %3d+%-2d", l, s.mains, s.terminals);
   if (!p.literal().outer.empty())
-    line = format("  %3d  %3d+%d+%-2d", l, s.mains, s.terminals, s.outer);
-  line += format(" %9.2f %8.3f", p.log_q(l), step);
+    line = formatted("  %3d  %3d+%d+%-2d", l, s.mains, s.terminals, s.outer);
+  line += formatted(" %9.2f %8.3f", p.log_q(l), step);
   line += l <= p.default_level()
-              ? format(" %9.4f %9.1f", std::log2(p.scale(l)), std::log2(p.message_bound(l)))
+              ? formatted(" %9.4f %9.1f", std::log2(p.scale(l)), std::log2(p.message_bound(l)))
               : std::string(20, ' ');
   return line + use + "\n";
 }
@@ -50,13 +40,13 @@ std::string prime_line(const char* name, const std::vector<std::uint32_t>& prime
 
 std::string security_line(const Params& p) {
   std::string line =
-      format("security: log2(P Q) = %.1f, table %.0f at N = 2^%d (128 bits, ternary)", p.log_pq(),
-             max_log_pq_128(p.log_n()), p.log_n());
+      formatted("security: log2(P Q) = %.1f, table %.0f at N = 2^%d (128 bits, ternary)",
+                p.log_pq(), max_log_pq_128(p.log_n()), p.log_n());
   switch (p.literal().security) {
     case ParamsLiteral::Security::Bits128:
-      line += format(": at least %d bits", security_bits(p));
+      line += formatted(": at least %d bits", security_bits(p));
       if (const int quantum = security_bits(p, true); quantum != 0) {
-        line += format(", %d against quantum computers", quantum);
+        line += formatted(", %d against quantum computers", quantum);
       }
       return line + "\n";
     case ParamsLiteral::Security::Legacy:
@@ -73,19 +63,20 @@ std::string bootstrap_lines(const Params& p) {
   double log_key = 0;
   const Basis basis = p.encapsulation_basis();
   for (int i = 0; i < basis.size(); ++i) log_key += std::log2(p.ring_primes()[basis.prime(i)]);
-  std::string out = format(
+  std::string out = formatted(
       "bootstrapping in the usual order: CoeffToSlot %d, EvalMod %d, SlotToCoeff %d levels; %d "
       "levels left\n",
       b.cts_levels, b.evalmod_levels, b.stc_levels, p.level_after_bootstrap());
-  out += format("  EvalMod: degree %d, %d double angles, |I| <= %d%s\n", b.evalmod_degree,
-                b.double_angles, b.range_k, b.arcsine ? ", arcsine" : "");
-  out += format("  encapsulation secret: weight %d, key of %.1f bits\n", b.sparse_weight, log_key);
-  out += format("  failure probability (full slots): 2^%.1f\n", p.bootstrap_log_failure());
+  out += formatted("  EvalMod: degree %d, %d double angles, |I| <= %d%s\n", b.evalmod_degree,
+                   b.double_angles, b.range_k, b.arcsine ? ", arcsine" : "");
   out +=
-      format("  message coefficients at most 1 in size (q0 / scale / 2^%d)\n", b.log_message_ratio);
+      formatted("  encapsulation secret: weight %d, key of %.1f bits\n", b.sparse_weight, log_key);
+  out += formatted("  failure probability (full slots): 2^%.1f\n", p.bootstrap_log_failure());
+  out += formatted("  message coefficients at most 1 in size (q0 / scale / 2^%d)\n",
+                   b.log_message_ratio);
   out += "  predicted precision of that order in bits, mean (largest error of 20 runs):";
   const auto add = [&](const char* message, const PrecisionBits& x) {
-    out += format(" %s %.1f (%.1f)", message, x.mean, x.max);
+    out += formatted(" %s %.1f (%.1f)", message, x.mean, x.max);
   };
   add("random", bits.random);
   add("spike", bits.spike);
@@ -104,20 +95,21 @@ std::size_t Params::switching_key_bytes() const {
 std::string Params::explain() const {
   std::string out = name() + "\n";
   const bool outer = !literal_.outer.empty();
-  out += format("N = 2^%d, up to %d slots; %zu mains + %zu terminals", log_n(), max_slots(),
-                literal_.mains.size(), literal_.terminals.size());
-  if (outer) out += format(" + %zu outer terminals", literal_.outer.size());
-  out += format(", alpha = %d, dnum = %d\n", alpha(), dnum());
-  out += format("log2 Q = %.1f, log2 P = %.1f\n", log_q_max(), log_p());
+  out += formatted("N = 2^%d, up to %d slots; %zu mains + %zu terminals", log_n(), max_slots(),
+                   literal_.mains.size(), literal_.terminals.size());
+  if (outer) out += formatted(" + %zu outer terminals", literal_.outer.size());
+  out += formatted(", alpha = %d, dnum = %d\n", alpha(), dnum());
+  out += formatted("log2 Q = %.1f, log2 P = %.1f\n", log_q_max(), log_p());
   out += security_line(*this);
   out += literal_.hamming_weight == 0
              ? std::string("secret: uniform ternary\n")
-             : format("secret: ternary, Hamming weight %d\n", literal_.hamming_weight);
-  out += format("depth: fresh ciphertexts at level %d; scales within %.4f bit of their targets\n",
+             : formatted("secret: ternary, Hamming weight %d\n", literal_.hamming_weight);
+  out +=
+      formatted("depth: fresh ciphertexts at level %d; scales within %.4f bit of their targets\n",
                 default_level_, scale_drift());
-  out += format("one switching key: %.1f MiB (%.1f MiB in files, with its seed)\n",
-                static_cast<double>(switching_key_bytes()) / (1 << 20),
-                static_cast<double>(switching_key_bytes()) / (2 << 20));
+  out += formatted("one switching key: %.1f MiB (%.1f MiB in files, with its seed)\n",
+                   static_cast<double>(switching_key_bytes()) / (1 << 20),
+                   static_cast<double>(switching_key_bytes()) / (2 << 20));
   if (literal_.bootstrap) out += bootstrap_lines(*this);
   out += outer ? "level  main+ter+outer" : "level  main+ter";
   out += "  log2 Q  log2 step  log2 scale  log2 bound (largest message coefficient)\n";

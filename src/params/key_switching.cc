@@ -15,8 +15,9 @@
 namespace latticino {
 namespace {
 
-// Errors of keys may add so many times the variance of what the division by P rounds: the noise of
-// a switch grows by a bit at most, and stays well below that of a public encryption.
+// Errors of keys may add at most so many times the variance that rounding in the division by P
+// adds. The noise of a switch then grows by one bit at most, and stays well below that of a public
+// encryption.
 constexpr double kMostKeyErrors = 3;
 
 }  // namespace
@@ -71,7 +72,7 @@ double Params::key_switch_variance(int level, bool drop_level) const {
 Params::KeySwitching Params::key_switching_at(int level) const {
   KeySwitching how{{}, alpha()};
   for (const int j : active_digits(level)) how.groups.push_back({j});
-  // A bootstrapping raises to the top, with keys of one digit that take P as it is.
+  // A bootstrapping raises to the top level, with keys of one digit that use all of P.
   if (level == top_level()) return how;
   const auto allowed = [&](const KeySwitching& other) {
     return key_error_variance(level, other) <= kMostKeyErrors * division_variance(other.aux);

@@ -10,12 +10,12 @@ namespace latticino::params {
 // ParameterError unless the name is 1 to 100 bytes of a-z, 0-9, '-', '.' and '_', and says
 // "insecure" or "legacy" where the set is.
 void check_name(const char* operation, const std::string& name, ParamsLiteral::Security security);
-// ParameterError if it says so and the set is not: behind the checks that such a set is held to,
-// whose errors tell more.
+// ParameterError if the name says so although the set is secure. Called after the checks of
+// security, whose errors say more.
 void check_plain_name(const char* operation, const std::string& name,
                       ParamsLiteral::Security security);
 
-// ParameterError: `name` is a preset's, and these are not its parameters.
+// ParameterError: `name` is that of a preset, and these are not its parameters.
 [[noreturn]] void refuse_preset_name(const char* operation, const std::string& name);
 
 }  // namespace latticino::params

@@ -1,5 +1,5 @@
-// Parameters: a literal a person writes, checked into an immutable Params that everything else
-// reads. Prime lists, level shapes, canonical scales and the security check live here.
+// Parameters: a literal that a person writes, checked into an immutable Params that all other code
+// reads. Prime lists, level shapes, canonical scales and the security check are here.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ struct ParamsLiteral {
   std::vector<LevelShape> levels;         // [0] is the base level, back() the top
   int alpha = 12;                         // primes in a key-switching digit == aux.size()
   double log_scale = 40;                  // Delta of level 0: S_0 = 2^log_scale
-  std::vector<double> level_log_scale;    // BitPacker: a target per level; empty otherwise
+  std::vector<double> level_log_scale;    // BitPacker: one target per level; empty otherwise
   // Level of fresh ciphertexts; -1: with bootstrapping the level where SlotToCoeff starts (the
   // highest with a canonical scale), else the top.
   int default_level = -1;
@@ -77,8 +77,9 @@ struct BootstrapNoise {
   double eval_mod = 0;       // divisions inside the polynomial and the double angles
   double slot_to_coeff = 0;  // its last division
   double total() const { return raised + coeff_to_slot + eval_mod + slot_to_coeff; }
-  // The part that is a random polynomial times the secret: in a slot a product of two normal
-  // numbers, of which the secret's stays the same. The rest is a sum of many and so normal.
+  // The part that is a random polynomial times the secret. In a slot it is a product of two normal
+  // numbers; that of the secret is always the same. The rest is a sum of many numbers and so
+  // normal.
   double times_secret() const { return raised + slot_to_coeff; }
 };
 
@@ -117,9 +118,10 @@ class Params {
   Basis digit(int j) const;
   std::vector<int> active_digits(int level) const;
 
-  // Key switching at `level` (key_switching.cc; docs/parameters.md): digits of the keys by groups
+  // Key switching at `level` (key_switching.cc; docs/parameters.md): digits of the keys, in groups
   // that are switched as one, and the leading auxiliary primes that such a switch needs, of product
-  // P_level. One group takes as few as it may, several take them all.
+  // P_level. If there is one group, it takes as few primes as possible; several groups take all of
+  // them.
   const std::vector<std::vector<int>>& digit_groups(int level) const;
   Basis group_basis(int level, const std::vector<int>& group) const;  // its primes in basis(level)
   Basis aux_basis(int level) const;                                   // P_level
@@ -160,8 +162,8 @@ class Params {
   // secret, in a: primes (h + 1) / 12.
   double division_variance(int primes) const;
 
-  // Coefficients whose noise reaches a slot in a bootstrapping of `slots` slots: N, or those of the
-  // ring of 2 slots' worth that a sparse plan works in (nothing else is decoded).
+  // The number of coefficients whose noise reaches a slot in a bootstrapping of `slots` slots: N,
+  // or those of the smaller ring (2 slots' worth) in which a sparse plan works.
   double spanned_coefficients(int slots) const;
 
   double base_modulus() const;  // q0 = Q_0 (at most two primes), rounded once
@@ -172,8 +174,8 @@ class Params {
   std::int64_t bootstrap_scale_up() const;
   // A coefficient m of the level-0 message becomes m times this after ModRaise, in units of q0.
   double bootstrap_message_ratio() const;
-  // Whether the last factor of SlotToCoeff rescales with its key switch: at small scales two
-  // divisions, one after the other, round less.
+  // Whether the last factor of SlotToCoeff rescales together with its key switch. At small scales,
+  // two divisions one after the other round less.
   bool bootstrap_merges_last() const;
   // Closed forms, nothing fitted (docs/bootstrapping.md, Precision). slots == 0: N/2.
   BootstrapNoise bootstrap_noise(int slots = 0) const;

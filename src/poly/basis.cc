@@ -9,8 +9,8 @@
 namespace latticino {
 namespace {
 
-// The primes that `keep` chooses by whether x and y have them. Membership changes at ends of runs
-// only, so runs are compared, not primes: bases are made for every record.
+// The primes that `keep` chooses, by whether x and y have them. That changes only at the ends of
+// runs, so runs are compared and not primes: bases are made for every record.
 template <class Keep>
 Basis chosen(const Basis& x, const Basis& y, Keep keep, const char* operation) {
   std::array<std::uint16_t, 4 * Basis::kMaxRuns> edge;
@@ -90,7 +90,7 @@ bool Basis::contains(int prime) const {
   return false;
 }
 
-// Neighbouring runs are one run, so each of the other's lies within one of these.
+// Neighbouring runs are joined, so each run of the other basis lies within one run of this one.
 bool Basis::contains(const Basis& other) const {
   for (int o = 0; o < other.count_; ++o) {
     bool within = false;

@@ -47,8 +47,8 @@ class KeyGenerator {
  public:
   KeyGenerator(const Constants& constants, Queue& queue, const SecretKey& secret, Random& random);
   SwitchKey make(const KeyLabel& label, int level);
-  // With a seed that was drawn before (Random::seed); the key is the same as if it had been drawn
-  // now, and so are those made after it.
+  // With a seed that was drawn before (Random::seed). The key, and the keys made after it, are the
+  // same as if the seed were drawn now.
   SwitchKey make(const KeyLabel& label, int level, const Seed& seed);
   std::shared_ptr<EvaluationKeys> make(const KeyRequest& request);
 
@@ -113,7 +113,7 @@ struct Flooding {
   std::uint64_t queries = 0;  // decryptions under this key that may ever be shared
   int statistical_bits = 30;
   double sigma() const;  // throws ValueError for bounds or counts that are not positive
-  // log2 of sigma_f over the coefficients' own noise, noise_bound / sqrt(n).
+  // log2 of the quotient of sigma_f and the noise of a coefficient, noise_bound / sqrt(n).
   double bits_lost(int n) const;
 };
 // The phase (a secret block) with the flood added.

@@ -21,7 +21,7 @@ std::vector<double> reconstruct(Queue& queue, const PolyView& x, double scale) {
   const crypto::ClearOnExit clear(residues);
   const crypto::ClearOnExit clear_column(column);
   queue.download(residues.data(), x);
-  // From here on the decrypted value is branched on.
+  // From here on, branches depend on the decrypted value.
   crypto::declassify(residues.data(), residues.size() * sizeof(std::uint32_t));
   std::vector<std::uint32_t> primes;
   for (std::size_t i = 0; i < limbs; ++i) {
@@ -92,7 +92,8 @@ FloodedPhase flooded_phase(const Constants& constants, Queue& queue, const Secre
   out.sigma = flooding.sigma();
   const Params& params = constants.params();
   out.bits_lost = flooding.bits_lost(params.n());
-  // Six deviations must stay below Q/2, or the flood wraps around and the result is noise only.
+  // Six deviations must stay below Q/2. Otherwise the flood wraps around, and the result is only
+  // noise.
   if (std::log2(out.sigma) + 3.6 > params.log_q(level)) {
     throw ScaleError("rlwe.decrypt_for_sharing",
                      "flooding of 2^" + std::to_string(std::log2(out.sigma)),

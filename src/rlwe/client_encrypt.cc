@@ -9,7 +9,7 @@
 namespace latticino::rlwe {
 namespace {
 
-// The message's limbs of `level`; throws unless there are such limbs, in Eval.
+// The limbs of the message at `level`. Throws if it does not have these limbs in Eval.
 PolyView message_at(const Constants& constants, const PolyView& m, int level) {
   const Params& params = constants.params();
   if (level < 0 || level > params.top_level()) {
@@ -37,7 +37,8 @@ std::vector<FreshPair> encrypt_symmetric(const Constants& constants, Queue& queu
   std::vector<PolyView> messages;
   for (const PolyView& x : m) messages.push_back(message_at(constants, x, level));
   const Basis basis = constants.params().basis(level);
-  // Secrets before the long work: clearing what they were staged in waits for what came before.
+  // Secrets first, then the long work: clearing the memory in which they were staged waits for all
+  // work that came before.
   const Poly s = secret_poly(queue, ring, basis, secret.coefficients());
   const std::vector<Poly> errors = error_polys(queue, ring, basis, random, m.size());
   std::vector<FreshPair> out(m.size());
@@ -90,7 +91,8 @@ FreshPair encrypt_public(const Constants& constants, Queue& queue, const PublicK
     const Poly product = secret_product(queue, key.parts[h].view, v.view, basis);
     const Poly error = error_poly(queue, ring, basis, random);
     out.parts[h] = queue.allocate(ring, basis, Domain::Eval);
-    // The message in the same step: the difference of two states of a ciphertext would be it.
+    // Adds the message in the same step. Otherwise two states of a ciphertext would exist whose
+    // difference is the message.
     if (h == 0) {
       combine(queue, out.parts[h].view, {{product.view}, {error.view}, {message}});
     } else {

@@ -45,7 +45,7 @@ Poly automorphism(Queue& queue, const PolyView& x, const Basis& basis, std::uint
   return out;
 }
 
-// Every Q prime: the levels' union, without P.
+// All primes of Q, which is the union of the levels, without P.
 Basis all_q(const Constants& constants) {
   const Params& params = constants.params();
   return constants.key_basis(params.top_level()).without(params.aux_basis());
@@ -64,7 +64,8 @@ OneDigitKey make_one_digit_key(const Constants& constants, Queue& queue, const P
   return key;
 }
 
-// What a key encrypts, under what, and where: `target` times `factor` on the primes of each digit.
+// What a key encrypts, under which secret and over which primes: `target`, multiplied by `factor`
+// on the primes of each digit.
 struct KeyGenerator::Relation {
   Poly minus_under, target;
   const std::vector<std::uint32_t>* factor = nullptr;

@@ -61,12 +61,12 @@ struct Constants::Cache {
     return *slot;
   }
 
-  // x is to be multiplied by 1 / prod(lacking) first, but for its limbs on `complete`.
+  // Whether x must first be multiplied by 1 / prod(lacking), except on the limbs of `complete`.
   struct Parts {
     Basis removed, target, entering, complete = {}, lacking = {};
   };
 
-  // make() gives the Parts, which only the first call of a key pays for.
+  // make() computes the Parts. Only the first call for a key does so.
   template <class Make>
   const Division& division(const Key& key, const Ring& ring, const Make& make) {
     const std::scoped_lock lock(mutex);
@@ -81,6 +81,7 @@ struct Constants::Cache {
         extra.push_back(complete.contains(p) ? u : mul_mod(u, inverse_of(ring, lacking, q), q));
       }
       std::vector<std::uint32_t> inverse;
+      inverse.reserve(target.size());
       for (int i = 0; i < target.size(); ++i) {
         inverse.push_back(inverse_of(ring, removed, make_modulus(ring.prime(target.prime(i)))));
       }
@@ -100,7 +101,7 @@ struct Constants::Cache {
     for (int i = 0; i < out.target.size(); ++i) {
       const int p = out.target.prime(i);
       const Modulus q = make_modulus(ring.prime(p));
-      // On an entering prime product_mod is 0: x U vanishes there, and x has no limb.
+      // On an entering prime product_mod is 0: x U vanishes there, and x has no limb for it.
       const std::uint32_t u = product_mod(ring, entering, q);
       out.factor.push_back(mul_mod(mul_mod(u, inverse_of(ring, lacking, q), q), inverse[i], q));
     }
@@ -142,6 +143,7 @@ const BaseConversion& Constants::mod_up(int group, int level) const {
   return cache_->conversion({Cache::ModUp, level, group, {}}, [&] {
     const Basis from = params_->group_basis(level, params_->digit_groups(level)[group]);
     std::vector<std::uint32_t> extra;
+    extra.reserve(from.size());
     for (int i = 0; i < from.size(); ++i) {
       extra.push_back(inverse_of(*ring_, unused_aux(*params_, level),
                                  make_modulus(ring_->prime(from.prime(i)))));

@@ -22,11 +22,11 @@ class Constants {
   std::shared_ptr<const Params> shared_params() const { return params_; }
   const Ring& ring() const { return *ring_; }
 
-  // Primes that a switching key usable at every level <= `level` must hold: the union of those
-  // levels' primes (with rational rescaling a lower level may hold primes that `level` lacks), one
-  // run, and P.
+  // The primes of a switching key for all levels up to `level`: the union of the primes of those
+  // levels, which is one run, and P. (With rational rescaling a lower level may have primes that
+  // `level` does not have.)
   Basis key_basis(int level) const;
-  // Digits of Params with a prime in key_basis(level): those that such a key has.
+  // The digits of Params that such a key has: those with a prime in key_basis(level).
   std::vector<int> key_digits(int level) const;
 
   // From the primes of group `group` of Params::digit_groups(level) to all others of
@@ -48,8 +48,9 @@ class Constants {
   const Division& divide_by_p(int level) const;
   const Division& divide_by_p_and_rescale(int level) const;
   const Division& rescale(int level) const;
-  // From all primes of x to `target`: by those that leave, times those that enter. Without common
-  // primes it changes the modulus (a rational rescale of any width).
+  // From all primes of x to `target`: divides by the primes that leave, and multiplies by those
+  // that enter. If there are no common primes, it changes the modulus (a rational rescale of any
+  // width).
   const Division& division(const Basis& from, const Basis& target) const;
 
   // Product of the primes of `product` modulo those of `where`, by ring prime index; 0 elsewhere.

@@ -72,6 +72,7 @@ bool EvaluationKeys::has(const KeyLabel& label, int level) const {
 
 std::vector<KeyLabel> EvaluationKeys::labels() const {
   std::vector<KeyLabel> out;
+  out.reserve(keys_.size());
   for (const auto& [label, key] : keys_) out.push_back(label);
   return out;
 }
@@ -93,7 +94,8 @@ struct KeyRecorder::State {
   const Constants& constants;
   std::mutex mutex;
   KeyRequest request;
-  // One a level, never moved: callers hold references while later requests arrive.
+  // One for each level. They are never moved, because callers hold references while later requests
+  // arrive.
   std::map<std::pair<KeyLabel, int>, SwitchKey> shapes;
   std::map<KeyLabel, std::shared_ptr<MergedDigits>> merged;  // of all levels of a label
 };
@@ -102,7 +104,8 @@ KeyRecorder::KeyRecorder(const Constants& constants) : state_(std::make_shared<S
 
 const SwitchKey& KeyRecorder::get(const KeyLabel& label, int level) const {
   const std::scoped_lock lock(state_->mutex);
-  // The key as a bundle has it: cut to the highest level, with digit sums of all levels below.
+  // The key as it is in a bundle: cut to the highest level, with the digit sums of all levels
+  // below.
   const auto known = state_->request.find(label);
   const int highest = known == state_->request.end() ? level : std::max(known->second, level);
   const KeyShape shape = key_shape(state_->constants, label, highest);

@@ -12,7 +12,7 @@
 
 namespace latticino::rlwe {
 
-// The shape of a key: which digits over which primes.
+// The shape of a key: its digits and primes.
 struct KeyShape {
   Basis basis;
   std::vector<int> digits;
@@ -40,7 +40,8 @@ class EvaluationKeys : public KeySource {
   std::map<KeyLabel, SwitchKey> keys_;
 };
 
-// A KeySource for dry contexts: grants every key, remembers label and highest level. Thread-safe.
+// A KeySource for dry contexts. It grants every key, and remembers the label and the highest level.
+// Thread-safe.
 class KeyRecorder : public KeySource {
  public:
   explicit KeyRecorder(const Constants& constants);

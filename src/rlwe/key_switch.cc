@@ -8,7 +8,7 @@
 namespace latticino::rlwe {
 namespace {
 
-// Primes of extended(level) that the coming mod_down takes away.
+// Primes of extended(level) that the next mod_down removes.
 Basis removed_by(const Constants& constants, int level, bool drop_level) {
   return drop_level ? constants.divide_by_p_and_rescale(level).removed
                     : constants.divide_by_p(level).removed;
@@ -30,11 +30,11 @@ std::vector<std::array<PolyView, 2>> key_views(Queue& queue, const Constants& co
 struct Plan {
   int level = 0;
   Basis basis = {}, extended = {};                 // of what is switched; of the sums
-  std::vector<const BaseConversion*> digits = {};  // of ModUp; none where the caller has raised
+  std::vector<const BaseConversion*> digits = {};  // of ModUp; none if the caller has raised
   std::vector<std::uint32_t> add_factor = {};      // of what is added to the sums
   const Constants::Division* division = nullptr;   // none: the sums stay as they are
-  // The limbs that stay may be left to the last pass where there is one digit: they are its own,
-  // and what is added is neither rescaled nor on P.
+  // If there is one digit, the limbs that stay may be left to the last pass. They are the digit's
+  // own limbs, and what is added is neither rescaled nor on P.
   bool multiply_last = false;
 };
 
@@ -43,17 +43,17 @@ struct Target {
   std::array<PolyView, 2> one_digit = {};  // without `key`: the pair of a key of one digit
   std::array<PolyView, 2> add = {}, after = {};
   std::uint32_t galois = 1;
-  Basis half = {};  // primes on which the sum leaves in Half: what a division removes
+  Basis half = {};  // primes on which the sum is left in Half, for a division
 };
 
 struct Input {
   PolyView a;
   std::vector<Target> targets = {};
   KeyInner::Product product = {};
-  PolyView raised = {};  // where the caller has raised the one digit
+  PolyView raised = {};  // if the caller has raised the one digit
 };
 
-// A switch at a level, of what the caller has raised.
+// A switch at a level, for inputs that the caller has raised.
 Plan raised_at(const Constants& constants, int level) {
   const Params& params = constants.params();
   return {.level = level,
@@ -62,7 +62,7 @@ Plan raised_at(const Constants& constants, int level) {
           .add_factor = constants.p_mod()};
 }
 
-// The same, with the digits that are raised.
+// The same, with the raised digits.
 Plan plan_of(const Constants& constants, int level) {
   Plan plan = raised_at(constants, level);
   const Params& params = constants.params();
@@ -117,7 +117,7 @@ std::vector<ModUpResult> raise(Queue& queue, const Ring& ring, const Plan& plan,
 
 bool is_empty(const std::array<PolyView, 2>& x) { return x[0].segments + x[1].segments == 0; }
 
-// The pair whose limbs on P are left to pass 3, and all else to pass 5.
+// The pair whose limbs on P are computed in pass 3, and all others in pass 5.
 ExtendedPair own_limbs(Queue& queue, const Ring& ring, const ModUpResult& raised,
                        const Target& target, const std::array<PolyView, 2>& key) {
   ExtendedPair pair;
@@ -249,7 +249,7 @@ struct Switched {
   std::vector<std::array<Poly, 2>> quotients;   // of all targets, where the plan divides
 };
 
-// The passes of a batch in their order: every key switch of the library runs here.
+// Runs the passes of a batch in their order. Every key switch of the library runs here.
 Switched run(Queue& queue, const Constants& constants, const Plan& plan,
              std::span<const Input> inputs) {
   const std::vector<ModUpResult> raised = raise(queue, constants.ring(), plan, inputs);
@@ -272,7 +272,7 @@ Switched run(Queue& queue, const Constants& constants, const Plan& plan,
   return out;
 }
 
-// The inputs with `half`, the primes of the division that follows.
+// The inputs, with the primes of the next division in `half`.
 std::vector<Input> inputs_of(std::span<const SwitchInput> inputs, const Basis& half) {
   std::vector<Input> out;
   for (const SwitchInput& input : inputs) {
@@ -370,6 +370,7 @@ std::vector<Poly> rescale(Queue& queue, const Constants& constants, const std::v
                           int level) {
   const Constants::Division& division = constants.rescale(level);
   std::vector<DownItem> items;
+  items.reserve(in.size());
   for (const PolyView& view : in)
     items.push_back({.eval = view, .removed = view.select(division.removed)});
   return divide(queue, constants.ring(), division, items);

@@ -17,8 +17,11 @@ namespace latticino::rlwe {
 // by P at every level, and products with polynomials over extended(level) stay such pairs.
 struct ExtendedPair {
   int level = 0;
-  std::array<Poly, 2> part;            // limbs over extended(level)
-  std::array<PolyView, 2> eval, half;  // as KeyInner::Target; half may be empty
+  std::array<Poly, 2> part;  // limbs over extended(level)
+  std::array<PolyView, 2> eval,
+      half;  // For a switch of one digit that continues with mod_down at once: `eval` are the
+             // digit's own limbs. They are multiplied by these limbs of the key, divided by P, and
+             // added to these.
   // Where a switch of one digit goes straight on to mod_down: eval is the digit's own limbs, to be
   // multiplied by these limbs of the key and, divided by P, added to these.
   std::array<PolyView, 2> times, add;
@@ -37,9 +40,9 @@ struct SwitchTarget {
 struct SwitchInput {
   PolyView a;  // Eval, at least the primes of the level
   std::vector<SwitchTarget> targets = {};
-  // For two ciphertexts (a0, a1), a1 being `a`, and (b0, b1): a1 b1 is switched, the other parts
-  // are added times P. They are never written: the passes that would read them multiply. For one
-  // target without addends.
+  // For two ciphertexts (a0, a1), where a1 is `a`, and (b0, b1): a1 b1 is switched, and the other
+  // parts are added times P. The parts are never stored, because the passes that would read them
+  // multiply. For one target without addends.
   KeyInner::Product product = {};
 };
 enum class Addend {
@@ -47,8 +50,8 @@ enum class Addend {
   Extended,  // over extended(level), as it is: already modulo P Q
 };
 
-// Every input under every one of its keys, divided by P and, with drop_level, by the rescale factor
-// of `level`: (b, a) for each target, input by input.
+// Switches every input to every one of its keys, and divides by P and, with drop_level, by the
+// rescale factor of `level`. Gives (b, a) for each target, input by input.
 std::vector<std::array<Poly, 2>> key_switch(Queue& queue, const Constants& constants,
                                             std::span<const SwitchInput> inputs, int level,
                                             bool drop_level = false);
@@ -58,9 +61,9 @@ std::vector<std::vector<ExtendedPair>> key_switch_extended(Queue& queue, const C
                                                            int level,
                                                            Addend addend = Addend::TimesP);
 
-// The passes by themselves. 1 and 2: ModUp of one polynomial: its own Eval limbs and, group by
-// group of the digits, the converted limbs in Half. Holds memory until destroyed; shared by all
-// rotations of a hoisted group.
+// The passes by themselves. 1 and 2: ModUp of one polynomial. It has its own Eval limbs and, for
+// each group of digits, the converted limbs in Half. It holds memory until it is destroyed, and all
+// rotations of a hoisted group share it.
 struct ModUpResult {
   int level = 0;
   PolyView source;              // Eval, basis(level); must outlive this object; of a product a1
@@ -85,11 +88,11 @@ std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants,
 
 // 4 and 5: one polynomial modulo P Q_level on its way down.
 struct DownItem {
-  PolyView eval;             // Eval, at least the primes that stay
+  PolyView eval;             // Eval, on at least the primes that stay
   PolyView removed;          // Half or Eval, the primes that go
-  PolyView add = {};         // Eval over the target, or empty
+  PolyView add = {};         // Eval over the target; or empty
   std::uint32_t galois = 1;  // applied last, to the sum
-  PolyView times = {};       // Eval, the primes that stay: of what `eval` is a factor; or empty
+  PolyView times = {};       // Eval on the primes that stay, a factor of `eval`; or empty
 };
 // Divides by P_level (and, if drop_level, by the rescale factor of `level` in the same pass: merged
 // ModDown + rescale, paper: Cheddar, Sec. 6), then adds `add` and applies the automorphism.
@@ -121,16 +124,18 @@ std::array<Poly, 2> switch_one_digit(Queue& queue, const Constants& constants,
 // basis(0), Eval, under the dense secret -> the same message under the sparse one, same basis.
 std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
                                      const std::array<PolyView, 2>& x, const SwitchKey& key);
-// (b, a) under the sparse secret, raised: b and a over basis(level), Eval, and the same `a` over P
-// (a_aux, Half or Eval) -> under the dense secret over basis(level). One digit: the raised `a` is
-// its own ModUp. `level` is the top level, whose switches take P whole.
+// A raised ciphertext under the sparse secret: b and a over basis(level), Eval, and the same `a`
+// over P (a_aux, Half or Eval). The result is under the dense secret over basis(level). There is
+// one digit: the raised `a` is its own ModUp. `level` is the top level, whose switches use all of
+// P.
 std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants, const PolyView& b,
                                        const PolyView& a, const PolyView& a_aux,
                                        const SwitchKey& key, int level);
 
-// Products of a raised ciphertext under the sparse secret, (b, a) over extended(level), Eval, each
-// -> under the secret of its key times P/P', modulo the same primes: one digit as well. The next
-// mod_down divides by P, so by P' too (ckks/bootstrap/over_raise.h).
+// Products of a raised ciphertext under the sparse secret, each (b, a) over extended(level), Eval.
+// Each result is under the secret of its key, times P/P', modulo the same primes; there is one
+// digit here as well. The next mod_down divides by P, and so by P' too
+// (ckks/bootstrap/over_raise.h).
 std::vector<ExtendedPair> switch_over_raised(Queue& queue, const Constants& constants,
                                              std::span<const ExtendedPair> x,
                                              std::span<const SwitchKey* const> keys, int level);

@@ -42,8 +42,8 @@ struct KeyLabel {
 class Constants;
 struct SwitchKey;
 
-// Sums of two digits of a key, for levels that switch both as one (Params::digit_groups): made on
-// first use, kept with the key. Thread-safe.
+// Sums of two digits of a key, for levels that switch both digits as one (Params::digit_groups).
+// They are made at the first use and kept with the key. Thread-safe.
 class MergedDigits {
  public:
   // The pair (b, a) of digits `first` and `last` of `key` over at least extended(level).
@@ -80,8 +80,9 @@ struct OneDigitKey {
   std::size_t bytes() const { return parts[0].buffer->bytes() + parts[1].buffer->bytes(); }
 };
 
-// Where scheme code gets its keys. A server bundle answers from memory or throws KeyError; a dry
-// run's source notes what was asked for and answers with data-free keys of the right shape.
+// Where scheme code gets its keys. A server's bundle answers from memory or throws KeyError. The
+// source of a dry run notes what was asked for, and answers with keys of the right shape without
+// data.
 class KeySource {
  public:
   virtual ~KeySource() = default;

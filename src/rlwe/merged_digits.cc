@@ -8,7 +8,8 @@
 namespace latticino::rlwe {
 namespace {
 
-// Primes of all levels up to the key's that switch these digits as one: their sum serves them all.
+// The primes of all levels up to the key's that switch these digits as one. The sum serves all of
+// these levels.
 Basis merged_basis(const Params& params, int first, int last, int highest) {
   Basis q, p;
   for (int l = 0; l <= highest; ++l) {
@@ -48,10 +49,12 @@ std::array<PolyView, 2> SwitchKey::digit(int digit) const {
 
 std::array<PolyView, 2> MergedDigits::get(Queue& queue, const Constants& constants,
                                           const SwitchKey& key, int first, int last, int level) {
-  const auto hold = queue.lock();  // first: a thread that records has it while it asks for sums
+  const auto hold =
+      queue.lock();  // taken first: a recording thread holds it while it asks for sums
   const std::scoped_lock lock(mutex_);
   std::array<Poly, 2>& sum = sums_[{first, last}];
-  // Only a dry run meets one label at rising levels: the shape that was asked for last is larger.
+  // Only in a dry run a label is asked for at rising levels. The shape that was asked for last is
+  // then the larger one.
   if (sum[0].buffer == nullptr ||
       !sum[0].view.basis().contains(constants.params().extended(level))) {
     sum = made(queue, constants, key, first, last);

@@ -172,8 +172,9 @@ std::vector<std::int8_t> Random::ternary_weight(int n, int weight) {
   const crypto::ClearOnExit clear_words(words);
   for (bool distinct = false; !distinct;) {
     state_->fill(kTernary, bytes);
-    // A 62-bit random key above a sign bit and 1 for the first `weight` entries: sorting by
-    // distinct uniform keys is a uniform permutation. Keys that meet are drawn again, all of them.
+    // A random key of 62 bits, above a sign bit and a 1 for each of the first `weight` entries.
+    // Sorting by distinct uniform keys is a uniform permutation. If two keys are equal, all of them
+    // are drawn again.
     for (int i = 0; i < n; ++i) {
       const std::uint64_t random = load_le64(bytes.data() + 8 * static_cast<std::size_t>(i));
       words[i] = (random & ~std::uint64_t{1}) | (i < weight ? 1 : 0);
@@ -184,7 +185,7 @@ std::vector<std::int8_t> Random::ternary_weight(int n, int weight) {
       const std::uint64_t difference = (words[i] ^ words[i - 1]) >> 2;
       equal |= ~(difference | (0 - difference)) >> 63;  // 1 where there is none
     }
-    // Says nothing about the keys that are kept.
+    // Whether keys were drawn again says nothing about the keys that are kept.
     crypto::declassify(&equal, sizeof equal);
     distinct = equal == 0;
   }

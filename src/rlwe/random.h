@@ -11,10 +11,10 @@ namespace latticino::rlwe {
 
 using Seed = std::array<std::uint8_t, 32>;
 
-// A stream of secret randomness. Not thread-safe: one per thread. Detects forks and reseeds: the
-// child finds its state wiped, a seed given by hand included. Secrets, errors and public seeds come
-// from streams of their own, derived from the master seed by domain labels: what is published says
-// nothing about what is not.
+// A stream of secret randomness. Not thread-safe: use one per thread. It detects forks and reseeds:
+// the child finds the state wiped, even if the seed was given by hand. Secrets, errors and public
+// seeds come from separate streams, which are derived from the master seed by domain labels. So
+// what is published says nothing about what is secret.
 class Random {
  public:
   Random();                                            // 256 bits from the operating system
@@ -25,7 +25,8 @@ class Random {
   void fill(std::span<std::uint8_t> out);
   std::uint64_t next64();
   Seed seed();  // a fresh public seed
-  // A fresh seed of errors that a backend samples: as secret as they are; the caller clears it.
+  // A fresh seed for errors that a backend samples. It is as secret as the errors, and the caller
+  // clears it.
   void error_seed(std::span<std::uint8_t, 32> out);
 
   // Samplers, constant time in the sampled values.

@@ -7,7 +7,7 @@
 
 namespace latticino::rlwe {
 
-// Every valid key gives the same two numbers where its weight is a parameter.
+// All valid keys give the same two numbers, if the weight is a parameter.
 SecretCoefficients::SecretCoefficients(const Shape& shape,
                                        std::span<const std::int8_t> coefficients) {
   std::uint32_t nonzero = 0, outside = 0;

@@ -22,7 +22,7 @@ std::vector<Poly> error_polys(Queue& queue, const Ring& ring, const Basis& basis
                               std::size_t count);
 Poly error_poly(Queue& queue, const Ring& ring, const Basis& basis, Random& random);
 
-// out = sum of factor * view; out may be one of the views.
+// out = sum of factor * view. `out` may be one of the views.
 struct Multiple {
   PolyView view;
   std::int32_t factor = 1;

@@ -13,12 +13,12 @@ namespace latticino {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr long kLook = 50'000'000;  // ns between two looks at interrupts
+constexpr long kInterruptInterval = 50'000'000;  // ns between two looks at interrupts
 
 timespec soon() {
   timespec time{};
   clock_gettime(CLOCK_REALTIME, &time);
-  time.tv_nsec += kLook;
+  time.tv_nsec += kInterruptInterval;
   time.tv_sec += time.tv_nsec / 1'000'000'000;
   time.tv_nsec %= 1'000'000'000;
   return time;
@@ -35,8 +35,10 @@ Block::Owner::~Owner() {
     run_deferred();
     return;
   }
+  // A forked child must not touch the device, so all of this is left behind on purpose.
   static_cast<void>(backend.release());
   static_cast<void>(recording.release());
+  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory, the child ends here.
   static_cast<void>(new auto(std::move(deferred)));
 }
 
@@ -84,7 +86,7 @@ void Block::Owner::end_block(const std::shared_ptr<Block::Arena>& from, void* da
     } else if (secret) {
       backend->clear(data, bytes);
     }
-  } catch (...) {  // the device is gone, and its memory with it
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the device is gone, and its memory with it
   }
   if (reusable) from->give(data, bytes);
   if (from != nullptr) return;
@@ -124,7 +126,7 @@ Block::Arena::~Arena() {
     for (const auto& [data, bytes] : slabs) {
       try {
         if (secret) owner.backend->clear(data, bytes);
-      } catch (...) {  // the device is gone, and its memory with it
+      } catch (...) {  // NOLINT(bugprone-empty-catch): the device is gone, and its memory with it
       }
       owner.backend->release(data, bytes);
       owner.live -= bytes;
@@ -158,13 +160,14 @@ void* Block::Arena::take(std::size_t bytes) {
   const auto [address, available] = *range;
   free_.erase(range);
   if (available > size) free_.emplace(address + size, available - size);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): device addresses, which the host never follows.
   return reinterpret_cast<void*>(address);
 }
 
 void Block::Arena::give(void* p, std::size_t bytes) {
   auto address = reinterpret_cast<std::uintptr_t>(p);
   std::size_t size = aligned(bytes);
-  // Two slabs may lie side by side: they are never merged, since they are released apart.
+  // Two slabs may be neighbours. They are never merged, because they are released separately.
   const auto starts_slab = [&](std::uintptr_t a) {
     return std::any_of(slabs_.begin(), slabs_.end(), [&](const auto& slab) {
       return reinterpret_cast<std::uintptr_t>(slab.first) == a;

@@ -52,10 +52,10 @@ struct Block::Owner {
 
   // Ends a block, an arena or a program: at once if the mutex is free, otherwise when the thread
   // that holds it is done. Destructors never wait for a recording, because its body may wait for a
-  // lock that the destructor's thread holds (for example Python's own).
+  // lock that the destructor's thread holds (Python's own, for example).
   template <class Work>
   void finish(Work work) {
-    if (forked()) {  // left as it is: a child ends without it
+    if (forked()) {  // never destroyed in a forked child, which ends without it
       static_cast<void>(new Work(std::move(work)));
       return;
     }
@@ -70,9 +70,9 @@ struct Block::Owner {
     const std::lock_guard lock(deferred_mutex);
     deferred.push_back(std::move(work));
   }
-  void run_deferred();  // does what was put off, in order; the mutex is held
+  void run_deferred();  // does the deferred work in order; the mutex is held
 
-  std::mutex deferred_mutex;  // held for moments only
+  std::mutex deferred_mutex;  // held only briefly
   std::vector<std::function<void()>> deferred;
 
   void end_block(const std::shared_ptr<Block::Arena>& from, void* data, std::size_t bytes,
@@ -82,18 +82,19 @@ struct Block::Owner {
   Buffer find(const void* address);       // null when it belongs to no block
 };
 
-// Fixed memory of one program: slabs cut first-come best-fit, neighbours merged when they come
-// back. Guarded by the owner's mutex.
+// Fixed memory of one program. Requests take the best fitting part of its slabs; freed neighbours
+// are merged. Guarded by the owner's mutex.
 class Block::Arena {
  public:
-  // `expected` bytes are asked for as the first slab: what the first run of the body had alive.
+  // `expected`: the bytes of the first slab, which are those that the first run of the body used at
+  // once.
   Arena(std::shared_ptr<Block::Owner> owner, std::uint64_t expected)
       : owner_(std::move(owner)), expected_(expected) {}
   ~Arena();
 
   void* take(std::size_t bytes);
   void give(void* p, std::size_t bytes);
-  void close() { open_ = false; }  // nothing that comes back later is reused
+  void close() { open_ = false; }  // memory that is freed later is not reused
   bool open() const { return open_; }
   void mark_secret() { secret_ = true; }
   std::uint64_t bytes() const { return bytes_; }

@@ -108,7 +108,7 @@ Stage::~Stage() {
       ++stage.count;
       stage.seconds += now() - start_;
     }
-  } catch (...) {  // the next operation on the queue meets it again
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the next operation on the queue throws it again
   }
   pop_range();
 }

@@ -21,7 +21,7 @@ struct WorkCounts {
   WorkCounts& operator+=(const WorkCounts& other);
 };
 
-// What one record is.
+// What one record counts as.
 WorkCounts work_of(const Operation& op);
 
 struct StageTime {
@@ -37,16 +37,16 @@ struct Observed {
 // Starts counting from zero, or ends it. One observer per queue. Replays of programs count what
 // was recorded.
 void observe(Queue& queue, bool on);
-// So far; zeros for a queue that nobody observes.
+// The counts so far; zeros for a queue that nobody observes.
 Observed observed(Queue& queue);
 
 // For queues and programs: whether any queue is observed, and what one of them did.
 bool any_observed();
 void note_work(const Backend* backend, const WorkCounts& work);
 
-// Names a part of an operation while it lives. Where the queue is observed, the device has finished
-// at both ends, the time between them is counted under the name, and profilers of GPUs show it (an
-// NVTX range). Otherwise it does nothing.
+// Gives a part of an operation a name, for as long as this object lives. If the queue is observed,
+// the device has finished at the beginning and at the end, the time between them is counted under
+// the name, and profilers of GPUs show it (an NVTX range). Otherwise it does nothing.
 class Stage {
  public:
   Stage(Queue& queue, const char* name);

@@ -16,7 +16,7 @@ struct Program::State {
 
   ~State() {
     owner->finish([last = std::shared_ptr<Backend::Replay>(std::move(replay))]() mutable {
-      last.reset();  // before the memory that it uses
+      last.reset();  // destroyed before the memory that it uses
     });
   }
 };
@@ -54,11 +54,11 @@ std::uint64_t warm_up(Block::Owner& owner, const std::function<void()>& body) {
   owner.warming_up = true;
   body();
   owner.backend->synchronize();
-  owner.backend->trim();  // what the body gave back in pieces, for the arena to take in one
+  owner.backend->trim();  // what the body freed in pieces; the arena takes it back as a whole
   return owner.peak - live;
 }
 
-// Ends the recording however the body ends; blocks that outlive it are not reused.
+// Ends the recording in any case. Blocks that outlive it are not reused.
 std::unique_ptr<Block::Owner::Recording> collect(Block::Owner& owner,
                                                  std::shared_ptr<Block::Arena> arena,
                                                  const std::function<void()>& body) {

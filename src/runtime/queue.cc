@@ -11,7 +11,7 @@
 namespace latticino {
 namespace {
 
-// A view of a dry context on a queue that computes would read address zero.
+// A view of a dry context on a queue that computes would read from address zero.
 void require_memory(const Operation& op) {
   bool missing = false;
   for_each_view(op, [&](const PolyView& v, bool) { missing = missing || v.data == nullptr; });

@@ -44,11 +44,12 @@ struct Poly {
   PolyView view;
 };
 
-// What a dry run counted.
+// The counts of a dry run.
 struct DryReport {
   std::uint64_t bytes_moved = 0;
   std::uint64_t operations = 0;
-  // Buffers alive at once, beyond what was alive at the last reset_peak() (inputs and keys).
+  // The most memory of buffers alive at once, beyond those alive at the last reset_peak() (inputs
+  // and keys).
   std::uint64_t peak_bytes = 0;
   std::map<std::string, std::uint64_t> operations_by_name;
   std::map<std::string, std::uint64_t> bytes_by_name;
@@ -61,7 +62,7 @@ class Program {
   Program(Program&&) noexcept;
   ~Program();
   void run();                         // asynchronous on CUDA
-  std::uint64_t arena_bytes() const;  // memory of its own, beside what it was given
+  std::uint64_t arena_bytes() const;  // its own memory, in addition to what it was given
 
  private:
   friend class Queue;
@@ -81,11 +82,11 @@ class Queue {
 
   Buffer allocate(std::size_t bytes, bool secret = false);
   Poly allocate(const Ring& ring, const Basis& basis, Domain domain, bool secret = false);
-  // For what is made on first use and kept: a dry run counts it as if it had been there before, as
-  // it is in every later run.
+  // For objects that are made at the first use and kept. A dry run counts them as if they had
+  // existed before, as they do in every later run.
   Poly allocate_kept(const Ring& ring, const Basis& basis, Domain domain);
 
-  // Gives up before the record, or within it, where an interrupt was asked for (math/interrupt.h).
+  // Stops before the record, or within it, if an interrupt was asked for (math/interrupt.h).
   void submit(Operation op);
 
   // Host transfers synchronise; they throw UnsupportedError while recording or dry.
@@ -105,17 +106,17 @@ class Queue {
   // DeviceError in a process that was forked from the one that made the queue, as from every other
   // function that computes: worker threads and locks of the parent are not there.
   void require_own_process(const char* operation) const;
-  // Holds other threads off while several calls belong together.
+  // Makes other threads wait while several calls belong together.
   std::unique_lock<std::recursive_mutex> lock() const;
 
-  DryReport report() const;          // of a dry queue so far
+  DryReport report() const;          // of a dry queue, so far
   std::uint64_t live_bytes() const;  // allocated now
   std::uint64_t peak_bytes() const;  // since construction or reset_peak()
   void reset_peak();
-  // What the backend took for it, scratch included: what a dry run's peak is held to.
+  // The memory that the backend took, scratch included. The peak of a dry run is compared with it.
   MemoryUse device_memory() const;
-  // Every block allocated from now on starts full of 0xA5 bytes, in recorded programs at each run:
-  // a result that depends on memory nobody wrote changes (tests).
+  // Fills every block that is allocated from now on with bytes 0xA5, in recorded programs at each
+  // run. If a result depends on memory that nobody wrote, it changes (tests).
   void poison(bool on);
   DeviceInfo device() const;
   Backend* backend();  // null when dry; conformance tests and benchmarks only

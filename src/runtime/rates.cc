@@ -22,7 +22,8 @@ double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 
 // `poly.intt_rows` in every table, between Half and Eval. Whole transforms count the same bytes and
 // get the same time, but took 1.2 to 2.6 times as long in the same records.
 
-// The overhead of each further thread, relative to the time of one: the same for all CPU kernels.
+// The overhead of each further thread, relative to the time of one. It is the same for all CPU
+// kernels.
 constexpr double kThreadOverhead = 0.046;
 
 // The rate between two sizes, and the time at the smaller one that this leaves. Embed and Project
@@ -58,7 +59,7 @@ const RateTable& avx512_rates() {
 }
 
 // The geometric mean of the rates at 47, 13 and 7 limbs, in processor time. Automorphisms have
-// become faster since: theirs is 0.36 of the copy's, as on a newer processor.
+// become faster since then: their rate is 0.36 of the copy's, as on a newer processor.
 const RateTable& avx2_rates() {
   static const RateTable kTable{
       "AMD EPYC with AVX2, one thread",

@@ -11,8 +11,8 @@
 namespace latticino {
 
 // seconds = records * launch + bytes / bytes_per_second + work / work_per_second + path /
-// path_per_second and the same in FP64, by name of record; a rate of 0 stands for a part that is
-// not counted.
+// path_per_second, and the same in FP64, by name of record. If a rate is 0, that part is not
+// counted.
 struct RecordRate {
   double bytes_per_second = 0;
   double launch = 0;           // s

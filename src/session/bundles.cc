@@ -18,7 +18,7 @@ class VectorSink : public io::Sink {
   void write(std::span<const std::uint8_t> more) override {
     bytes.insert(bytes.end(), more.begin(), more.end());
   }
-  // The size of what `body` writes comes before it.
+  // Writes what `body` writes, after its size.
   template <class Body>
   void section(Body body) {
     const std::size_t at = bytes.size();
@@ -92,7 +92,7 @@ std::shared_ptr<switching::Switcher> CkksBundle::switcher(const std::string& nam
                                                           double bound, bool minimal_keys,
                                                           switching::Route route) const {
   const auto& [set_context, set_keys] = switching.at(name);
-  const auto queue = context->queue().lock();  // before the bundle's own, as everywhere
+  const auto queue = context->queue().lock();  // lock order: the queue before the bundle
   const std::lock_guard lock(mutex_);
   std::shared_ptr<switching::Switcher>& made =
       switchers_[{name, slots, bound, minimal_keys, route}];

@@ -33,7 +33,7 @@ struct CkksBundle : KeyBundle {
 
   std::uint64_t bytes() const override;
   std::vector<std::uint8_t> stored() const override;
-  // Made once with the keys in memory, which it holds; gone with the bundle.
+  // Made at the first call, and kept as long as the bundle is in memory: it refers to the keys.
   std::shared_ptr<switching::Switcher> switcher(const std::string& name, int slots, double bound,
                                                 bool minimal_keys, switching::Route route) const;
 
@@ -50,7 +50,8 @@ struct TfheBundle : KeyBundle {
   std::shared_ptr<tfhe::ServerKeys> keys;
   std::uint64_t bytes() const override;
   std::vector<std::uint8_t> stored() const override;
-  // It holds the keys and keeps tables: made once with the bundle in memory, and gone with it.
+  // Made at the first call, and kept as long as the bundle is in memory: it refers to the keys, and
+  // keeps tables.
   std::shared_ptr<const TfheEngine> engine() const;
 
  private:
@@ -58,7 +59,7 @@ struct TfheBundle : KeyBundle {
   mutable std::shared_ptr<const TfheEngine> engine_;
 };
 
-// An entry with the store that it is in.
+// An entry of a store, and the store.
 template <class Bundle>
 struct Stored {
   std::shared_ptr<KeyStore> store;
@@ -72,7 +73,7 @@ struct Stored {
 using CkksStored = Stored<CkksBundle>;
 using TfheStored = Stored<TfheBundle>;
 
-// What is part of a bundle, which it keeps in memory.
+// A pointer to a part of a bundle, which keeps the bundle in memory.
 template <class Part, class Bundle>
 std::shared_ptr<Part> part_of(const std::shared_ptr<Bundle>& bundle, Part* part) {
   return {bundle, part};

@@ -11,9 +11,9 @@
 
 namespace latticino::session {
 
-// The most recently used constants, by whatever tells them apart, up to `limit` bytes. While a
-// program is recorded nothing is dropped: its constants must be there to the end. Not thread-safe:
-// callers hold the queue, as one that records does.
+// The constants that were used last, up to `limit` bytes. The key is anything that tells constants
+// apart. Nothing is dropped while a program is recorded, because its constants must stay. Not
+// thread-safe: callers hold the lock of the queue, as a recording does.
 template <class Kept>
 class ConstantCache {
  public:
@@ -36,7 +36,7 @@ class ConstantCache {
     return made;
   }
 
-  // Nothing is dropped while one of these lives.
+  // While one of these lives, nothing is dropped.
   class Pin {
    public:
     explicit Pin(ConstantCache& cache) : cache_(cache) { ++cache_.pinned_; }
@@ -64,7 +64,7 @@ class ConstantCache {
   std::uint64_t limit_, bytes_ = 0;
   int pinned_ = 0;
   Size size_;
-  Entries kept_;  // the last one used first
+  Entries kept_;  // the last used one comes first
   std::unordered_map<std::string, typename Entries::iterator> places_;
 };
 

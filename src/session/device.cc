@@ -26,7 +26,8 @@ void require_cuda(int index) {
   }
 }
 
-// CUDA refuses processes that were forked after its start, with messages that do not say so.
+// In a process that was forked after CUDA started, CUDA fails with messages that do not name the
+// cause.
 void require_first_process() {
   static std::atomic<std::uint64_t> started{0};
   const std::uint64_t process = crypto::fork_generation();

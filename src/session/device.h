@@ -37,7 +37,7 @@ struct DryCounts {
   double seconds = 0;                       // predicted
 };
 DryCounts counts_of(const DryReport& report, const TimedAs& timed);
-// Whether FP64 is fast: GPUs made for it, vector code on a CPU.
+// Whether FP64 is fast: on GPUs made for it, and with vector code on a CPU.
 bool fast_doubles(const DeviceChoice& device, int threads, bool simd);
 
 }  // namespace latticino::session

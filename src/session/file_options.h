@@ -29,7 +29,7 @@ class VerifiedFile : public io::FileSource {
   }
 };
 
-// A key that `derive` made, cleared at the end. ValueError for one of another length.
+// A key that `derive` made. It is cleared at the end. ValueError for a key of another length.
 class DerivedKey {
  public:
   DerivedKey(const DeriveKey& derive, const io::Scrypt& costs);

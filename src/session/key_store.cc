@@ -16,7 +16,7 @@ class KeyStore::Entry {
   std::atomic<int> pins{0}, lasting{0};  // raised under the store's mutex only
   // Guarded by the store's mutex.
   std::shared_ptr<KeyBundle> bundle;  // null: in host memory
-  std::vector<std::uint8_t> stored;   // kept once made: keys do not change
+  std::vector<std::uint8_t> stored;   // made once: keys do not change
   std::uint64_t bytes = 0, used = 0, evictions = 0;
   double last_use = 0;
 
@@ -30,7 +30,7 @@ class KeyStore::Entry {
 
 namespace {
 
-// Ends a pin with the last copy of what it protects.
+// Ends a pin when the last copy of what it protects is gone.
 template <class Entry>
 struct Guard {
   std::shared_ptr<Entry> entry;
@@ -105,7 +105,7 @@ KeyStore::Pin KeyStore::pinned(const Handle& entry, bool lasting) {
 }
 
 KeyStore::Pin KeyStore::pin_resident(const Handle& entry, bool lasting) {
-  queue_->require_own_process("key_store");  // a child may find the mutex locked for ever
+  queue_->require_own_process("key_store");  // a forked child may find the mutex locked for ever
   const std::lock_guard lock(mutex_);
   return entry->bundle == nullptr ? nullptr : pinned(entry, lasting);
 }
@@ -128,8 +128,8 @@ KeyStore::Pin KeyStore::pin(const Handle& entry, bool lasting) {
   }
 }
 
-// Moves bundles to host memory until `wanted` fits; hopeless where the end of running operations
-// would not suffice. Both mutexes are held.
+// Moves bundles to host memory until `wanted` fits. `hopeless`: whether that is impossible even
+// after running operations have ended. Both mutexes are held.
 bool KeyStore::make_room(const Entry& wanted, bool& hopeless) {
   if (!budget_) return true;
   std::uint64_t resident = 0, lasting = 0;
@@ -148,8 +148,8 @@ bool KeyStore::make_room(const Entry& wanted, bool& hopeless) {
     entry->evict();
   }
   hopeless = lasting + wanted.bytes > *budget_;
-  // What uses have added to a bundle (sums of digits) does not shut it out when it comes back
-  // alone.
+  // A bundle grows by what its uses add to it (sums of digits). It may come back alone, even if it
+  // is then larger than the budget.
   return resident == 0 || resident + wanted.bytes <= *budget_;
 }
 

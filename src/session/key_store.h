@@ -22,7 +22,7 @@ class KeyBundle {
  public:
   virtual ~KeyBundle() = default;
   virtual std::uint64_t bytes() const = 0;               // of device memory, as it is now
-  virtual std::vector<std::uint8_t> stored() const = 0;  // what LoadBundle makes it of again
+  virtual std::vector<std::uint8_t> stored() const = 0;  // from this, LoadBundle makes it again
 };
 using LoadBundle = std::function<std::shared_ptr<KeyBundle>(std::span<const std::uint8_t> stored)>;
 
@@ -31,24 +31,26 @@ using LoadBundle = std::function<std::shared_ptr<KeyBundle>(std::span<const std:
 class KeyStore {
  public:
   class Entry;
-  using Handle = std::shared_ptr<Entry>;   // the store forgets a bundle with its last handle
+  using Handle = std::shared_ptr<Entry>;  // the store forgets a bundle when its last handle is gone
   using Pin = std::shared_ptr<KeyBundle>;  // keeps it in device memory
 
   // `budget` in bytes; none: no limit. `patience`: how long a call waits for operations on other
-  // bundles to end where all of them together exceed the budget.
+  // bundles to end, if all bundles in use together exceed the budget.
   KeyStore(std::shared_ptr<Queue> queue, std::optional<std::uint64_t> budget,
            std::chrono::milliseconds patience = std::chrono::seconds(30));
 
-  // Throws OutOfMemoryError for a bundle over the budget, or where others that are pinned leave no
-  // room.
+  // Throws OutOfMemoryError for a bundle that is larger than the budget, or if pinned bundles leave
+  // no room.
   Handle add(std::string id, std::shared_ptr<KeyBundle> bundle, LoadBundle load);
-  // Brings the bundle back if need be. `lasting`: no operation that ends soon, so others do not
-  // wait for it. Throws what loading throws; the bundle then stays in host memory.
+  // Keeps the bundle in device memory, and brings it back first if it is in host memory. `lasting`:
+  // the pin does not end soon, so other calls do not wait for it. Throws what loading throws; the
+  // bundle then stays in host memory.
   Pin pin(const Handle& entry, bool lasting = false);
 
   struct Use {
     std::string id;
-    std::uint64_t bytes = 0, host_bytes = 0;  // of device memory while there; of the host's
+    std::uint64_t bytes = 0,
+                  host_bytes = 0;  // of device memory while it is there; else of host memory
     bool resident = false, pinned = false;
     double last_use = 0;  // seconds since 1970
     std::uint64_t evictions = 0;

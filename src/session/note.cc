@@ -10,7 +10,8 @@ namespace latticino::session {
 namespace {
 
 constexpr std::size_t kMostDimensions = 64;
-constexpr double kLargest = 9007199254740992.0;  // 2^53: below it readers of JSON agree
+constexpr double kLargest =
+    9007199254740992.0;  // 2^53: all readers of JSON agree on integers below it
 constexpr int kMostDepth = 16;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }

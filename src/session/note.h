@@ -19,7 +19,7 @@ class Note {
  public:
   static Note read(std::string_view text);
 
-  // Each a FileError for a field that is not there, or not of the kind asked for.
+  // Each raises a FileError if the field is missing or of another kind.
   std::vector<std::size_t> shape(const std::string& name) const;  // product up to 2^53
   double number(const std::string& name) const;
   std::vector<double> numbers(const std::string& name, std::size_t count) const;

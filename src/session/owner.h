@@ -39,14 +39,14 @@ class Owner {
   std::vector<std::vector<ckks::Complex>> decrypt(std::span<const ckks::Ciphertext> batch) const;
   ckks::SharedSlots decrypt_for_sharing(const ckks::Ciphertext& x, const rlwe::Flooding& flooding);
   std::shared_ptr<rlwe::PublicKey> public_key();
-  // The secret between both schemes is needed for nothing else and goes with this call.
+  // The secret that links both schemes is used only here, and is cleared at the end of the call.
   std::shared_ptr<switching::SwitchKeys> switch_keys(
       const std::shared_ptr<const switching::Context>& to,
       std::span<const switching::MatvecShape> shapes);
 
  private:
   friend class KeyMaker;
-  // The queue's mutex comes first: recorded bodies hold it while they encrypt.
+  // Lock order: the queue before the client. A recorded function holds the queue while it encrypts.
   class Hold {
    public:
     explicit Hold(Owner& owner);
@@ -65,7 +65,7 @@ class Owner {
   std::mutex mutex_;
 };
 
-// Fills one bundle, key by key, so that a caller can show how far it is. The owner outlives it.
+// Fills a bundle key by key, so that a caller can show progress. The owner must outlive it.
 class KeyMaker {
  public:
   explicit KeyMaker(Owner& owner);

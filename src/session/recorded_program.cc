@@ -10,7 +10,7 @@
 namespace latticino::session {
 namespace {
 
-// What replays take for granted of an argument, beside its context and key.
+// What replays rely on in an argument, apart from its context and key.
 void check_form(const ckks::Ciphertext& had, const ckks::Ciphertext& needs) {
   if (had.level != needs.level) {
     throw LevelError("program", "level " + std::to_string(had.level),
@@ -32,7 +32,8 @@ void check_form(const tfhe::Ciphertext& had, const tfhe::Ciphertext& needs) {
   if (had.size() != needs.size()) {
     throw ShapeError("program", had.str(), needs.str(), "record the program for this shape");
   }
-  // The recording's failure probabilities, and its room for carries, hold for no more than this.
+  // Failure probabilities and room for carries hold only for arguments with at most the noise of
+  // the recording.
   if (had.norm2 > needs.norm2 || had.largest > needs.largest) {
     throw LevelError("program", had.str(), "at most the sum and messages of " + needs.str(),
                      "bootstrap it, or record the program with such an argument");
@@ -54,8 +55,8 @@ std::vector<std::size_t> firsts(const std::vector<tfhe::Ciphertext>& x) {
   return out;
 }
 
-// Arguments that are different ciphertexts may hold one error: the recording took the noise of its
-// sums from which did.
+// Different ciphertexts may have the same error. The noise of sums in the recording depends on
+// which arguments did.
 void check_origins(const std::vector<ckks::Ciphertext>&, const std::vector<ckks::Ciphertext>&) {}
 
 void check_origins(const std::vector<tfhe::Ciphertext>& had,
@@ -72,7 +73,7 @@ void check_origins(const std::vector<tfhe::Ciphertext>& had,
   }
 }
 
-// What a replay gives is not what another one gave.
+// A fresh copy: the next replay overwrites the memory of this one.
 void set_origins(ckks::Ciphertext&, const std::vector<ckks::Ciphertext>&) {}
 
 void set_origins(tfhe::Ciphertext& x, const std::vector<tfhe::Ciphertext>& arguments) {

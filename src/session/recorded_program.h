@@ -17,9 +17,9 @@ class RecordedProgram {
   using Ciphertexts = std::vector<Ciphertext>;
   using Function = std::function<Ciphertexts(const Ciphertexts&)>;
 
-  // `function` is called twice. Arguments at several places may be one ciphertext. `numbers`: what
-  // it multiplies by and adds that each run brings anew, if there is any. ShapeError without
-  // examples, ContextError for those of several contexts.
+  // `function` is called twice. One ciphertext may be the argument at several places. `numbers`:
+  // the numbers that each run brings anew, if there are any. ShapeError without examples,
+  // ContextError for examples of several contexts.
   RecordedProgram(const Ciphertexts& examples, const Function& function,
                   std::shared_ptr<ckks::ScalarInputs> numbers = nullptr);
 
@@ -29,13 +29,13 @@ class RecordedProgram {
   Ciphertexts run(const Ciphertexts& arguments, const std::vector<ckks::Complex>& values = {});
 
   std::uint64_t arena_bytes() const { return program_->arena_bytes(); }
-  void launch() { program_->run(); }  // on whatever the inputs hold: measurements only
+  void launch() { program_->run(); }  // on the present content of the inputs; for measurements
 
  private:
   void check(const Ciphertexts& arguments) const;
 
-  // The first argument that is the same ciphertext, for each: operations on one operand twice
-  // differ from those on two, whose errors are independent.
+  // For each argument, the first argument that is the same ciphertext. An operation on one operand
+  // twice is not the same as one on two operands, because errors of two operands are independent.
   std::vector<std::size_t> firsts_;
   decltype(Ciphertext::context) context_;
   Ciphertexts inputs_, outputs_;

@@ -1,5 +1,5 @@
-// The time in which a function is recorded. Arrays that are made in it lie in the memory of the
-// recording, which every replay overwrites, so they are of use in it only.
+// The time during which a function is recorded. Arrays that are made in it lie in the memory of the
+// recording. Each replay overwrites this memory, so these arrays are useful only during that time.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ class Scope {
  public:
   // The scope of the function that this thread records; null outside of one.
   static std::shared_ptr<const Scope> current();
-  // ContextError for an array of a scope that is over.
+  // ContextError for an array whose scope is over.
   static void require_open(const Scope* scope);
 
   // Open from its construction to its end.

@@ -17,7 +17,7 @@ class Tenants {
  public:
   using Pointer = std::shared_ptr<Keys>;
   Tenants() = default;
-  // The tenants of a session, which keeps these keys for good.
+  // The one tenant of a session. These keys do not change.
   explicit Tenants(Pointer keys) : bound_(true), tenants_{{keys->id(), keys}}, last_(keys) {}
 
   bool bound() const { return bound_; }
@@ -43,8 +43,8 @@ class Tenants {
     const std::lock_guard lock(mutex_);
     return last_;
   }
-  // The bundle for operands under that key: theirs, or the one that was used last, which says what
-  // is wrong with them where it matters. Null without any.
+  // The bundle for operands under that key. If there is none, it is the bundle that was used last,
+  // so that the operation can say which key it has and which it needs. Null if there is no bundle.
   Pointer find(const std::string& key) const {
     const std::lock_guard lock(mutex_);
     const auto at = tenants_.find(key);
@@ -56,7 +56,8 @@ class Tenants {
     throw KeyError("compute", "a context without evaluation keys", "the public keys of a client",
                    "use(keys) with what Client::server_keys gives");
   }
-  // KeyError unless objects under this key may belong to the context: a session's are its own.
+  // KeyError if objects under this key cannot belong to the context. A session takes only objects
+  // under its own key.
   void admit(const char* operation, const std::string& key) const {
     if (!bound_ || key == last_->id()) return;
     throw KeyError(operation, "an object under key " + key,

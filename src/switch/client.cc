@@ -45,8 +45,9 @@ tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random
   return tfhe::SecretKey::generate(params.tfhe(), random);
 }
 
-// Diagonals of s' - 1/2, as halves of 2 s' - 1. The client encrypts what the paper's server
-// rotates: no noise of rotations, no keys for them, and a seed for half of every ciphertext.
+// Diagonals of s' - 1/2, as halves of 2 s' - 1. In the paper the server rotates them. Here the
+// client encrypts them, so there is no noise of rotations, no keys are needed for these, and half
+// of every ciphertext is a seed.
 MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
                           const tfhe::SecretKey& secret, const MatvecShape& shape,
                           rlwe::Random& random) {
@@ -65,7 +66,7 @@ MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
     std::vector<PolyView> views;
     for (std::size_t d = first; d < std::min(columns, first + kMaxBatch); ++d) {
       for (std::size_t i = 0; i < slots.size(); ++i) {
-        const int bit = bits[(i % rows + columns * (i / rows) + d) % n];
+        const auto bit = static_cast<int>(bits[(i % rows + columns * (i / rows) + d) % n]);
         slots[i] = static_cast<std::int8_t>(2 * bit - 1);
       }
       const auto coefficients =
@@ -118,7 +119,7 @@ std::function<void(const ckks::Ciphertext&, std::span<const int>)> shadow_check(
       const double value = z[static_cast<std::size_t>(slot)].real();
       if (std::abs(value) <= bound) continue;
       throw ValueError("switching.extract",
-                       "a value in slot " + std::to_string(slot) + " beyond it",
+                       "a value in slot " + std::to_string(slot) + " above the bound",
                        "values within the bound " + std::to_string(bound),
                        "raise the bound, or scale the slots down");
     }

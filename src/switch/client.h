@@ -16,14 +16,14 @@ namespace latticino::switching {
 // the CKKS secret.
 tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random);
 
-// Each secret under the next one: s -> s' -> t -> s' -> sparse s (which CKKS switches to s), and
-// for the products of `shapes` s' under s. Keys of a cycle: its security is assumed, as for every
-// bootstrapping.
+// Encrypts each secret under the next one: s -> s' -> t -> s' -> sparse s (which CKKS switches to
+// s); and, for the products of `shapes`, s' under s. The keys form a cycle. Its security is an
+// assumption, as for every bootstrapping.
 std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe::SecretKey& ckks,
                                              const tfhe::SecretKey& secret, rlwe::Random& random,
                                              std::span<const MatvecShape> shapes = {});
 
-// One more product's key, for SwitchKeys::matvec.
+// The key of one more product, for SwitchKeys::matvec.
 MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
                           const tfhe::SecretKey& secret, const MatvecShape& shape,
                           rlwe::Random& random);

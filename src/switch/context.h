@@ -23,7 +23,8 @@ class Context {
   const std::shared_ptr<const tfhe::Context>& tfhe() const { return tfhe_; }
   // Key switching in the table ring (SwitchParams::packing()).
   const rlwe::Constants& packing() const { return *packing_; }
-  // The table ring with all primes of the CKKS ring; that ring itself where the degrees agree.
+  // The table ring with all primes of the CKKS ring. If both rings have one degree, it is the CKKS
+  // ring.
   const Ring& subring() const;
   Queue& queue() const { return ckks_->queue(); }
   bool is_dry() const { return ckks_->is_dry(); }

@@ -112,6 +112,7 @@ Samples Extractor::extract(const ckks::Evaluator& evaluator, const SwitchKeys& k
   queue.submit(Transform{
       {{.in = switched[0].view, .out = pair[0]}, {.in = switched[1].view, .out = pair[1]}}});
   std::vector<std::uint32_t> coefficients;
+  coefficients.reserve(out.index.size());
   for (const int slot : out.index) coefficients.push_back(order_.coefficient(slot));
   out.lwe = context_->tfhe()->allocate(static_cast<std::uint32_t>(params.n()),
                                        static_cast<std::uint32_t>(out.index.size()));

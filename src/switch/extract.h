@@ -41,7 +41,7 @@ class Extractor {
   // For real slots |x| <= bound. Throws ValueError, ShapeError.
   Extractor(std::shared_ptr<const Context> context, int slots, double bound, bool minimal_keys);
 
-  // Any level from input_level(). `which`: slots without repetition; empty for all.
+  // x may have any level from input_level() on. `which`: slots without repetition; empty for all.
   Samples extract(const ckks::Evaluator& evaluator, const SwitchKeys& keys,
                   const ckks::Ciphertext& x, std::span<const int> which = {}) const;
   int input_level() const { return to_coefficients_.input_level(); }

@@ -23,8 +23,8 @@ struct MatvecShape {
   int diagonals(const SwitchParams& params) const;
 };
 
-// s' - 1/2 in the slots of fresh ciphertexts under s, as LweSlots lays masks out, of the level and
-// scale of MatvecPlan.
+// s' - 1/2 in the slots of fresh ciphertexts under s, in the order in which LweSlots arranges
+// masks, with the level and scale of MatvecPlan.
 struct MatvecKey {
   std::vector<rlwe::OneDigitKey> diagonals;
   std::size_t bytes() const;
@@ -33,13 +33,13 @@ struct MatvecKey {
 // s: the CKKS secret. s': the secret of the table ring, a GLWE secret of TFHE, also seen as
 // s'(X^gap) in the CKKS ring. t: the LWE secret of n coefficients.
 struct SwitchKeys {
-  rlwe::KeyId ckks_id;  // of the CKKS secret that they lead from and to
+  rlwe::KeyId ckks_id;  // of the CKKS secret at both ends
   std::string params_hash;
   rlwe::OneDigitKey to_ring;    // s under s'(X^gap): lwe_basis() and key_aux()
   rlwe::OneDigitKey to_sparse;  // s'(X^gap) under the sparse CKKS secret, as DenseToSparse
   std::shared_ptr<const tfhe::ServerKeys> tfhe;         // t under s', s' under t
   std::shared_ptr<const rlwe::EvaluationKeys> packing;  // automorphisms of the table ring
-  std::map<MatvecShape, MatvecKey> matvec;              // what programs asked for
+  std::map<MatvecShape, MatvecKey> matvec;  // one for each shape that programs asked for
   std::size_t bytes() const;
 };
 

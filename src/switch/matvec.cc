@@ -199,8 +199,8 @@ ckks::Ciphertext MatvecPacker::to_slots(const ckks::Evaluator& evaluator, const 
   return y;
 }
 
-// Slots are read from 2 rows of the N coefficients: the error of a slot is a mean over repeated
-// ones, summed over the blocks.
+// Slots are read from 2 rows of the N coefficients. So the error of a slot is a mean over repeated
+// slots, summed over the blocks.
 double MatvecPacker::product_variance() const {
   const SwitchParams& params = context_->params();
   const Params& ckks = params.ckks();

@@ -25,9 +25,9 @@ struct MatvecPlan {
 // Throws ShapeError, and ParameterError for a set with too few levels.
 MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape);
 
-// Shapes for so many values: from N' slots (all of the secret once), or `rows` if that is more, to
-// N/2. More slots are fewer products and ciphertexts of the key, and more rotations in the end.
-// None for a set with too few levels.
+// All shapes for so many values: from N' slots (each coefficient of the secret once), or `rows` if
+// that is more, up to N/2. More slots need fewer products and fewer ciphertexts in the key, and
+// more rotations at the end. There are none for a set with too few levels.
 std::vector<MatvecShape> matvec_shapes(const SwitchParams& params, int rows);
 
 class MatvecPacker {
@@ -40,15 +40,15 @@ class MatvecPacker {
   ckks::Ciphertext to_slots(const ckks::Evaluator& evaluator, const MatvecKey& keys,
                             const LweView& lwe, std::span<const std::int32_t> rows, double largest,
                             const rlwe::KeyId& key) const;
-  // The first half of it: (I + phase) / K in the slots, |I| < K, for tests.
+  // The first half of it, for tests: (I + phase) / K in the slots, with |I| < K.
   ckks::Ciphertext product(const ckks::Evaluator& evaluator, const MatvecKey& keys,
                            const LweView& lwe, std::span<const std::int32_t> rows,
                            const rlwe::KeyId& key) const;
 
   const MatvecPlan& plan() const { return plan_; }
   int output_level() const { return plan_.output_level; }
-  // Variance of what product() adds to a phase, in units of the modulus: encryption of the key,
-  // rounding of plaintexts, rescaling, rotations.
+  // The variance that product() adds to a phase, in units of the modulus. It comes from the
+  // encryption of the key, rounded plaintexts, rescaling and rotations.
   double product_variance() const;
 
  private:

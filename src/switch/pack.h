@@ -13,14 +13,15 @@
 
 namespace latticino::switching {
 
-// One pack: leaf i of `leaves` (a power of two up to N'/2) to coefficient i N' / (2 leaves) of the
-// result, N'/2 + that may hold anything, all others 0. Leaves that are not there are 0.
+// One pack. Leaf i of `leaves` (a power of two up to N'/2) goes to coefficient i N' / (2 leaves) of
+// the result. Coefficients N'/2 + that may hold anything; all others are 0. A missing leaf counts
+// as 0.
 class RingPacker {
  public:
   explicit RingPacker(std::shared_ptr<const Context> context, int leaves);
 
   using Pair = std::array<Poly, 2>;  // (b, a), Eval, of the packing ring
-  // `rotated`: (b, a) of each of `at`, Coeff, of the TFHE ring; at: its leaf. Overwrites them.
+  // `rotated`: a pair (b, a) for each leaf in `at`, Coeff, of the TFHE ring. It is overwritten.
   Pair pack(const rlwe::EvaluationKeys& keys, const tfhe::Context::Polys& rotated,
             std::span<const int> at) const;
 
@@ -47,8 +48,8 @@ class Packer {
   // `options`: minimal keys and OverModRaise as in bootstrapping.
   Packer(std::shared_ptr<const Context> context, int slots, const ckks::BootstrapOptions& options);
 
-  // All packs (those without a leaf missing) -> their values times `largest` in the slots, level
-  // output_level(), canonical scale; `key` is the CKKS secret's.
+  // The values of all packs times `largest`, in the slots: level output_level(), canonical scale.
+  // Each pack needs at least one leaf. `key` is that of the CKKS secret.
   ckks::Ciphertext to_slots(const ckks::Evaluator& evaluator, const SwitchKeys& keys,
                             const std::vector<std::optional<RingPacker::Pair>>& packs,
                             double largest, const rlwe::KeyId& key) const;

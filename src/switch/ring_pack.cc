@@ -43,7 +43,7 @@ Poly RingPacker::monomial(int exponent, int sign) const {
   return {poly.buffer, poly.view.in(Domain::Eval)};
 }
 
-// Every merge and every step of the trace doubles a value: 2 / N' of it comes in.
+// Each merge and each step of the trace doubles a value. So values are multiplied by 2 / N' first.
 RingPacker::Nodes RingPacker::leaves_of(const tfhe::Context::Polys& rotated,
                                         std::span<const int> at) const {
   const Ring& ring = context_->packing().ring();
@@ -75,6 +75,7 @@ std::vector<RingPacker::Pair> RingPacker::turned(const rlwe::EvaluationKeys& key
                                                  const std::vector<Pair>& x) const {
   const rlwe::SwitchKey& key = keys.get({rlwe::KeyKind::Galois, galois}, 0);
   std::vector<rlwe::SwitchInput> inputs;
+  inputs.reserve(x.size());
   for (const Pair& pair : x) {
     inputs.push_back({.a = pair[1].view,
                       .targets = {{.key = &key, .after = {pair[0].view, {}}, .galois = galois}}});
@@ -82,7 +83,7 @@ std::vector<RingPacker::Pair> RingPacker::turned(const rlwe::EvaluationKeys& key
   return rlwe::key_switch(context_->queue(), context_->packing(), inputs, 0);
 }
 
-// (E + X^k O) + phi(E - X^k O) for each pair of nodes half of the list apart.
+// (E + X^k O) + phi(E - X^k O) for each pair of nodes that are half of the list apart.
 RingPacker::Nodes RingPacker::merged(const rlwe::EvaluationKeys& keys, const Merge& merge,
                                      const Nodes& nodes) const {
   Queue& queue = context_->queue();
@@ -144,7 +145,7 @@ RingPacker::Pair RingPacker::pack(const rlwe::EvaluationKeys& keys,
   for (const Merge& merge : merges_) nodes = merged(keys, merge, nodes);
   Pair packed = *nodes[0];
   Queue& queue = context_->queue();
-  // The trace: coefficients between those of the values go.
+  // The trace removes the coefficients between those of the values.
   for (int g = context_->params().n(); g > 2 * leaves_; g /= 2) {
     const Pair turn = turned(keys, static_cast<std::uint32_t>(g) + 1, {packed})[0];
     Linear linear;

@@ -15,14 +15,14 @@ SwitchOptions with_route(SwitchOptions options, const SwitchParams& params, Rout
   return options;
 }
 
-// Bytes of the key of a shape, which may be too many to allocate even without data.
+// The bytes of the key of a shape. There may be too many of them to allocate, even without data.
 std::uint64_t matvec_bytes(const SwitchParams& params, const MatvecPlan& plan) {
   const Params& ckks = params.ckks();
   return std::uint64_t{2} * plan.diagonals * ckks.limbs(plan.level) * ckks.n() *
          sizeof(std::uint32_t);
 }
 
-// Dry, on a queue of its own.
+// Runs dry, on a queue of its own.
 RouteCost cost_of(const std::shared_ptr<const SwitchParams>& params, const SwitchOptions& options,
                   const MatvecShape* shape, const RateTable& rates, int threads) {
   const auto ckks = ckks::Context::create_dry(params->shared_ckks());
@@ -93,13 +93,13 @@ RouteChoice choose_route(const std::shared_ptr<const SwitchParams>& params,
                      "a budget of " + std::to_string(budget) + " bytes for keys of route Matvec",
                      "one that a shape fits into", "raise the budget, or allow route Ring");
   }
-  constexpr double kAlike = 1.05;
+  constexpr double kEqualTimes = 1.05;
   const double least =
       std::min_element(choice.costs.begin(), choice.costs.end(),
                        [](const RouteCost& a, const RouteCost& b) { return a.seconds < b.seconds; })
           ->seconds;
   for (const RouteCost& cost : choice.costs) {
-    if (cost.seconds > kAlike * least) continue;
+    if (cost.seconds > kEqualTimes * least) continue;
     if (choice.best.seconds == 0 || cost.key_bytes < choice.best.key_bytes) choice.best = cost;
   }
   return choice;

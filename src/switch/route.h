@@ -11,11 +11,12 @@
 
 namespace latticino::switching {
 
-// "automatic", "ring" and "matvec". ValueError for other words.
+// "automatic", "ring" or "matvec". ValueError for other words.
 const char* name(Route route);
 Route route_of(const std::string& name);
 
-// The cost of the way back for all slots, without extraction and tables, which both routes share.
+// The cost of the way back for all slots. Extraction and tables are not included: both routes have
+// them.
 struct RouteCost {
   Route route = Route::Ring;
   MatvecShape shape;            // of route Matvec
@@ -26,16 +27,17 @@ struct RouteCost {
 
 struct RouteChoice {
   RouteCost best;
-  std::vector<RouteCost> costs;  // Ring first, then the shapes of Matvec that were looked at
+  std::vector<RouteCost> costs;  // Ring first, then all shapes of Matvec that were compared
 };
 
 // Route Matvec trades memory for time. Keys of more bytes than this are not chosen.
 inline constexpr std::uint64_t kMatvecKeyBudget = std::uint64_t{8} << 30;
 
-// The route for `options` (slots, minimal keys, OverModRaise). Predictions do not tell times within
-// a twentieth of each other apart: among the routes that close to the fastest, the one with the
-// smallest keys is taken. Keys of Matvec have at most `budget` bytes. options.route Ring or Matvec
-// restricts the choice. Throws ValueError if the budget leaves nothing.
+// The route for `options` (slots, minimal keys, OverModRaise). Predicted times are not exact enough
+// to tell two times apart that differ by less than a twentieth. So all routes that close to the
+// fastest one count as equally fast, and the one with the smallest keys is taken. Keys of Matvec
+// have at most `budget` bytes. If options.route is Ring or Matvec, only that route is considered.
+// ValueError if the budget leaves no route.
 RouteChoice choose_route(const std::shared_ptr<const SwitchParams>& params,
                          const SwitchOptions& options, const RateTable& rates, int threads,
                          std::uint64_t budget = kMatvecKeyBudget);

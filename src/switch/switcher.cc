@@ -23,7 +23,7 @@ ckks::BootstrapOptions half_options(const SwitchOptions& options) {
   return half;
 }
 
-// The shape of the product that there is a key for, if the route may be Matvec.
+// The shape of the product for which there is a key, if the route may be Matvec.
 std::optional<MatvecShape> shape_of(const SwitchKeys& keys, const SwitchOptions& options) {
   if (options.route == Route::Ring) return {};
   const auto found = keys.matvec.lower_bound({options.slots, 0});
@@ -91,7 +91,7 @@ ckks::Ciphertext Switcher::back(const ckks::Evaluator& evaluator, const Samples&
                  : packed(evaluator, samples, table, rotations);
 }
 
-// Pack by pack, so that rotations of one alone take memory.
+// Works on one pack after the other, so only the rotations of one pack take memory.
 ckks::Ciphertext Switcher::packed(const ckks::Evaluator& evaluator, const Samples& samples,
                                   const Table& table, const Rotations& rotations) const {
   const SlotOrder& order = packer_->order();
@@ -112,8 +112,9 @@ ckks::Ciphertext Switcher::packed(const ckks::Evaluator& evaluator, const Sample
   return packer_->to_slots(evaluator, *keys_, packs, table.largest, samples.ckks_key);
 }
 
-// Under s' as the tables leave them: a key switch to fewer coefficients would cost most of the
-// precision (docs/switching.md). So many rotations at once as a pack has leaves at most.
+// The ciphertexts stay under s', as the tables leave them: a key switch to fewer coefficients would
+// cost most of the precision (docs/switching.md). At most as many are rotated at once as a pack has
+// leaves.
 ckks::Ciphertext Switcher::multiplied(const ckks::Evaluator& evaluator, const Samples& samples,
                                       const Table& table, const Rotations& rotations) const {
   const auto count = static_cast<std::uint32_t>(samples.index.size()),
@@ -165,7 +166,7 @@ ckks::Plaintext Switcher::mask(int level, std::span<const int> which) const {
   return masks_.emplace(key, ckks::encode(context_->ckks(), keep, level, scale)).first->second;
 }
 
-// x outside of `which`, a product with 0 and 1, beside what changed.
+// Adds the slots of x outside of `which` (x times zeros and ones) to the changed slots.
 ckks::Ciphertext Switcher::merged(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                                   const ckks::Ciphertext& changed,
                                   std::span<const int> which) const {

@@ -36,23 +36,25 @@ struct SwitchOptions {
 // Matrices and plans for one slot count and bound. Works on a dry context, with allocated keys.
 class Switcher {
  public:
-  // KeyError for route Matvec without a key for the slot count.
+  // KeyError for route Matvec if there is no key for the slot count.
   Switcher(std::shared_ptr<const Context> context, std::shared_ptr<const SwitchKeys> keys,
            const SwitchOptions& options);
 
-  // f of the slots in `which` (all if empty), the others as they are: level output_level(), or one
-  // below that of x where slots stay and that is less. Takes x from input_level() on.
+  // f of the slots in `which` (empty: all slots); other slots stay as they are. The result has
+  // level output_level(). If slots stay, and one level below that of x is less, it has that level.
+  // x may have any level from input_level() on.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                          const Table& table, std::span<const int> which = {}) const;
 
-  // The halves of it: slots as LWE ciphertexts; a table of them, 0 in all other slots.
+  // The two halves of `apply`: from slots to LWE ciphertexts, and from these through a table to
+  // slots. All other slots are 0.
   Samples extract(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                   std::span<const int> which = {}) const;
   ckks::Ciphertext look_up(const ckks::Evaluator& evaluator, const Samples& samples,
                            const Table& table) const;
-  // (b, a) of the table rotated by each phase, Coeff: the value is the constant coefficient.
+  // (b, a) of the table, rotated by each phase, in Coeff. The value is the constant coefficient.
   tfhe::Context::Polys rotated(const LweView& lwe, const Table& table) const;
-  // The rest of look_up: `rotated` for all samples, which it overwrites.
+  // The rest of look_up. `rotated`: the rotated tables of all samples. It is overwritten.
   ckks::Ciphertext repack(const ckks::Evaluator& evaluator, const Samples& samples,
                           const tfhe::Context::Polys& rotated, const Table& table) const;
 
@@ -60,7 +62,7 @@ class Switcher {
   const SwitchOptions& options() const { return options_; }
   int input_level() const { return extractor_.input_level(); }
   int output_level() const;
-  // Ring or Matvec, and what that works with; null for the other route.
+  // What the route works with: Ring or Matvec. The other one is null.
   Route route() const { return matvec_ ? Route::Matvec : Route::Ring; }
   const MatvecPacker* matvec() const { return matvec_ ? &*matvec_ : nullptr; }
   // What the table's report says for this route.
@@ -70,7 +72,7 @@ class Switcher {
   std::size_t bytes() const { return extractor_.bytes() + (packer_ ? packer_->bytes() : 0); }
 
  private:
-  // Rotations of so many samples from a first one on.
+  // Rotates the tables of so many samples, from a first one on.
   using Rotations = std::function<tfhe::Context::Polys(std::uint32_t, std::uint32_t)>;
   ckks::Ciphertext back(const ckks::Evaluator& evaluator, const Samples& samples,
                         const Table& table, const Rotations& rotations) const;
@@ -87,8 +89,8 @@ class Switcher {
   Extractor extractor_;
   std::optional<Packer> packer_;  // one of the two
   std::optional<MatvecPacker> matvec_;
-  // 0 at some slots, 1 at the others, by level and slots: kept, so that a round trip that was done
-  // once can be recorded.
+  // Plaintexts with 0 at some slots and 1 at the others, by level and slots. They are kept, so that
+  // a program can be recorded after one run.
   mutable std::mutex masks_mutex_;
   mutable std::map<std::pair<int, std::vector<int>>, ckks::Plaintext> masks_;
 };

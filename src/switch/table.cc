@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kName = "switching.make_table";
 
-// f at every argument.
+// The values of f at all arguments.
 std::vector<double> values(const SwitchParams& params, const std::function<double(double)>& f,
                            double bound) {
   std::vector<double> out;
@@ -28,14 +28,14 @@ std::vector<double> values(const SwitchParams& params, const std::function<doubl
   return out;
 }
 
-// What EvalMod brings to `part` of the modulus: the inverse of sin(2 pi x) / (2 pi), or of nothing
-// where the set corrects the sine itself.
+// The number that EvalMod brings to `part` of the modulus: the inverse of sin(2 pi x) / (2 pi). If
+// the set corrects the sine itself, it is `part`.
 double before_sine(const Params& ckks, double part) {
   if (ckks.bootstrap()->arcsine) return part;
   return std::asin(2 * std::numbers::pi * part) / (2 * std::numbers::pi);
 }
 
-// `coefficients`: values over the largest one, as EvalMod is to give them.
+// `coefficients`: values divided by the largest one. EvalMod must give these.
 Poly upload(const Context& context, const std::vector<double>& coefficients) {
   const SwitchParams& params = context.params();
   const Ring& ring = context.tfhe()->ring();
@@ -53,7 +53,8 @@ Poly upload(const Context& context, const std::vector<double>& coefficients) {
   return poly;
 }
 
-// Coefficient k answers k steps above 0; k - N' of them comes round as its negative.
+// Coefficient k is the value for k steps above 0. Coefficient N' - k, with the other sign, is the
+// value for k steps below 0.
 std::vector<double> coefficients_of(const std::vector<double>& values, double largest) {
   const std::size_t half = values.size() / 2;
   std::vector<double> out;
@@ -68,8 +69,9 @@ void require_bound(double bound) {
                    "state the largest size of an argument");
 }
 
-// Probabilities that an argument `offset` steps beside one of the table is looked up `d` steps from
-// it, |d| <= reach, for noise of `deviation` steps before the rounding to the table.
+// Noise of deviation `deviation` (in steps, before the rounding to the table) moves an argument
+// that lies `offset` steps beside an argument of the table. These are the probabilities that it is
+// then looked up d steps from it, for |d| <= reach.
 std::vector<double> lookups(double offset, double deviation, int reach) {
   const auto below = [&](double x) { return 0.5 * std::erfc(-x / (std::sqrt(2.0) * deviation)); };
   std::vector<double> out;
@@ -79,14 +81,14 @@ std::vector<double> lookups(double offset, double deviation, int reach) {
   return out;
 }
 
-constexpr double kDeviations = 5;  // of noise, which the largest errors reach
+constexpr double kDeviations = 5;  // of noise; the largest errors reach so far
 
-// Errors that the table makes of its argument's noise.
+// Errors of the result that come from noise of the argument.
 struct TableErrors {
   double argument = 0, mean = 0, square = 0, largest = 0;
 };
 
-// Over arguments within the bound, those between the table's ones as well. `y`: the table.
+// Over all arguments within the bound, also those between arguments of the table. `y`: the table.
 TableErrors errors_of(const SwitchParams& params, const std::function<double(double)>& f,
                       const std::vector<double>& y, double bound) {
   constexpr double kOffsets[] = {-0.375, -0.125, 0.125, 0.375};
@@ -114,8 +116,9 @@ TableErrors errors_of(const SwitchParams& params, const std::function<double(dou
   return out;
 }
 
-// The mean error with noise of variance `variance` beside the largest value. If the table decides
-// the error, it is its mean; if other noise does, that of a normal error.
+// The mean error, if noise of variance `variance` is added to the largest value. If the table
+// decides the error, this is the table's mean error. If other noise decides it, it is the mean of a
+// normal error.
 TableReport report_of(const TableErrors& table, double largest, double variance) {
   TableReport report;
   report.argument = table.argument;
@@ -153,9 +156,9 @@ Table make_table(const std::shared_ptr<const Context>& context,
   return table;
 }
 
-// Every entry is height or -height, that of 0 as well: whatever the noise beside an argument, the
-// result is one of the two. Errors of arguments within a step of 0 are those of the function;
-// beyond the noise only packing errs.
+// Every entry is height or -height, also the one of 0. So the result is one of the two, whatever
+// the noise of the argument is. Errors of arguments within a step of 0 are those of the function.
+// Beyond the noise, only packing causes errors.
 Table make_sign_table(const std::shared_ptr<const Context>& context, double bound, double height) {
   require_bound(bound);
   if (!(height > 0) || !std::isfinite(height)) {
@@ -167,7 +170,7 @@ Table make_sign_table(const std::shared_ptr<const Context>& context, double boun
   Table table{context, upload(*context, coefficients), bound, height, {}, {}};
   TableErrors errors;
   errors.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
-  // x uniform over 4 bound, wrong by 2 height with the probability that noise carries it over 0.
+  // x is uniform over 4 bound. The result is wrong by 2 height if noise carries x over 0.
   const double wrong = errors.argument / std::sqrt(2 * std::numbers::pi) / (2 * bound);
   errors.mean = 2 * height * wrong;
   errors.square = 4 * height * height * wrong;

@@ -9,7 +9,7 @@
 
 namespace latticino::switching {
 
-// Predicted errors of f(x) for x uniform in [-bound, bound], normal noise; absolute.
+// Predicted absolute errors of f(x), for x uniform in [-bound, bound] and normal noise.
 struct TableReport {
   double argument = 0;  // deviation of the noise of x, its rounding to the table included
   double mean = 0;      // of |error|
@@ -18,9 +18,9 @@ struct TableReport {
   double largest = 0;  // for any x, with noise up to five deviations
 };
 
-// Values of f at the N' arguments k 4 bound / (2 N' fill), -N'/2 <= k < N'/2, those beyond the
-// bound as at the bound. Stored as what EvalMod, a sine, turns into value / largest times the
-// amplitude.
+// The values of f at the N' arguments k 4 bound / (2 N' fill), -N'/2 <= k < N'/2. Arguments beyond
+// the bound have the value at the bound. Stored are the numbers that EvalMod, a sine, turns into
+// value / largest times the amplitude.
 struct Table {
   std::shared_ptr<const Context> context;
   Poly polynomial;  // Coeff, of the TFHE ring
@@ -31,14 +31,14 @@ struct Table {
 // These arguments, in increasing order.
 std::vector<double> table_arguments(const SwitchParams& params, double bound);
 
-// Throws ValueError for a bound that is not positive and for values that are not finite. f is asked
-// at the arguments first, then between them, for the report.
+// Throws ValueError for a bound that is not positive, and for values that are not finite. f is
+// called at the arguments first, then between them, for the report.
 Table make_table(const std::shared_ptr<const Context>& context,
                  const std::function<double(double)>& f, double bound);
 
-// height for x > 0, -height for x < 0, either for x = 0, |x| <= 2 bound: the only function (with
-// its multiples) that may use the whole torus, since the other half of a table is its negative. So
-// `bound` is half of what it is for other functions, and so is the noise beside x.
+// The sign of x times `height`, for |x| <= 2 bound; for x = 0 it may be either. Only this function
+// and its multiples may use the whole torus, because the other half of a table is its negative. So
+// `bound` is half of what it is for other functions, and so is the noise of x.
 Table make_sign_table(const std::shared_ptr<const Context>& context, double bound, double height);
 
 }  // namespace latticino::switching

@@ -10,7 +10,8 @@
 namespace latticino::tfhe {
 namespace {
 
-// Places from `at` on with one step from each to the next, 0 among them: one view.
+// If the places from `at` on have one distance from each to the next, possibly 0, they are one
+// view.
 struct Run {
   std::size_t count;
   std::uint32_t step;

@@ -51,7 +51,8 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
   const TfheParams& params = context_->params();
   const ServerKeys& server = keys(operation, *lookups[0].sum.terms[0].x);
   std::vector<std::uint32_t> counts;
-  std::vector<Ciphertext> added(lookups.size());  // an encryption of zero where one is asked for
+  std::vector<Ciphertext> added(
+      lookups.size());  // a fresh encryption of zero is added if the context asks for one
   for (std::size_t i = 0; i < lookups.size(); ++i) {
     const Lookup& lookup = lookups[i];
     keys(operation, *lookup.sum.terms[0].x);

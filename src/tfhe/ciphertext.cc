@@ -36,7 +36,8 @@ bool same(const Ciphertext& x, const Ciphertext& y) {
          x.view.stride == y.view.stride;
 }
 
-// Terms that have an error in common, perhaps through others, are added as if all theirs were one.
+// If terms have an error in common, perhaps through others, they are added as if all of their
+// errors were one.
 double squared_norm(std::span<const Weighted> terms) {
   const auto square_of = [](const Weighted& t) { return t.factor * t.factor * t.x->norm2; };
   if (terms.size() == 1) return square_of(terms[0]);
@@ -101,7 +102,7 @@ double largest_norm2(const Context& context, Encoding encoding) {
   const TfheParams& params = context.params();
   const double padded = params.literal().max_norm * params.literal().max_norm;
   if (encoding == Encoding::Padded) return padded;
-  if (encoding == Encoding::Full) return 4 * (padded - 1);  // halved, with the half's sign added
+  if (encoding == Encoding::Full) return 4 * (padded - 1);  // halved, plus the sign of the half
   const bool fourier = context.in_fourier();
   const auto holds = [&](double norm2) {
     const auto fails = [&](double sum, double distance) {
@@ -110,7 +111,7 @@ double largest_norm2(const Context& context, Encoding encoding) {
     const double most = params.literal().log_failure;
     return fails(2 * norm2, 0.125) <= most && fails(8 * norm2, 0.25) <= most;
   };
-  double low = 1, high = 1 << 20;  // 1 holds, or the set would have been refused
+  double low = 1, high = 1 << 20;  // 1 is possible, or the set would have been refused
   for (int i = 0; i < 50; ++i) {
     const double middle = (low + high) / 2;
     (holds(middle) ? low : high) = middle;

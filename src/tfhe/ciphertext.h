@@ -29,13 +29,16 @@ struct Ciphertext {
   LweView view;
   rlwe::KeyId key;
   Encoding encoding = Encoding::Boolean;
-  // A bound of its error's variance, over that of a bootstrapped ciphertext; a fresh one has less.
-  // 0: clear. Of a sum it is the squared 2-norm, where terms may share errors their norms add.
+  // A bound of the variance of its error, relative to that of a bootstrapped ciphertext; a fresh
+  // one has less. 0: clear. For a sum it is the squared 2-norm; if terms may share errors, their
+  // norms add up.
   double norm2 = 1;
   Origins origins = {};
-  // From a file, or a sum of such: its sender chose the mask (tfhe/public_key.h).
+  // Whether it is from a file, or a sum of such ciphertexts: then its sender chose the mask
+  // (tfhe/public_key.h).
   bool outside = false;
-  // The norm2 that its file states, which goes out again with the same ciphertext.
+  // The norm2 that its file states. If the same ciphertext is saved again, the file states it
+  // again.
   std::optional<double> stated_norm2 = std::nullopt;
   // Largest message of any ciphertext of the batch (Padded).
   std::uint32_t largest = 0;
@@ -47,10 +50,11 @@ struct Ciphertext {
   std::string str() const;
 };
 
-// Whether both are one ciphertext: then their errors are the same, and do not add like others'.
+// Whether both are one ciphertext. Then their errors are the same, and do not add up like
+// independent ones.
 bool same(const Ciphertext& x, const Ciphertext& y);
 
-// factor times x, of a sum.
+// A term of a sum: factor times x.
 struct Weighted {
   const Ciphertext* x;
   double factor;
@@ -59,11 +63,11 @@ struct Weighted {
 double squared_norm(std::span<const Weighted> terms);
 // log2 of the probability that an error of this norm2 makes a decryption wrong.
 double decoding_log_failure(const Context& context, Encoding encoding, double norm2);
-// LevelError if that is above what the set states.
+// LevelError if that probability is above what the set states.
 void require_decodable(const char* operation, const Context& context, Encoding encoding,
                        double norm2);
-// The largest norm2 for which what is done with a ciphertext of that encoding fails as rarely as
-// the set states: a table (its largest norm), or a gate on two such booleans.
+// The largest norm2 with which the next operation on a ciphertext of that encoding fails as rarely
+// as the set states: a table (its largest norm), or a gate on two such booleans.
 double largest_norm2(const Context& context, Encoding encoding);
 
 // Residue of a message, and the message whose residue is nearest to a phase.
@@ -72,10 +76,10 @@ std::uint32_t decode(const TfheParams& params, Encoding encoding, std::uint32_t 
 // Messages of an encoding: 2, or 2^p.
 std::uint32_t message_count(const TfheParams& params, Encoding encoding);
 
-// Ciphertext indices[i] of x at place i: a view of x's memory where the places are evenly spaced, a
-// copy otherwise. ShapeError for none and for places that x does not have.
+// The ciphertexts of x with these indices, in their order. Evenly spaced places give a view of x's
+// memory, others a copy. ShapeError for no places, and for places that x does not have.
 Ciphertext take(const Ciphertext& x, std::span<const std::uint32_t> indices);
-// One batch behind the other, copied: of one context, key and encoding.
+// Batches joined one after the other, as a copy. They must have one context, key and encoding.
 Ciphertext concatenate(std::span<const Ciphertext> x);
 
 }  // namespace latticino::tfhe

@@ -37,13 +37,13 @@ class SecretKey {
   std::unique_ptr<Data> data_;
 };
 
-// Keys for a server, generated on the context's queue. `progress`, where given, hears how many of
-// how many steps of the blind rotation have theirs.
+// Keys for a server, generated on the queue of the context. `progress`, if given, is called with
+// the number of steps of the blind rotation that have their keys, and of all steps.
 std::shared_ptr<ServerKeys> make_server_keys(
     const Context& context, const SecretKey& secret, rlwe::Random& random,
     const std::function<void(int done, int steps)>& progress = {});
 
-// For the server too: what ciphertexts are re-randomised with.
+// For the server as well: the key with which ciphertexts are re-randomised.
 PublicKey make_public_key(const Context& context, const SecretKey& secret, rlwe::Random& random);
 
 Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKey& secret,
@@ -62,8 +62,8 @@ std::vector<std::uint32_t> phases(const Context& context, const SecretKey& secre
                                   const LweView& x);
 // (phase - residue of what it decodes to) / q of every ciphertext.
 std::vector<double> errors(const SecretKey& secret, const Ciphertext& x);
-// What key switch and modulus switch add to each of them in front of a table, in units of the
-// torus.
+// The error that key switch and modulus switch add to each ciphertext before a table, in units of
+// the torus.
 std::vector<double> switch_errors(const SecretKey& secret, const ServerKeys& keys,
                                   const Ciphertext& x);
 

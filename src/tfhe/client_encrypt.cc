@@ -10,7 +10,7 @@
 namespace latticino::tfhe {
 namespace {
 
-// Decoding branches on the decrypted value.
+// Branches depend on the decrypted value.
 void declassify(const std::vector<std::uint32_t>& phases) {
   crypto::declassify(phases.data(), phases.size() * sizeof(std::uint32_t));
 }
@@ -54,7 +54,7 @@ Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKe
     throw ShapeError("tfhe.encrypt", "no messages", "at least one", "pass some");
   }
   std::vector<std::uint32_t> residues;
-  residues.reserve(messages.size());  // a vector that grows leaves copies behind
+  residues.reserve(messages.size());  // a growing vector would leave copies behind
   for (const std::uint32_t m : messages) residues.push_back(encode(params, encoding, m));
   const crypto::ClearOnExit clear(residues);
   Ciphertext out;

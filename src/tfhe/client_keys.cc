@@ -13,7 +13,7 @@ namespace {
 // Whether the key bits of a step are what selector j asks for (ops/lwe_operations.h); 0 or 1.
 std::int32_t selector(const BlindRotate& op, std::span<const std::int8_t> bits, int j) {
   if (op.ternary) {
-    const int s = bits[0];
+    const auto s = static_cast<int>(bits[0]);
     return (j == 0 ? s * s + s : s * s - s) / 2;  // s = 1, s = -1
   }
   std::int32_t product = 1;
@@ -47,8 +47,8 @@ class BootstrapKeyMaker {
                      rows};
   }
 
-  // All rows of one selector. Records carry views of secret blocks and powers of the gadget: no key
-  // bit is a constant of theirs.
+  // All rows of one selector. Records have views of secret blocks and powers of the gadget, so no
+  // key bit is a constant of a record.
   void make(std::uint32_t step, int j) {
     const std::uint32_t first = op_.key_index(step, j, 0, 0);
     const auto rows = static_cast<std::uint32_t>(op_.rows());
@@ -158,7 +158,7 @@ void make_key_switch_key(const Context& context, const SecretKey& secret, Server
   const LweView& view = keys.key_switch.view;
   const Gadget g = params.literal().key_switch;
   std::vector<std::uint32_t> messages;
-  messages.reserve(view.count);  // a vector that grows leaves copies behind
+  messages.reserve(view.count);  // a growing vector would leave copies behind
   for (const std::int8_t s : secret.glwe()) {
     for (int j = 0; j < g.levels; ++j) {
       const int exponent = gadget_exponent(g, bit_length(view.modulus), j);

@@ -9,7 +9,7 @@
 namespace latticino::tfhe {
 namespace {
 
-// Bytes of so many words each, which addresses of 32 bits may not reach.
+// The bytes of so many words, which 32-bit addresses may not reach.
 std::size_t bytes_of(std::uint64_t words, std::uint32_t count) {
   const std::uint64_t bytes = sizeof(std::uint32_t) * words * count;
   if (bytes <= std::numeric_limits<std::size_t>::max()) return static_cast<std::size_t>(bytes);
@@ -49,7 +49,7 @@ std::shared_ptr<const Context> Context::create_dry(std::shared_ptr<const TfhePar
   return create(std::move(params), Queue::dry(), arithmetic, rerandomize);
 }
 
-// Tables that the backend keeps beside the ring go while the backend is alive.
+// Frees tables that the backend keeps for the ring, while the backend still exists.
 Context::~Context() { ring_.reset(); }
 
 Context::Lwe Context::allocate(std::uint32_t dimension, std::uint32_t count,

@@ -16,8 +16,8 @@ namespace latticino::tfhe {
 // TFHE parameters on a device, as ckks::Context is for CKKS. Owns no secret; threads may share it.
 class Context {
  public:
-  // Throws ParameterError if the set's blind rotations cannot be in that arithmetic, and for both
-  // by number over more than one prime.
+  // Throws ParameterError if the blind rotations of the set are not possible in that arithmetic,
+  // and if an arithmetic by number of ciphertexts is asked for over more than one prime.
   static std::shared_ptr<const Context> create(
       std::shared_ptr<const TfheParams> params, std::shared_ptr<Queue> queue,
       const ArithmeticRule& arithmetic = BlindRotateArithmetic::Exact, bool rerandomize = false);
@@ -29,7 +29,8 @@ class Context {
   const TfheParams& params() const { return *params_; }
   std::shared_ptr<const TfheParams> shared_params() const { return params_; }
   const ArithmeticRule& arithmetic() const { return arithmetic_; }
-  // Whether some rotations may be in FP64: these need its form of the key, and its error counts.
+  // Whether some rotations may be in FP64. Then the key is needed in that form, and the error of
+  // FP64 counts.
   bool in_fourier() const { return arithmetic_.may_take(BlindRotateArithmetic::Fft64); }
   // Whether tables and gates on ciphertexts from outside get an encryption of zero added first.
   bool rerandomizes() const { return rerandomizes_; }
@@ -52,8 +53,8 @@ class Context {
   };
   Polys allocate_polys(std::uint32_t count, Domain domain) const;
 
-  // For a dry context: log2 of the sum of the probabilities that its bootstrappings fail, each
-  // with the noise that it had; -infinity without any.
+  // For a dry context: log2 of the sum of the failure probabilities of its bootstrappings, each
+  // with the noise that its ciphertext had; -infinity if there are none.
   double log_failure() const;
   void add_failure(double log_failure, std::uint32_t count) const;
 

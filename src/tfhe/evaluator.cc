@@ -90,7 +90,7 @@ Ciphertext Evaluator::clear(std::span<const std::uint32_t> messages, Encoding en
   if (keys_ != nullptr) like.key = keys_->id;
   Ciphertext out = result(like, encoding, static_cast<std::uint32_t>(messages.size()));
   out.norm2 = 0;
-  // An item is a launch on a GPU: one for each run of equal messages.
+  // On a GPU an item is a launch, so there is one item for each run of equal messages.
   LweLinear linear;
   for (std::uint32_t i = 0, end = 0; i < out.size(); i = end) {
     while (end < out.size() && messages[end] == messages[i]) ++end;
@@ -139,7 +139,7 @@ Ciphertext Evaluator::combine(const char* operation, const Sum& sum, Encoding en
 }
 
 Ciphertext Evaluator::zeros(const Ciphertext& like, std::uint32_t count) const {
-  const auto queue = context_->queue().lock();  // first, as everywhere: a recording holds it
+  const auto queue = context_->queue().lock();  // lock order: the queue first; a recording holds it
   const std::lock_guard lock(randomness_->mutex);
   auto [buffer, view] = encrypt_zeros(*context_, *keys_->public_key, count, randomness_->random);
   Ciphertext out;
@@ -180,8 +180,8 @@ Evaluator::Lookup Evaluator::gate_lookup(Gate gate, const Ciphertext& x,
   lookup.table = eighth_.view;
   lookup.distance = std::abs(g.x) / 8.0;
   if (same(x, y)) {
-    // One ciphertext twice: its errors would add up, not their variances. The gate is x, not x, or
-    // what it gives for true and true.
+    // Both operands are one ciphertext: the errors would add up, not their variances. The result of
+    // the gate is x, not x, or the value for two equal operands.
     const int factor = std::abs(g.x) == 1 ? (g.x + g.y) / 2 : 0;
     const int eighths = factor != 0 ? 0 : std::abs(g.x) == 2 ? -g.eighths / 2 : g.eighths;
     lookup.sum = {{{&x, factor}}, times(eighth(context_->params()), eighths, q)};
@@ -209,7 +209,8 @@ Ciphertext Evaluator::refreshed(const Ciphertext& x) const {
   return bootstrap("tfhe.refreshed", {&lookup, 1}, 0)[0];
 }
 
-// The last one: x and y were one ciphertext at some places, and still are after one bootstrapping.
+// This is the last one: x and y were one ciphertext at some places, and still are after one
+// bootstrapping.
 std::pair<Ciphertext, Ciphertext> Evaluator::gate_operands(Gate gate, const Ciphertext& x,
                                                            const Ciphertext& y) const {
   std::pair<Ciphertext, Ciphertext> out{x, y};
@@ -287,7 +288,7 @@ bool Evaluator::decides(double norm2) const {
   return log_failure(norm2, half_box(params), 0) <= params.literal().log_failure;
 }
 
-// A full message is halved, and has a bootstrapped one added.
+// Halves a full message, and adds a bootstrapped one.
 bool Evaluator::decides_full(double norm2) const { return decides(norm2 / 4 + 1); }
 
 Ciphertext Evaluator::apply(const Ciphertext& x, const Table& table) const {
@@ -332,9 +333,10 @@ Ciphertext Evaluator::apply_full(const Ciphertext& x, const Table& table) const 
   return apply_full(x, {&one, 1})[0];
 }
 
-// Halving the phase modulo the odd q gives m q / 2^(p+1) or that plus q/2, whichever the parity of
-// the phase says. Half a box up, so that noise does not cross the edge of a half, its sign (a table
-// of +- q/4) then tells which, and is taken off: what is left is padded.
+// Halving the phase modulo the odd q gives m q / 2^(p+1), or that plus q/2; the parity of the phase
+// decides. Half a box is added, so that noise does not cross the edge of a half. Then the sign of
+// the phase (a table of +- q/4) tells which of the two it is, and this is subtracted. The rest is
+// padded.
 std::vector<Ciphertext> Evaluator::apply_full(const Ciphertext& x,
                                               std::span<const Table* const> tables) const {
   constexpr const char* kOperation = "tfhe.apply_full";

@@ -1,6 +1,6 @@
 // What a server computes: gates on booleans, sums and tables on small integers. Every function
-// takes and gives batches, element by element; a batch of one goes with every element. Functions
-// return new ciphertexts; operands stay valid, also after an exception.
+// takes and returns batches, element by element; a batch of one is combined with every element.
+// Functions return new ciphertexts; operands stay valid, also after an exception.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace latticino::tfhe {
 
 class Evaluator {
  public:
-  // Without keys (null) only sums work; the others throw KeyError.
+  // `keys` may be null. Then only sums work, and other functions throw KeyError.
   Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const ServerKeys> keys);
   const std::shared_ptr<const Context>& context() const { return context_; }
 
@@ -34,22 +34,23 @@ class Evaluator {
   // s ? x : y, two bootstrappings side by side; the result has norm2 = 2.
   Ciphertext mux(const Ciphertext& s, const Ciphertext& x, const Ciphertext& y) const;
 
-  // Whether a table on a padded (a full) sum of this norm2 fails as rarely as the set states.
+  // Whether a table on a padded (or full) sum of this norm2 fails as rarely as the set states.
   bool decides(double norm2) const;
   bool decides_full(double norm2) const;
-  // Whether this gate does.
+  // Whether this gate fails as rarely.
   bool decides(Gate gate, const Ciphertext& x, const Ciphertext& y) const;
-  // The boolean x with the error of one bootstrapping; both operands of a gate, bootstrapped where
-  // it would fail too often without.
+  // x with the error of one bootstrapping. The second form: both operands of a gate, bootstrapped
+  // if it would fail too often otherwise.
   Ciphertext refreshed(const Ciphertext& x) const;
   std::pair<Ciphertext, Ciphertext> gate_operands(Gate gate, const Ciphertext& x,
                                                   const Ciphertext& y) const;
 
-  // x plus an encryption of zero under the keys' public key, a fresh one each: KeyError without.
+  // x plus an encryption of zero under the public key among the keys, a fresh one for each
+  // ciphertext. KeyError without a public key.
   Ciphertext rerandomized(const Ciphertext& x) const;
 
-  // Sums without bootstrapping. Padded results must stay below 2^p (LevelError), full ones wrap.
-  // What a decryption would get wrong more often than the set states is refused (LevelError).
+  // Sums without bootstrapping. Padded results must stay below 2^p (LevelError); full ones wrap.
+  // LevelError if a decryption of the result would fail more often than the set states.
   Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;  // Full only
   Ciphertext add_clear(const Ciphertext& x, std::uint32_t m) const;
@@ -65,12 +66,12 @@ class Evaluator {
   // at once share it (one result each).
   Ciphertext apply(const Ciphertext& x, const Table& table) const;
   std::vector<Ciphertext> apply_many(const Ciphertext& x, const Table& table) const;
-  // Tables on several batches in one blind rotation of all: tables[i] on x[i], all of as many
-  // functions; result t of x[i] at [i * functions + t].
+  // Tables on several batches in one blind rotation: tables[i] on x[i], all with the same number of
+  // functions. Result t of x[i] is at [i * functions + t].
   std::vector<Ciphertext> apply_each(std::span<const Ciphertext> x,
                                      std::span<const Table* const> tables) const;
-  // f(x) for full x: one bootstrapping finds the half of the torus, a second one looks up; tables
-  // (of one function of every message) share the first.
+  // f(x) for full x. One bootstrapping finds the half of the torus, and a second one looks up. All
+  // tables (of one function of every message) share the first.
   Ciphertext apply_full(const Ciphertext& x, const Table& table) const;
   std::vector<Ciphertext> apply_full(const Ciphertext& x,
                                      std::span<const Table* const> tables) const;

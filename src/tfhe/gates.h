@@ -29,12 +29,12 @@ inline constexpr std::array<GateSum, 10> kGateSums = {{{Gate::And, 1, 1, -1},
                                                        {Gate::OrNot, 1, -1, 1},
                                                        {Gate::NotOr, -1, 1, 1}}};
 
-// Throws UnsupportedError for a number that is no gate.
+// Throws UnsupportedError for a number of no gate.
 const GateSum& gate_sum(Gate gate);
 bool truth(Gate gate, bool x, bool y);
 // Its values at (0, 0), (0, 1), (1, 0), (1, 1).
 std::array<bool, 4> truth_table(Gate gate);
-// The gate with these values, in that order; none for tables of fewer arguments.
+// The gate with these values, in that order; none if the table depends on fewer arguments.
 std::optional<Gate> gate_with(std::span<const std::uint64_t> table);
 
 }  // namespace latticino::tfhe

@@ -10,7 +10,7 @@
 namespace latticino::tfhe {
 namespace {
 
-// What a block's sum does with a carry that comes in, or which of two blocks is larger.
+// What a block's sum does with an incoming carry, or which of two blocks is larger.
 enum State : std::uint32_t { kStop = 0, kPass = 1, kMake = 2 };
 constexpr std::uint32_t kLess = kStop, kSame = kPass, kMore = kMake;
 constexpr std::size_t kMostCallerTables = 1024;  // N words each: 8 MiB for N = 2048
@@ -148,9 +148,9 @@ Integer Integers::clear(std::span<const std::uint64_t> values, int bits) const {
   return out;
 }
 
-// Blocks of sums below 2 base to blocks below base. Prefixes of the states tell which blocks get a
-// carry: log2(blocks) rounds (Hillis, Steele 1986), and one before and after.
-Integer Integers::carried(Blocks sums) const {
+// Brings blocks of sums below 2 base to blocks below base. Prefixes of the states tell which blocks
+// get a carry, in log2(blocks) rounds (Hillis, Steele 1986), plus one round before and one after.
+Integer Integers::carried(const Blocks& sums) const {
   const std::size_t n = sums.size();
   std::vector<Step> first;
   for (const Ciphertext& s : sums) first.push_back({s, low_and_state_});
@@ -197,7 +197,7 @@ Integer Integers::sub(const Integer& x, const Integer& y) const {
   return carried(std::move(sums));
 }
 
-// Products of all pairs of blocks, those left out that clear blocks make zero.
+// Products of all pairs of blocks. Pairs are left out if a clear block makes the product zero.
 Integer Integers::multiply(const Integer& x, const Integer& y) const {
   require("tfhe.integers.multiply", x, y);
   const auto [high, low] = paired(x, y);
@@ -246,7 +246,7 @@ bool Integers::pair_decides(const Ciphertext& high, const Ciphertext& low) const
   return evaluator_->decides(squared_norm(pair));
 }
 
-// Values below base_ as they are, with the error of one bootstrapping.
+// Values below base_ unchanged, with the error of one bootstrapping.
 void Integers::refresh(std::span<Ciphertext* const> blocks) const {
   std::vector<Step> steps;
   for (const Ciphertext* block : blocks) steps.push_back({*block, low_});
@@ -257,9 +257,10 @@ void Integers::refresh(std::span<Ciphertext* const> blocks) const {
   }
 }
 
-// Bootstrapped are low blocks that could not meet any high one, high ones that cannot meet all low
-// ones, and then low ones that share an error with a high one: two blocks that have one error, of
-// one bootstrapping each, may always meet (the set's largest norm is base_ + 1 or more).
+// Bootstraps low blocks that could not be combined with any high one, high blocks that cannot be
+// combined with all low ones, and then low blocks that share an error with a high one. Two blocks
+// with one common error, of one bootstrapping each, may always be combined (the largest norm of the
+// set is base_ + 1 or more).
 Integers::Operands Integers::paired(const Integer& high, const Integer& low) const {
   Operands out{high, low};
   const double square = static_cast<double>(base_) * base_;
@@ -272,7 +273,8 @@ Integers::Operands Integers::paired(const Integer& high, const Integer& low) con
     return std::sqrt(norm2);
   };
   const double together = base_ * noisiest(high.blocks) + noisiest(low.blocks);
-  if (evaluator_->decides(together * together)) return out;  // whatever they share
+  if (evaluator_->decides(together * together))
+    return out;  // in any case, whatever errors they share
   std::vector<Ciphertext*> again;
   for (Ciphertext& y : out.low.blocks) {
     if (!evaluator_->decides(square + y.norm2)) again.push_back(&y);
@@ -293,7 +295,7 @@ Integers::Operands Integers::paired(const Integer& high, const Integer& low) con
   return out;
 }
 
-// The sum of blocks that a table will take.
+// The sum of blocks for a table.
 Ciphertext Integers::added(const Blocks& terms) const {
   std::vector<Weighted> weighted;
   for (const Ciphertext& x : terms) weighted.push_back({&x, 1});
@@ -307,8 +309,8 @@ Ciphertext Integers::added(const Blocks& terms) const {
   return evaluator_->sum(again);
 }
 
-// How many ciphertexts from the first on a block's sum holds: in message, and in noise even where
-// they are one and the same.
+// How many ciphertexts, from the first on, the sum of a block can hold: in message bits, and in
+// noise even if all are the same ciphertext.
 std::size_t Integers::holds(const Blocks& x, std::size_t first) const {
   const TfheParams& params = evaluator_->context()->params();
   const std::uint32_t most = message_count(params, Encoding::Padded) - 1;
@@ -323,7 +325,8 @@ std::size_t Integers::holds(const Blocks& x, std::size_t first) const {
   return end - first;
 }
 
-// Columns of several terms are summed as far as a block holds, and split again, until two are left.
+// Columns of several terms are summed as far as a block can hold the sum, and split again, until
+// two are left.
 Integer Integers::summed(std::vector<Blocks> columns) const {
   const std::size_t n = columns.size();
   const auto full = [](const Blocks& c) { return c.size() > 2; };

@@ -55,7 +55,7 @@ class Integers {
   Integer lookup(const Integer& x, const Integer& y, int blocks,
                  const std::function<std::uint64_t(std::uint64_t, std::uint64_t)>& f) const;
   // Several functions at once. If x (or the pair) has few messages, result blocks share a blind
-  // rotation: four share one if the argument is a block, two if it is a block and a bit.
+  // rotation: four of them if the argument is a block, two if it is a block and a bit.
   struct Function {
     int blocks;  // of the result
     std::function<std::uint64_t(std::uint64_t)> f;
@@ -69,7 +69,7 @@ class Integers {
   std::vector<Integer> lookup(const Integer& x, std::span<const Function> functions) const;
   std::vector<Integer> lookup(const Integer& x, const Integer& y,
                               std::span<const PairFunction> functions) const;
-  // Functions of full messages: one rotation for all, and one per result block.
+  // Functions of full messages: one rotation for all of them, and one for each result block.
   std::vector<Integer> lookup_full(const Ciphertext& x, std::span<const Function> functions) const;
   // x of at most p bits as one full message. Only blocks that are sums are bootstrapped.
   Ciphertext full(const Integer& x) const;
@@ -86,7 +86,7 @@ class Integers {
     const Table* table;
   };
   using Blocks = std::vector<Ciphertext>;
-  // Operands whose blocks pairs may be packed of.
+  // The operands whose blocks are combined to pairs.
   struct Operands {
     Integer high, low;
   };
@@ -94,10 +94,11 @@ class Integers {
   using Unary = std::function<std::uint32_t(std::uint32_t)>;
   using Values = std::vector<std::vector<std::uint32_t>>;  // of each function, of every message
   using Tables = std::map<std::pair<Encoding, Values>, Table>;
-  // Made once for all calls; of functions of all messages, or of those below `messages`.
+  // Made once for all calls: for functions of all messages, or of those below `messages`.
   const Table& table(const Unary& f) const;
   const Table& table(std::span<const Unary> f, std::uint32_t messages) const;
-  // A caller's, kept while there are few: found again it needs no upload, so it can be recorded.
+  // A table of a caller. It is kept as long as there are few, because a kept table needs no upload
+  // and can be recorded.
   Table caller_table(Encoding out, Values values) const;
   // Under the queue's lock.
   const Table& found_or_made(Tables& tables, Encoding out, Values values) const;
@@ -125,7 +126,7 @@ class Integers {
   Results results_of(std::span<const Function> functions, std::uint32_t largest) const;
   std::vector<Integer> looked_up(const Ciphertext& x, std::span<const Function> functions) const;
   Integer summed(std::vector<Blocks> columns) const;
-  Integer carried(Blocks sums) const;
+  Integer carried(const Blocks& sums) const;
   Ciphertext order(const Integer& x, const Integer& y) const;
   Ciphertext folded(Blocks states) const;
   void require(const char* operation, const Integer& x) const;
@@ -134,7 +135,7 @@ class Integers {
   std::shared_ptr<const Evaluator> evaluator_;
   int block_bits_;
   std::uint32_t base_;
-  // Under the queue's lock and no other: who records holds it, and looks here.
+  // Guarded by the lock of the queue alone: a recording thread holds that lock when it looks here.
   mutable Tables tables_, caller_tables_;
   const Table *low_, *high_, *low_and_state_, *fold_, *add_carry_, *order_, *keep_, *drop_,
       *product_low_, *product_high_;

@@ -19,7 +19,7 @@ Integer Integers::bitwise(const Integer& x, const Integer& y, const Binary& f) c
   return {round(steps)};
 }
 
-// The state of the highest block that decides, by halves.
+// The state of the highest block that decides, found by halves.
 Ciphertext Integers::folded(Blocks states) const {
   while (states.size() > 1) {
     std::vector<Step> steps;
@@ -33,7 +33,7 @@ Ciphertext Integers::folded(Blocks states) const {
   return states[0];
 }
 
-// 0, 1 or 2: x below, equal to or above y.
+// 0, 1 or 2: x is below, equal to, or above y.
 Ciphertext Integers::order(const Integer& x, const Integer& y) const {
   const auto [high, low] = paired(x, y);
   std::vector<Step> steps;
@@ -79,7 +79,7 @@ Integer Integers::select(const Ciphertext& condition, const Integer& x, const In
   const Ciphertext &chosen = conditions.blocks[0], &bit = all.blocks[0], &other = all.blocks[n];
   Integer out;
   const bool one_memory = bit.buffer == other.buffer || bit.buffer == chosen.buffer ||
-                          other.buffer == chosen.buffer;  // errors might add up
+                          other.buffer == chosen.buffer;  // their errors might add up
   const Weighted terms[] = {{&chosen, static_cast<double>(base_)}, {&bit, 2}, {&other, 1}};
   if (n == 1 && bit.largest <= 1 && other.largest <= 1 && !one_memory &&
       evaluator_->decides(squared_norm(terms))) {
@@ -94,7 +94,7 @@ Integer Integers::select(const Ciphertext& condition, const Integer& x, const In
   }
   const Blocks parts = round(steps);
   for (std::size_t i = 0; i < n; ++i) {
-    out.blocks.push_back(evaluator_->sum({parts.data() + 2 * i, 2}));  // one of both is 0
+    out.blocks.push_back(evaluator_->sum({parts.data() + 2 * i, 2}));  // one of them is 0
     out.blocks.back().largest = std::max(x.blocks[i].largest, y.blocks[i].largest);
   }
   return out;

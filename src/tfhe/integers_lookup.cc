@@ -22,7 +22,7 @@ std::vector<Integer> integers_of(std::span<const Ciphertext> blocks,
 
 }  // namespace
 
-// The messages go on to a power of two.
+// Extends the messages to a power of two.
 Integers::Results Integers::results_of(std::span<const Function> functions,
                                        std::uint32_t largest) const {
   constexpr const char* kOperation = "tfhe.integers.lookup";
@@ -51,7 +51,7 @@ Integers::Results Integers::results_of(std::span<const Function> functions,
   return out;
 }
 
-// Computes as many result blocks by one rotation as x's messages leave room for.
+// Computes as many result blocks by one rotation as the messages of x leave room for.
 std::vector<Integer> Integers::looked_up(const Ciphertext& x,
                                          std::span<const Function> functions) const {
   const auto [values, out] = results_of(functions, x.largest);
@@ -70,6 +70,7 @@ std::vector<Integer> Integers::looked_up(const Ciphertext& x,
     counts.push_back(count);
   }
   std::vector<Step> steps;
+  steps.reserve(tables.size());
   for (const Table& t : tables) steps.push_back({x, &t});
   const Blocks results = round(steps);
   Blocks blocks;
@@ -89,6 +90,7 @@ std::vector<Integer> Integers::lookup_full(const Ciphertext& x,
     tables.push_back(caller_table(out[i], {values[i]}));
   }
   std::vector<const Table*> each;
+  each.reserve(tables.size());
   for (const Table& t : tables) each.push_back(&t);
   return integers_of(evaluator_->apply_full(x, each), functions);
 }

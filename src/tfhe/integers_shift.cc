@@ -34,6 +34,7 @@ Integer Integers::shifted(const Integer& x, int bits) const {
       [&](auto high, auto low) { return (low >> part | high << (block_bits_ - part)) % base_; });
   const auto [high, low] = paired(x, x);
   std::vector<Step> steps;
+  steps.reserve(n);
   for (int i = 0; i < n; ++i) {
     steps.push_back({packed(block(high, i + whole + 1), block(low, i + whole)), &shift});
   }
@@ -53,8 +54,8 @@ Integer Integers::shift_right(const Integer& x, int bits) const {
   return shifted(x, bits);
 }
 
-// Shifts by digit * unit bits. A block's bits may land in its own place and in several others, so
-// each place has a table of (digit, block). What lands in one place is summed; the bits are
+// Shifts by digit * unit bits. The bits of a block may land in its own place and in several others,
+// so each place has a table of (digit, block). All that lands in one place is summed; the bits are
 // disjoint.
 Integer Integers::shifted_by_digit(const Integer& moved, const Ciphertext& by, int unit,
                                    bool left) const {
@@ -107,6 +108,7 @@ Integer Integers::none_if_any(const Integer& x, Blocks digits) const {
   const Table& keep = table_of_pair([](auto digit, auto v) { return digit == 0 ? v : 0; });
   const auto [high, low] = paired({{digits[0]}}, x);
   std::vector<Step> steps;
+  steps.reserve(low.blocks.size());
   for (const Ciphertext& block : low.blocks) {
     steps.push_back({packed(high.blocks[0], block), &keep});
   }

@@ -8,7 +8,7 @@ namespace latticino::tfhe {
 namespace {
 
 constexpr std::size_t kMostListed = 256;  // sums of more are compared as one
-constexpr std::size_t kMaskWords = 16;    // that tell masks apart: over 400 bits
+constexpr std::size_t kMaskWords = 16;    // words that distinguish masks: over 400 bits
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a permutation of 64-bit words.
 std::uint64_t mix(std::uint64_t x) {
@@ -80,7 +80,7 @@ Origins Origins::concatenated(std::span<const Origins* const> parts,
   return out;
 }
 
-// One that is there at a place already is not listed again: x + x is a sum of x alone.
+// An identity that is already at a place is not listed again: x + x is a sum of x alone.
 void Origins::join(const Origins& other) {
   if (empty() && !any_) {
     *this = other;

@@ -24,18 +24,19 @@ class Origins {
   Origins() = default;  // of no error: clear
   // `count` ciphertexts that are different from all others.
   static Origins unique(std::size_t count);
-  // Ciphertexts with these words (view.data is not read): equal masks are one ciphertext.
+  // The identities of ciphertexts with these words (view.data is not read): ciphertexts with equal
+  // masks are one.
   static Origins of_masks(const LweView& view, const std::uint32_t* words);
   static Origins concatenated(std::span<const Origins* const> parts,
                               std::span<const std::uint32_t> counts);
 
   bool empty() const { return ids_.empty(); }
-  // Makes these the origins of a sum.
+  // Replaces these origins by those of a sum.
   void join(const Origins& other);
   Origins taken(std::span<const std::uint32_t> indices) const;
-  // What a bootstrapping of each of `count` sums gives.
+  // The origins after a bootstrapping of each of `count` sums.
   Origins bootstrapped(std::size_t count) const;
-  // The origins for another run of a program, whose arguments have the sum `salt`.
+  // The origins in another run of a program. `salt` is the sum of the identities of its arguments.
   Origins salted(std::uint64_t salt) const;
   std::uint64_t sum() const;
 

@@ -1,5 +1,5 @@
-// Encryptions of zero that anyone can make. They re-randomise ciphertexts from outside, so that the
-// sender cannot choose the masks, and with them the rounding errors, in front of a table.
+// Encryptions of zero that anyone can make. They re-randomise ciphertexts from outside. Then the
+// sender cannot choose the masks before a table, and so has no influence on the rounding errors.
 #pragma once
 
 #include <array>

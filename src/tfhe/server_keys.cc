@@ -34,7 +34,8 @@ std::size_t fourier_bytes(const Context& context, const PolyArray& bootstrap) {
   return sizeof(double) * static_cast<std::size_t>(context.ring().n()) * bootstrap.count;
 }
 
-// Some hundred polynomials, of whole keys, at a time: what lies between is small beside all keys.
+// About a hundred polynomials of whole keys at a time, so that intermediate data are small compared
+// with all keys.
 Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
   FourierKey shape;
   shape.glwe_dimension = context.params().glwe_dimension();
@@ -73,7 +74,7 @@ BlindRotate blind_rotation(const Context& context, const ServerKeys& keys, std::
   op.key = keys.bootstrap.view;
   op.arithmetic = context.arithmetic().of(count);
   if (op.arithmetic == BlindRotateArithmetic::Fft64) {
-    // The queue's own lock: a recording holds it and comes here too.
+    // The lock of the queue itself: a recording holds it, and comes here as well.
     const auto lock = context.queue().lock();
     if (keys.fourier == nullptr) keys.fourier = make_fourier_key(context, keys.bootstrap.view);
     op.fourier = static_cast<const double*>(keys.fourier->data());

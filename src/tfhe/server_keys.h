@@ -41,8 +41,8 @@ struct ServerKeys {
 
 // Keys of the right shape without meaning: for dry contexts.
 std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id);
-// The state after a first bootstrapping: it has `fourier` if the context's arithmetic takes it, so
-// a program does not count that as its own.
+// The state after a first bootstrapping. It has `fourier` if the context's arithmetic needs it, so
+// a program does not count it as its own memory.
 std::shared_ptr<ServerKeys> allocate_used_server_keys(const Context& context);
 
 // Masks of `rows` rows of the bootstrapping key from row `first` on, of all rows in the key's
@@ -61,8 +61,8 @@ struct Rotation {
   PolyView table;
   PolyArray out;
 };
-// What blind rotations turn by: exponents of ciphertexts at rest behind key switch and modulus
-// switch; 2^log_many neighbouring positions stay free for several tables.
+// The numbers by which blind rotations turn: exponents of ciphertexts at rest after key switch and
+// modulus switch. 2^log_many neighbouring positions stay free for several tables.
 Context::Lwe exponents_of(const Context& context, const ServerKeys& keys, const LweView& lwe,
                           int log_many = 0);
 // Key switch, modulus switch and blind rotation of ciphertexts at rest; 2^log_many neighbouring

@@ -40,7 +40,7 @@ void require_shape(const TfheParams& params, std::span<const std::vector<std::ui
                        "list every message");
     }
   }
-  // Half a box must hold a position of every function.
+  // Half a box must have a position for every function.
   if (values.size() * 2 * entries > static_cast<std::size_t>(params.n())) {
     throw ShapeError(
         "tfhe.table", std::to_string(values.size()) + " functions",
@@ -67,7 +67,7 @@ Table make_table(const std::shared_ptr<const Context>& context,
   for (std::uint32_t i = 0; i < n; ++i) {
     const std::uint32_t position = i & ~(table.count() - 1), m = (position + box / 2) / box;
     const std::vector<std::uint32_t>& f = values[i - position];
-    // Half a box below zero comes round as the negative of the end.
+    // Half a box below zero is the negative of the end.
     coefficients[i] = m < f.size() ? encode(params, out, f[m])
                                    : neg_mod(encode(params, out, f[0]), params.lwe_modulus());
   }

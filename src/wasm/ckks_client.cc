@@ -41,7 +41,7 @@ std::vector<std::vector<Complex>> rows_of(const Numbers& x, std::size_t size, st
   return rows;
 }
 
-// What is claimed of the values: never more than the caller states.
+// The claim about the values. It never says more than the caller states.
 Range claimed(const Numbers& x, const std::vector<std::vector<Complex>>& rows, std::size_t size) {
   const Range range = x.range.value_or(Range::assumed(!x.complex));
   std::size_t left = size;
@@ -159,7 +159,7 @@ class CkksClient final : public SchemeClient<Ckks> {
     return rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_);
   }
 
-  // Sorted, each label once with its highest level, and each with a fresh seed.
+  // Sorted; each label once, with its highest level and a fresh seed.
   std::vector<io::KeyEntry> entries_of(std::vector<KeyWish> wishes) {
     rlwe::KeyRequest request;
     for (const auto& [label, level] : wishes) {

@@ -6,7 +6,7 @@
 namespace latticino::wasm {
 namespace {
 
-// The set that a file or a text holds, of either scheme.
+// The set in a file or a text, of either scheme.
 struct AnyParams {
   std::shared_ptr<const Params> ckks;
   std::shared_ptr<const TfheParams> tfhe;

@@ -1,5 +1,6 @@
-// What JavaScript calls (web/latticino.mjs), and what it must bring. Numbers are 32-bit; addresses
-// are those of the module's memory. A call that fails hands its error to lt_fail and returns 0.
+// The functions that JavaScript calls (web/latticino.mjs) and those that it must provide. Numbers
+// are 32-bit; addresses are in the memory of the module. A call that fails gives its error to
+// lt_fail and returns 0.
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -23,7 +24,7 @@ void lt_fail(const char* kind, std::size_t kind_bytes, const char* text, std::si
 namespace latticino::wasm {
 namespace {
 
-// Hands on large pieces.
+// Passes large pieces on.
 class JsSink final : public io::Sink {
  public:
   ~JsSink() override = default;
@@ -83,7 +84,7 @@ void report(const Error& e) {
   if (!known) fail("LatticinoError", e.what());
 }
 
-// What `body` gives, or 0 after an error. Nothing is thrown to JavaScript.
+// The result of `body`, or 0 after an error. Nothing is thrown to JavaScript.
 template <class Body>
 int guarded(const Body& body) noexcept {
   try {
@@ -125,7 +126,7 @@ LATTICINO_EXPORT(lt_allocate) void* lt_allocate(std::size_t bytes) {
   return std::malloc(bytes == 0 ? 1 : bytes);
 }
 
-// Clears it: what JavaScript wrote there may be secret.
+// Clears the memory, because what JavaScript wrote there may be secret.
 LATTICINO_EXPORT(lt_free) void lt_free(void* p, std::size_t bytes) {
   latticino::crypto::secure_clear(p, bytes);
   std::free(p);
@@ -182,7 +183,7 @@ int lt_server_keys(int client, const std::uint32_t* wishes, std::size_t words, i
   });
 }
 
-// `range`: the ends of real and of imaginary parts, or `ends` is 0.
+// `range`: the ends of real and of imaginary parts; `ends` is 0 if there are none.
 LATTICINO_EXPORT(lt_encrypt_numbers)
 int lt_encrypt_numbers(int client, const double* values, std::size_t count, int complex,
                        const double* lengths, std::size_t dimensions, int level,

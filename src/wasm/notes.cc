@@ -1,11 +1,11 @@
 #include "wasm/notes.h"
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 
 #include "math/decimal.h"
 #include "math/errors.h"
+#include "math/text.h"
 #include "session/note.h"
 
 namespace latticino::wasm {
@@ -81,11 +81,10 @@ std::size_t size_of(const Shape& shape) {
 }
 
 std::string ckks_note(const Shape& shape, double error, const session::Range& range) {
-  char rounded[32];
-  std::snprintf(rounded, sizeof rounded, "%.6g", error);
+  const std::string rounded = formatted("%.6g", error);
   std::string out =
       "{\"shape\": " + text_of(shape) +
-      ", \"clean\": true, \"error\": " + number_text(std::strtod(rounded, nullptr)) +
+      ", \"clean\": true, \"error\": " + number_text(std::strtod(rounded.c_str(), nullptr)) +
       ", \"range\": {\"claim\": \"" + (range.claim == Claim::Assumed ? "assumed" : "declared") +
       "\", \"random\": " + (range.random_like ? "true" : "false") + ", \"numbers\": [";
   const double numbers[] = {range.re.low,  range.re.high, range.im.low,

@@ -1,5 +1,5 @@
 // Notes of ciphertext files, as the Python package writes them (python/latticino/files/saving.py):
-// the same characters for the same values.
+// equal values give equal characters.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ std::string number_text(double x);
 std::string ckks_note(const Shape& shape, double error, const session::Range& range);
 std::string tfhe_note(const Shape& shape, const std::string& type);
 
-// What a note of CKKS says. Notes come from outside: each FileError for other texts.
+// The content of a CKKS note. Notes come from outside: FileError for any other text.
 struct CkksNote {
   Shape shape;
   bool real = false;                // no value has an imaginary part

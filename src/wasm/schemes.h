@@ -12,11 +12,11 @@
 
 namespace latticino::wasm {
 
-// The key that a passphrase gives a file. Salted anew for each file that is written.
+// The key that a passphrase gives a file. Each file that is written has a new salt.
 class SealedKey {
  public:
   static SealedKey fresh(Bytes passphrase);
-  // None where the file has no seal; KeyError for a passphrase then.
+  // None if the file has no seal. KeyError if there is a passphrase then.
   static std::optional<SealedKey> of_file(Bytes file, io::Scheme scheme, Bytes passphrase);
   io::SecretSeal seal() const { return {kdf_, key()}; }
   crypto::SealKey key() const { return std::span(key_).first<crypto::kSealKeyBytes>(); }

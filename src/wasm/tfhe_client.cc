@@ -79,7 +79,7 @@ class TfheClient final : public SchemeClient<Tfhe> {
     const std::uint64_t most = most_of(bits);
     for (std::size_t i = 0; i < x.values.size(); ++i) {
       if (x.values[i] <= most) continue;
-      throw ValueError("encrypt", "a value above at index " + std::to_string(i),
+      throw ValueError("encrypt", "too large a value at index " + std::to_string(i),
                        "0 to " + std::to_string(most) + " for " + x.type, "use a wider type");
     }
     io::save_ciphertexts(sink, batches(x.values, bits), tfhe_note(x.shape, x.type));

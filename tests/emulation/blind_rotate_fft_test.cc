@@ -23,7 +23,7 @@ struct Gathered : SHAPE {
   using Key = cuda::FourierKeyShape<SHAPE::kLogN, PARTS, PRIMES>;
 };
 
-// Ciphertexts, how many a block, and multiprocessors.
+// Ciphertexts, the most per block, and multiprocessors.
 struct Gathering {
   std::uint32_t total, per_block, multiprocessors;
 };

@@ -72,7 +72,15 @@ class Ciphertext(OfNumpy):
         "sqrt": "x.sqrt(domain, bits)", "reciprocal": "x.inverse(domain, bits)", "absolute": "x.abs(bound, bits)",
         "fabs": "x.abs(bound, bits)", "sign": "x.sign(bound, gap, bits)", "maximum": "x.maximum(y, bound, bits)",
         "fmax": "x.maximum(y, bound, bits)", "minimum": "x.minimum(y, bound, bits)",
-        "fmin": "x.minimum(y, bound, bits)", "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(bound=bound)"}
+        "fmin": "x.minimum(y, bound, bits)", "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(bound=bound)",
+        **{name: f"x.{name}(bound=bound)" for name in ("max", "min", "amax", "amin", "argmax", "argmin")},
+        "sort": "lt.sort(x, domain, bits)", "std": "x.var(axis).sqrt(domain, bits)",
+        "corrcoef": "lt.corrcoef(x, domain)"}
+    _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "sum": ("axis", "keepdims"), "mean": ("axis", "keepdims"), "var": ("axis", "ddof", "keepdims"),
+        "reshape": ("shape",), "ravel": (), "transpose": ("axes",), "swapaxes": ("axis1", "axis2"),
+        "moveaxis": ("source", "destination"), "squeeze": ("axis",), "expand_dims": ("axis",),
+        "broadcast_to": ("shape",), "roll": ("shift", "axis"), "flip": ("axis",)}
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
     def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: _native.Known) -> None:

@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-import numpy as np
-
 from .. import errors
 
 
@@ -31,19 +29,6 @@ def refuse_numpy(x: Any) -> NoReturn:
     raise errors.UnsupportedError.explain(
         "numpy", name_of(type(x)), "numbers in the clear",
         "decrypt first, or use the array's own methods and the functions of latticino")
-
-
-def refuse_numpy_function(x: Any, function: Callable[..., Any], _: Any, arguments: tuple[Any, ...],
-                          options: dict[str, Any]) -> Any:
-    """UnsupportedError for numpy's functions of encrypted arrays, some of which answer without looking at values."""
-    if function in _OF_SHAPES and arguments and arguments[0] is x:
-        return function(np.broadcast_to(np.False_, x.shape), *arguments[1:], **options)
-    raise errors.UnsupportedError.explain(
-        f"numpy.{function.__name__}", name_of(type(x)), "numbers in the clear",
-        "decrypt first, or use the array's own methods and the functions of latticino")
-
-
-_OF_SHAPES = (np.shape, np.ndim, np.size)
 
 
 REDUCERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}  # by class: what `pickling` makes of its objects

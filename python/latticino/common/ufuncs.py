@@ -1,10 +1,12 @@
-"""numpy's ufuncs of encrypted arrays: those that are operators of the array do the same, others raise an error that
-names what to call instead.
+"""numpy's ufuncs and functions of encrypted arrays: those that the array or the package has do the same, others raise
+an error that names what to call instead.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
@@ -23,20 +25,68 @@ _OPERATORS: dict[np.ufunc, tuple[str, str | None]] = {
     np.greater_equal: ("__ge__", "__le__"), np.negative: ("__neg__", None), np.invert: ("__invert__", None),
     np.conjugate: ("conj", None), np.positive: ("_itself", None), np.square: ("_squared", None)}
 _OTHERWISE = "decrypt first, or use the array's own methods and the functions of latticino"
+_OF_SHAPES = (np.shape, np.ndim, np.size)
+_FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def computes(function: Any) -> Callable[[_Function], _Function]:
+    """Decorates what computes one of numpy's functions where encrypted arrays are among its arguments."""
+    def register(own: _Function) -> _Function:
+        _FUNCTIONS[function] = own
+        return own
+
+    return register
 
 
 class OfNumpy:
-    """The methods that numpy calls on an encrypted array. ``_INSTEAD``: what to call in place of ufuncs of these
-    names."""
+    """The methods that numpy calls on an encrypted array. ``_INSTEAD``: what to call in place of ufuncs and functions
+    of these names. ``_METHODS``: numpy's functions that are methods, with the arguments that the method takes."""
 
     __slots__ = ()
     _INSTEAD: ClassVar[dict[str, str]] = {}
+    _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {}
     _FUNCTION: ClassVar[str] = _OTHERWISE  # in place of any other function of a single array
 
     def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
         roles.refuse_numpy(self)
 
-    __array_function__ = roles.refuse_numpy_function  # np.array_equal would answer False
+    def __pos__(self) -> Any:
+        return self
+
+    def __array_function__(self, function: Any, _: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        name = function.__name__
+        if function in _FUNCTIONS:
+            return self._by_function(name, _FUNCTIONS[function], arguments, options)
+        if arguments and arguments[0] is self:
+            if function in _OF_SHAPES:
+                return function(np.broadcast_to(np.False_, self.shape), *arguments[1:], **options)
+            if name in self._METHODS and getattr(np, name) is function:
+                return self._by_method(name, inspect.signature(function).bind(*arguments, **options))
+        # Without an error some functions, such as np.array_equal, would answer without looking at values.
+        self._refuse(name, roles.name_of(type(self)), "numbers in the clear", self._INSTEAD.get(name, _OTHERWISE))
+
+    def _by_function(self, name: str, own: Callable[..., Any], arguments: tuple[Any, ...],
+                     options: dict[str, Any]) -> Any:
+        options = {option: value for option, value in options.items() if value is not None}
+        taken = inspect.signature(own)
+        try:
+            taken.bind(*arguments, **options)
+        except TypeError as why:
+            self._refuse(name, f"arguments that do not fit ({why})", f"{', '.join(taken.parameters)} only",
+                         "leave out the others")
+        return own(*arguments, **options)
+
+    def _by_method(self, name: str, given: inspect.BoundArguments) -> Any:
+        of_numpy, taken = given.signature.parameters, self._METHODS[name]
+        own = {option: value for option, value in list(given.arguments.items())[1:]
+               if value is not of_numpy[option].default}
+        for option in own:
+            if option not in taken:
+                self._refuse(name, f"the option {option}", f"{', '.join(taken) or 'the array'} only", "leave it out")
+        method = getattr(type(self), name)
+        # These two take all of their arguments by position.
+        return method(self, *own.values()) if name in ("reshape", "transpose") else method(self, **own)
 
     def _itself(self) -> Any:
         return self

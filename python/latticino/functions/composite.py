@@ -115,6 +115,11 @@ def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float, deep
     return composed(operation, bound, gap, bits, margin, deepest)
 
 
+def fewer_bits(operation: str) -> str:
+    """What a caller can ask for instead, in words: some operations choose the gap themselves."""
+    return "fewer bits" if operation in ("abs", "relu", "maximum", "minimum") else "fewer bits or a wider gap"
+
+
 @lru_cache(maxsize=256)
 def composed(operation: str, bound: float, gap: float, bits: float, margin: float,
              deepest: int = _MOST_LEVELS) -> Sign:
@@ -126,7 +131,7 @@ def composed(operation: str, bound: float, gap: float, bits: float, margin: floa
         raise errors.PrecisionError.explain(
             operation, f"no composition of polynomials for a gap of 2^{math.log2(gap / bound):.1f} of the bound",
             f"{bits:g} bits, with noise of 2^{math.log2(margin):.0f} between them",
-            "ask for fewer bits or a wider gap, or take parameters with a larger scale")
+            f"ask for {fewer_bits(operation)}, or take parameters with a larger scale")
     return min(found, key=lambda s: (s.levels, s.products))
 
 

@@ -209,7 +209,7 @@ def _require_levels(operation: str, x: Ciphertext, fit: Sign, after: int) -> Non
         degrees = ", ".join(map(str, fit.degrees))
         raise errors.LevelError.explain(
             operation, f"level {x.level}", f"{fit.levels + after} levels for polynomials of degrees {degrees}",
-            f"{levels.more_levels(x.context)}; fewer bits or a wider gap need fewer levels")
+            f"{levels.more_levels(x.context)}; {composite.fewer_bits(operation)} need fewer levels")
 
 
 def _require_precision(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float) -> None:

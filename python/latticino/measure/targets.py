@@ -34,7 +34,7 @@ SWITCH = {  # nothing beyond is stated
     ("switch.round_trip", 64): 50_000, ("switch.round_trip", 256): 80_000,
     ("switch.round_trip", 1024): 200_000, ("switch.round_trip", 2**15): 3_500_000,
 }
-# A gate, or a table without its key switch, in the faster arithmetic: milliseconds, or so many a second.
+# A gate, or a table without its key switch, in the faster arithmetic: milliseconds, or how many per second.
 GATES = {
     # Asked of a gate of this shape: with one key bit per step, and with three.
     ("tfhe.gate_latency", "chameleon-630-legacy", 1): 0.9, ("tfhe.gate_latency", "chameleon-630-group3-legacy", 1): 0.9,

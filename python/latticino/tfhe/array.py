@@ -45,6 +45,9 @@ class EncryptedArray(OfNumpy, roles.Handle):
         "logical_or": "x | y of booleans", "logical_xor": "x ^ y of booleans", "logical_not": "~x of booleans",
         "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(axis)", "minimum.reduce": "x.min(axis)",
         "logical_and.reduce": "x.all(axis)", "logical_or.reduce": "x.any(axis)"}
+    _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "sum": ("axis", "dtype"), "min": ("axis",), "max": ("axis",), "any": ("axis",), "all": ("axis",),
+        "reshape": ("shape",), "ravel": (), "transpose": ("axes",)}
     __hash__ = None  # type: ignore[assignment]  # == gives an encrypted array
 
     def __init__(self, context: Context, parts: Any, shape: tuple[int, ...], bits: int) -> None:

@@ -9,7 +9,7 @@ struct ExactRotation : Rotation {
   ExactRotation(Executor& executor, const BlindRotate& op)
       : Rotation(executor, op), key(op.key.first.limb(op.key.first.basis().prime(0))) {
     for (int p = 0; p < digit.primes; ++p) {
-      // Sums of products come times 2^-64.
+      // Sums of products are multiplied by 2^-64.
       const Modulus& m = prime[p]->modulus;
       const std::uint32_t r = reduce_u64(std::uint64_t{1} << 32, m);
       scale[p] = make_shoup(mul_mod(mul_mod(r, r, m), prime[p]->one_over_n.w, m), m);

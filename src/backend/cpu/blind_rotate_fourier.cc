@@ -79,7 +79,7 @@ class Worker {
 
   void step(std::uint32_t* acc, const std::uint32_t* exponents, std::uint32_t step) {
     const bool several = r_.op.group > 1;
-    // (X^0 - 1) acc = 0; in doubles a sum of zeros may still take Q off.
+    // (X^0 - 1) acc = 0. In doubles, the sum of zeros may still subtract Q.
     const auto* first = exponents + std::size_t{step} * r_.op.group;
     const bool none = std::all_of(first, first + r_.op.group, [](auto e) { return e == 0; });
     if (none && !r_.in_doubles()) return;
@@ -104,8 +104,8 @@ class Worker {
  private:
   double* digit(int row) { return digits_ + row * r_.n; }
 
-  // The key of a step is fetched during the transforms of the one before, once for ciphertexts that
-  // go through the key together.
+  // The key of a step is fetched during the transforms of the step before, once for all ciphertexts
+  // that use it together.
   void expect(std::uint32_t step) {
     if (step == expected_) return;
     expected_ = step;
@@ -129,7 +129,7 @@ class Worker {
     return combined_;
   }
 
-  // Digits of (X^-e - 1) times a component, or of the component where e is 2N.
+  // Digits of (X^-e - 1) times a component; if e is 2N, digits of the component itself.
   void decompose(std::uint32_t* acc, int c, std::uint32_t e) {
     const int levels = r_.op.gadget.levels;
     double* out[kMostLevels];

@@ -5,7 +5,7 @@
 namespace latticino::cpu {
 namespace {
 
-// Output limbs computed from one pass over the inputs.
+// Output limbs that are computed from one pass over the inputs.
 constexpr int kOutputGroup = 4;
 
 // One piece of a Convert item: columns [first, first + width) of all rows in Half, entries
@@ -39,7 +39,7 @@ int tile_width(int sources, int rows, int cols) {
 
 using SourceList = std::vector<const std::int32_t*>;
 
-// Centres one tile of every source in scratch and passes groups of outputs to `finish`.
+// Centres one tile of every source in scratch, and passes groups of outputs to `finish`.
 void convert_columns(const Context& c, int first, int width, std::uint32_t* scratch) {
   const PrimeTable& any = c.ring.primes[0];
   const std::size_t cols = any.cols(), size = std::size_t(any.rows()) * width;
@@ -97,7 +97,7 @@ void run(Executor& executor, const Convert& op) {
   std::size_t scratch = 0, entries = 0;
   for (const Convert::Item& item : op.items) {
     const Ring& ring = *item.in.ring;
-    const Context c = context(executor, item);  // builds tables before the threads need them
+    const Context c = context(executor, item);  // builds the tables before threads need them
     const int sources = c.from.size();
     const int rows = c.ring.primes[0].rows(), cols = c.ring.primes[0].cols();
     const bool half = item.in.domain == Domain::Half;

@@ -112,7 +112,8 @@ void run(Executor& executor, const Linear& op) {
 
 namespace {
 
-// What a Tensor adds to its products, a part and a block at a time; nothing where nothing is asked.
+// What a Tensor adds to its products, for one part and one block at a time; nothing if it adds
+// nothing.
 class TensorRest {
  public:
   TensorRest(const Tensor::Item& item, int prime, int position, const Modulus& m)
@@ -190,8 +191,8 @@ void run(Executor& executor, const Tensor& op) {
 
 namespace {
 
-// Entries [at, at + count) of a factor in this prime; one that repeats is written out to `scratch`,
-// which moves on.
+// Entries [at, at + count) of a factor modulo this prime. A factor that repeats is written out to
+// `scratch`, which then points behind it.
 const std::uint32_t* factor_entries(const PolyView& factor, int prime, int log_n, std::size_t at,
                                     std::size_t count, std::uint32_t*& scratch) {
   const std::uint32_t* limb = find_limb(factor, prime);
@@ -206,7 +207,7 @@ const std::uint32_t* factor_entries(const PolyView& factor, int prime, int log_n
   return out;
 }
 
-// Most factors of one output that repeat.
+// The most factors of one output that repeat.
 std::size_t repeating_factors(const Dot& op, const Ring& ring) {
   std::size_t most = 0;
   for (const Dot::Output& output : op.outputs) {
@@ -225,7 +226,7 @@ void run(Executor& executor, const Dot& op) {
   const RingTable& table = executor.table(ring);
   const CpuKernels& k = executor.kernels();
   const std::size_t n = ring.n(), step = std::min(kBlockEntries, n), blocks = n / step;
-  // Outputs of one block together: the shared inputs are read from memory once.
+  // The outputs of one block are computed together, so shared inputs are read from memory once.
   std::vector<int> primes;
   for (int p = 0; p < ring.prime_count(); ++p) {
     const auto has = [&](const Dot::Output& o) { return find_limb(o.out[0], p) != nullptr; };
@@ -237,7 +238,7 @@ void run(Executor& executor, const Dot& op) {
     const std::size_t at = unit % blocks * step;
     const Modulus& m = table.primes[prime].modulus;
     std::vector<const std::uint32_t*> a, b;
-    std::vector<const Dot::Term*> terms;  // with this prime
+    std::vector<const Dot::Term*> terms;  // those that have this prime
     for (const Dot::Output& output : op.outputs) {
       if (find_limb(output.out[0], prime) == nullptr) continue;
       b.clear(), terms.clear();

@@ -17,7 +17,7 @@
 
 namespace latticino::cpu {
 
-// Entries of a limb that one step works on, so that the operands of a step stay in cache.
+// Entries of a limb per step, so that the operands of a step stay in the cache.
 constexpr std::size_t kBlockEntries = 2048;
 
 class Executor {
@@ -41,12 +41,14 @@ class Executor {
 
   std::size_t scratch_bytes() const { return scratch_.empty() ? 0 : scratch_[0].bytes(); }
 
-  // Zeroes the scratch of every thread: called when a secret ends, which it may hold parts of.
+  // Clears the scratch of every thread. Called when a secret ends, because scratch may hold parts
+  // of it.
   void clear_scratch() {
     for (const HostBuffer& buffer : scratch_) clear(buffer);
   }
 
-  // Memory that all threads share, valid until the next call; who puts values there clears them.
+  // Memory that all threads share, valid until the next call. Code that puts values there clears
+  // them.
   void* workspace(std::size_t bytes) {
     if (workspace_.bytes() < bytes) workspace_ = HostBuffer(bytes);
     return workspace_.data();
@@ -56,12 +58,12 @@ class Executor {
   template <class Work>
   void parallel(std::size_t units, std::size_t entries, const Work& work) {
     if (scratch_.empty()) reserve_scratch(kBlockEntries);
-    // Waking threads costs as much as some 2^15 entries.
-    constexpr std::size_t kWorthThreads = std::size_t{1} << 15;
+    // Waking the threads costs as much as about 2^15 entries.
+    constexpr std::size_t kLeastForThreads = std::size_t{1} << 15;
     const auto on_thread = [&](std::size_t unit, int thread) {
       work(unit, static_cast<std::uint32_t*>(scratch_[thread].data()));
     };
-    if (units * entries < kWorthThreads) {
+    if (units * entries < kLeastForThreads) {
       for (std::size_t unit = 0; unit < units; ++unit) on_thread(unit, 0);
     } else {
       pool_.run(units, on_thread);
@@ -116,7 +118,7 @@ constexpr std::uint32_t inverse_galois(std::uint32_t g) {
 void scatter_rows(const CpuKernels& kernels, const RingTable& table, const PrimeTable& prime,
                   std::uint32_t* limb, const std::uint32_t* rows, int first_row, int count,
                   std::uint32_t galois);
-// Rows of a block of kBlockEntries entries; divides the number of rows.
+// The rows of a block of kBlockEntries entries. It divides the number of rows.
 int rows_per_block(const PrimeTable& prime);
 
 // Every record's kernels, in a file of their own.

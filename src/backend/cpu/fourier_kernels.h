@@ -24,13 +24,13 @@ struct FourierTable {
   const std::uint32_t* exponents = nullptr;
 };
 
-// One K_tj of a key as products read it, from front to back: for eight numbers after the other of
-// all rows the eight of every component, real parts and then imaginary ones.
+// One K_tj of a key, in the order in which products read it: for each group of eight numbers, for
+// all rows, the eight of every component, with real parts before imaginary ones.
 struct FourierKeyOrder {
   static constexpr std::size_t kInterleaved = 8;
   int rows, parts;
 
-  // Where the real part of number i lies, the imaginary one kInterleaved behind.
+  // The place of the real part of number i. The imaginary part is kInterleaved places further.
   std::size_t at(int row, int part, std::size_t i) const {
     const std::size_t line = (i / kInterleaved * rows + row) * parts + part;
     return line * 2 * kInterleaved + i % kInterleaved;
@@ -66,9 +66,9 @@ struct FourierKernels {
 
 const FourierKernels& reference_fourier_kernels();
 
-// The w of the last log_lanes stages, for blocks of 4^log_lanes numbers taken as a matrix: stage
-// after stage, of every even block (or the only one) the real and then the imaginary parts of
-// 2^log_lanes neighbouring columns. N/2 doubles.
+// The w of the last log_lanes stages, for blocks of 4^log_lanes numbers that are taken as a matrix.
+// For each stage and each even block (or the only one): the real parts, then the imaginary parts,
+// of 2^log_lanes neighbouring columns. N/2 doubles.
 std::vector<double> fourier_tail(const std::vector<fourier::Complex>& roots, int log_lanes);
 
 // The root exponents of numbers whose blocks of 4^log_lanes stand as transposed matrices.

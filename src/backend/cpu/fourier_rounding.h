@@ -1,5 +1,6 @@
-// Loops of FourierKernels that compilers vectorise as they are, compiled once for each instruction
-// set (LATTICINO_FOURIER_TARGET, the namespace). No contraction, so the same integers from all.
+// Loops of FourierKernels that compilers vectorise without help. They are compiled once for each
+// instruction set (LATTICINO_FOURIER_TARGET, the namespace). Nothing is contracted, so all give the
+// same integers.
 #pragma once
 
 #include "backend/cpu/fourier_kernels.h"
@@ -27,7 +28,7 @@ inline void selectors(double* __restrict out, const FourierTable& table, std::ui
   }
 }
 
-// Eight numbers of a key polynomial at a time: their selectors stay in registers.
+// Eight numbers of a key polynomial at a time, so their selectors stay in registers.
 inline void combine(double* __restrict key, const double* __restrict x,
                     const double* __restrict keys, int count, int polynomials, std::size_t n) {
   constexpr std::size_t kLine = FourierKeyOrder::kInterleaved;
@@ -57,8 +58,8 @@ inline void differences(double* __restrict out, const double* __restrict own,
   for (std::size_t i = 0; i < count; ++i) out[i] = local.difference(sign * turned[i], own[i]);
 }
 
-// Digit `level` of a difference. As an unsigned number with B/2 added to every digit, each is what
-// lies in its bits, less B/2 (math/gadget.h).
+// Digit `level` of a difference. As an unsigned number, B/2 is added to every digit, so each digit
+// is its bits minus B/2 (math/gadget.h).
 struct RealDigit {
   static constexpr std::uint64_t kTwo52Bits = 0x4330000000000000;
 
@@ -83,7 +84,7 @@ inline void real_digits(double* const* out, const double* acc, std::size_t n,
                         std::uint32_t rotation, Gadget gadget, const fourier::Rounding& rounding) {
   const std::size_t from = rotation % n;
   const double sign = rotation < n ? 1 : -1;
-  double* __restrict first = out[0];  // holds the differences until its own turn
+  double* __restrict first = out[0];  // holds the differences until it is computed itself
   if (rotation == 2 * n) {
     const fourier::Rounding local = rounding;
     for (std::size_t i = 0; i < n; ++i) first[i] = local.difference(acc[i], 0);

@@ -32,7 +32,7 @@ constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
 #if defined(__EMSCRIPTEN__)
 
-// What the module's memory may grow to, and what of it is not taken.
+// How far the memory of the module may grow, and how much of that is free.
 std::size_t physical_memory() { return LATTICINO_WASM_MEMORY; }
 std::size_t available_memory() {
   return physical_memory() - static_cast<std::size_t>(mallinfo().uordblks);
@@ -81,7 +81,7 @@ HostBuffer::HostBuffer(std::size_t bytes) {
   data_ = std::aligned_alloc(alignment, rounded);
   if (data_ == nullptr) out_of_memory(bytes);
   bytes_ = rounded;
-  // Advice only: where the system declines, small pages do.
+  // This is only advice: if the system refuses, small pages are used.
   if (alignment == kHugePage) (void)madvise(data_, rounded, MADV_HUGEPAGE);
 }
 
@@ -117,7 +117,7 @@ void* HostPool::allocate(std::size_t bytes) {
   live_bytes_ += size;
   peak_live_bytes_ = std::max(peak_live_bytes_, live_bytes_);
   reported_peak_ = std::max(reported_peak_, live_bytes_);
-  // Kept memory and live memory together stay near what was once needed.
+  // Keeps at most so much that kept and used memory together stay near the largest use so far.
   trim(peak_live_bytes_ - live_bytes_ + peak_live_bytes_ / 16);
   return data;
 }

@@ -38,16 +38,16 @@ struct FourierKernels;
 struct CpuKernels {
   const char* name;  // "reference", "avx2", ...
 
-  // Builds tables of the implementation's own (twiddles in another order), kept with the ring;
-  // null where none are needed.
+  // Builds tables of the implementation itself (twiddles in another order), which are kept with the
+  // ring; null if it needs none.
   std::shared_ptr<BackendTable> (*prepare)(const PrimeTable& prime);
 
   // Column stages of `width` neighbouring columns: entry (r, c) at data[r * stride + c], r < rows.
   // out == in with equal strides, or no overlap. Forward: Coeff -> Half.
   void (*forward_columns)(std::uint32_t* out, std::size_t out_stride, const std::uint32_t* in,
                           std::size_t in_stride, int width, const PrimeTable& prime);
-  // Half -> Coeff without the factor 1/rows, then times `scale` (canonical results): callers put
-  // 1/rows there, with what else they have to multiply by. scale.w == 1 means no multiplication.
+  // Half -> Coeff without the factor 1/rows, then times `scale` (canonical results). Callers put
+  // 1/rows into `scale`, together with other factors. scale.w == 1 means no multiplication.
   void (*inverse_columns)(std::uint32_t* out, std::size_t out_stride, const std::uint32_t* in,
                           std::size_t in_stride, int width, ShoupFactor scale,
                           const PrimeTable& prime);
@@ -74,8 +74,8 @@ struct CpuKernels {
                               const std::uint32_t* const* b, int terms, const std::uint32_t* add,
                               ShoupFactor factor, std::size_t count, const Modulus& m);
 
-  // out = constant + sum_k c[k] x[k], terms >= 0. out may be any x[k]. Factors of 0, 1 and -1 are
-  // worth a case of their own.
+  // out = constant + sum_k c[k] x[k], terms >= 0. out may be any x[k]. Factors of 0, 1 and -1 have
+  // cases of their own, which are faster.
   void (*linear)(std::uint32_t* out, const std::uint32_t* const* x, const ShoupFactor* c, int terms,
                  std::uint32_t constant, std::size_t count, const Modulus& m);
 

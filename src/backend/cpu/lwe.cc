@@ -22,8 +22,8 @@ std::vector<Unit> ciphertexts(const Items& items) {
   return units;
 }
 
-// floor((2 M x + q + shift) / 2q) for x < q < 2^31, M <= 2^18 and |shift| < 2^43, and what is left
-// over: x M - q times it. Some multiples of 2q keep the numerator positive.
+// floor((2 M x + q + shift) / 2q) for x < q < 2^31, M <= 2^18 and |shift| < 2^43, and the remainder
+// x M - q times it. Multiples of 2q are added to keep the numerator positive.
 struct Switched {
   std::uint32_t exponent;  // modulo M
   std::int64_t rest;
@@ -107,7 +107,7 @@ void run(Executor& executor, const LweKeySwitch& op) {
       const auto at = [&](std::size_t i) {
         return reinterpret_cast<const char*>(op.key.ciphertext(std::min(i, rows)));
       };
-      // The first ciphertext asks for all of the next rows, which leaves the others none.
+      // The first ciphertext fetches all of the next rows, so the others have nothing to fetch.
       Prefetch ahead{at(r + kRowBatch), at(r + 2 * kRowBatch),
                      kRowBatch * op.key.stride * sizeof(std::uint32_t)};
       const bool full = (r + kRowBatch) % std::max(block, kRowBatch) == 0 || r + count == rows;

@@ -30,7 +30,7 @@ struct LweKernels {
   // q[p] goes to out[i * primes + p], canonical.
   void (*rotated_digits)(std::uint32_t* const* out, const std::uint32_t* const* x,
                          std::uint32_t rotation, const DigitTable& table);
-  // The same digits as they are, out[i], for the FP64 arithmetic over one prime.
+  // The same digits without reduction, out[i], for the FP64 arithmetic over one prime.
   void (*rotated_real_digits)(double* const* out, const std::uint32_t* const* x,
                               std::uint32_t rotation, const DigitTable& table);
 
@@ -43,9 +43,9 @@ struct LweKernels {
                        const std::uint32_t* const* keys, int rows, std::size_t count,
                        const Modulus& m);
 
-  // sums += sum_r factors[r] rows[r], `words` of them; the order of sums (words 64-bit numbers) is
-  // the implementation's. Asks for what comes. reduce_sums does out = (out + sums) mod q and clears
-  // sums.
+  // sums += sum_r factors[r] rows[r] for `words` words. The implementation chooses the order of
+  // sums (words 64-bit numbers), and prefetches the next rows. reduce_sums does out = (out + sums)
+  // mod q and clears sums.
   void (*multiply_add_rows)(std::int64_t* sums, const std::uint32_t* const* rows,
                             const std::int32_t* factors, int count, std::size_t words,
                             Prefetch& ahead);

@@ -1,5 +1,6 @@
-// Memory that is needed soon. A kernel that takes a Prefetch fetches the next `share` bytes to the
-// second-level cache while it computes, if that is faster (simd/fetch.h). Keys lie in main memory.
+// Memory that will be needed soon. A kernel that takes a Prefetch fetches the next `share` bytes to
+// the second-level cache while it computes, if that is faster (simd/fetch.h). Keys are in main
+// memory.
 #pragma once
 
 #include <cstddef>

@@ -26,7 +26,7 @@ void forward_run(u32* x, u32* y, int count, ShoupFactor w, u32 q) {
   }
 }
 
-// Gentleman-Sande butterflies, the inverse of forward_run but for a factor 2.
+// Gentleman-Sande butterflies: the inverse of forward_run, apart from a factor 2.
 void inverse_run(u32* x, u32* y, int count, ShoupFactor w, u32 q) {
   for (int i = 0; i < count; ++i) {
     const u32 u = x[i], v = y[i];

@@ -1,4 +1,4 @@
-// How both arithmetics take a batch through a blind rotation.
+// How a batch goes through a blind rotation, in either arithmetic.
 #pragma once
 
 #include <algorithm>
@@ -41,8 +41,8 @@ struct Rotation {
 void rotate(std::uint32_t* y, const std::uint32_t* x, std::size_t n, std::uint32_t rotation,
             std::uint32_t q);
 
-// `rotation` tells worker_words() of a thread beside what a Rotation has; a Worker(rotation,
-// scratch), that many words and at least n, does the steps of one accumulator at a time.
+// `rotation` has what a Rotation has, and tells the worker_words() of a thread. A Worker(rotation,
+// scratch), with that many words and at least n, does the steps of one accumulator at a time.
 template <class Worker, class OwnRotation>
 void rotate_batch(Executor& executor, const BlindRotate& op, const OwnRotation& rotation) {
   struct Unit {
@@ -54,7 +54,7 @@ void rotate_batch(Executor& executor, const BlindRotate& op, const OwnRotation& 
       units.push_back({static_cast<std::uint32_t>(i), k});
     }
   }
-  // Ciphertexts of one thread go through the key together, so that a step's rows are read once.
+  // The ciphertexts of one thread use the key together, so the rows of a step are read once.
   constexpr std::size_t kShare = 4;
   const std::size_t share = std::clamp<std::size_t>(
       units.size() / static_cast<std::size_t>(executor.threads()), 1, kShare);

@@ -7,14 +7,14 @@
 namespace latticino::cpu {
 namespace {
 
-constexpr std::size_t kWordBytes = 16;  // of keystream a coefficient
-constexpr std::size_t kBlockWords = 4;  // coefficients a ChaCha20 block
+constexpr std::size_t kWordBytes = 16;  // of keystream for each coefficient
+constexpr std::size_t kBlockWords = 4;  // coefficients per ChaCha20 block
 
 }  // namespace
 
-// Constant time: keystream and scan have neither a branch nor an address that depends on a word,
-// nor has `reduce`. The keystream and the integers of a step lie in the scratch of the thread,
-// which is cleared where a secret block ends, as the seed's does.
+// Constant time. Keystream and scan have no branch and no address that depends on a word, and
+// `reduce` has none either. The keystream and the integers of a step are in the scratch of the
+// thread. It is cleared when a secret block ends, such as the seed's.
 void run(Executor& executor, const SampleGaussian& op) {
   if (op.items.empty()) return;
   const Ring& ring = *op.items[0].out.ring;

@@ -1,6 +1,6 @@
-// Encoding and decoding: the special FFT between slots and coefficients. Items are taken in groups
-// of as many as there are threads, each transformed by one, so that memory stays small; residues
-// and reconstruction are spread over blocks of coefficients.
+// Encoding and decoding: the special FFT between slots and coefficients. A group has as many items
+// as there are threads, and each thread transforms one item, so memory stays small. Residues and
+// reconstruction are spread over blocks of coefficients.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -69,7 +69,7 @@ void embed(const Embed::Item& item, slots::Stage stage, double* parts, std::int6
   }
 }
 
-// The reconstruction of each basis among the items.
+// The reconstruction for each basis among the items.
 class Crts {
  public:
   explicit Crts(const Project& op) {
@@ -77,6 +77,7 @@ class Crts {
       const Basis basis = item.in.basis();
       if (find(basis) != nullptr) continue;
       std::vector<std::uint32_t> primes;
+      primes.reserve(basis.size());
       for (int i = 0; i < basis.size(); ++i) primes.push_back(item.in.ring->prime(basis.prime(i)));
       made_.emplace_back(basis, CentredCrt(primes));
     }
@@ -121,8 +122,9 @@ void guess(const RingTable& table, const Project::Item& item, std::size_t base, 
   }
 }
 
-// Coefficients of a run to their places in `parts`. What two primes tell is compared with all
-// others by vectors; only what fails takes the long way (same quotients: math/centred_crt.h).
+// Puts the coefficients of a run at their places in `parts`. The integer from two primes is
+// compared with all other residues by vectors. Only integers that fail are reconstructed in full,
+// with the same quotients (math/centred_crt.h).
 void reconstruct(Executor& executor, const RingTable& table, const Project::Item& item,
                  const CentredCrt& crt, const Run& run, double* parts, std::uint32_t* scratch) {
   const std::size_t n = item.slots, half = item.table->max_slots(), gap = half / n;
@@ -131,7 +133,7 @@ void reconstruct(Executor& executor, const RingTable& table, const Project::Item
   auto* integers = reinterpret_cast<std::int64_t*>(scratch);
   std::uint32_t *residues = scratch + 2 * kRun, *differs = scratch + 3 * kRun;
   std::uint32_t* column = scratch + kRunWords;
-  const std::size_t padded = (run.count + 15) / 16 * 16;  // the kernels' step
+  const std::size_t padded = (run.count + 15) / 16 * 16;  // the step of the kernels
   std::fill_n(integers, padded, 0);
   std::fill_n(differs, padded, 0);
   guess(table, item, base, gap, run.count, integers);
@@ -144,7 +146,8 @@ void reconstruct(Executor& executor, const RingTable& table, const Project::Item
       for (std::size_t i = 0; i < run.count; ++i) differs[i] |= residues[i] ^ limb[i * gap];
     }
   }
-  // Far from both ends of the doubles' range the quotient is rounded once, like the long way's.
+  // Far from both ends of the range of doubles, the quotient is rounded once, as in the full
+  // reconstruction.
   const bool direct = item.divisor > 0x1p-900 && item.divisor < 0x1p900;
   const int bits = std::countr_zero(n);
   const std::size_t limbs = basis.size();

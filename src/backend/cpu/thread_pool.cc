@@ -38,7 +38,7 @@ void ThreadPool::start() {
 void ThreadPool::serve(int thread) {
   for (unsigned seen = 0;;) {
     generation_.wait(seen);
-    // Jobs come one at a time and wait for every worker, so none is ever skipped.
+    // Jobs come one at a time and wait for every worker, so no job is skipped.
     seen = generation_.load();
     if (work_ == nullptr) return;
     take_units(thread);
@@ -54,7 +54,7 @@ void ThreadPool::take_units(int thread) noexcept {
       if (thread == 0) check_interrupt();  // the caller's own thread
       (*work_)(unit, thread);
     } catch (...) {
-      next_ = units_;  // nothing else begins
+      next_ = units_;  // no further unit begins
       const std::lock_guard lock(error_mutex_);
       if (error_ == nullptr) error_ = std::current_exception();
     }

@@ -10,8 +10,8 @@
 
 namespace latticino::cpu {
 
-// Threads of one backend instance. They sleep between jobs, so that contexts side by side do not
-// take each other's cores; a job is a counter that they take units from.
+// Threads of one backend instance. They sleep between jobs, so that several contexts do not take
+// cores from each other. A job is a counter from which they take units.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads) : threads_(threads) {}

@@ -138,7 +138,8 @@ std::array<Poly, 2> Bootstrapper::raised_parts(const Evaluator& evaluator,
   const Params& params = plan_->params;
   Queue& queue = plan_->context->queue();
   const Ring& ring = plan_->context->ring();
-  // The a-part goes to P as well: its own ModUp for the switch back. Over-raised, both do.
+  // The a-part is raised to P as well, which is its own ModUp for the switch back. With
+  // OverModRaise both parts are.
   const Basis all = params.extended(like.level), q = params.basis(like.level);
   const Poly b = queue.allocate(ring, plan_->over ? all : q, Domain::Coeff);
   const Poly a = queue.allocate(ring, all, Domain::Coeff);
@@ -177,7 +178,7 @@ Ciphertext Bootstrapper::mod_raise(const Evaluator& evaluator, const Ciphertext&
       x.key);
 }
 
-// From a pair modulo q0 under the sparse secret.
+// Raises a pair modulo q0 under the sparse secret.
 Ciphertext Bootstrapper::raised_sparse(const Evaluator& evaluator, const std::array<Poly, 2>& low,
                                        const rlwe::KeyId& key) const {
   const Plan& plan = *plan_;
@@ -206,8 +207,8 @@ Batch halves(const Evaluator& evaluator, const Ciphertext& z, bool both) {
 
 }  // namespace
 
-// Factors of the inverse transform, then z + conj(z) and, where the other half is not beside it and
-// counts, i (conj(z) - z).
+// Applies the factors of the inverse transform. Then it makes z + conj(z) and, if the other half
+// counts and is not in the same ciphertext, i (conj(z) - z).
 std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
                                                     const Ciphertext& x) const {
   const Plan& plan = *plan_;
@@ -256,7 +257,7 @@ Ciphertext Bootstrapper::bootstrap_half(const Evaluator& evaluator, const std::a
                                       bootstrap::sine_scale_for(plan.params, plan.scales, ratio)));
 }
 
-// Everything up to EvalMod; `join`: two halves as one ciphertext.
+// Everything up to EvalMod. `join`: both halves become one ciphertext.
 std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluator,
                                                        const Ciphertext& x, bool join) const {
   const Plan& plan = *plan_;
@@ -274,6 +275,10 @@ std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluato
                      "make a Bootstrapper for this slot count");
   }
   Ciphertext lowered = x;
+  // Where keys of bootstrapping are missing, the error names it and not the first product inside.
+  lowered.level = 0;
+  evaluator.key(kName, lowered, {rlwe::KeyKind::DenseToSparse, 1});
+  lowered.level = x.level;
   if (plan.first) {
     const Stage stage(plan.context->queue(), "bootstrap.slot_to_coeff");
     lowered = plan.first->apply(evaluator, x);
@@ -296,8 +301,8 @@ Ciphertext Bootstrapper::bootstrap(const Evaluator& evaluator, const Ciphertext&
     throw UnsupportedError(kName, "one ciphertext and a plan for merged reals", "two ciphertexts",
                            "call bootstrap_pair, or plan for complex messages");
   }
-  const Ciphertext y = refresh(evaluator, x);
-  // With SlotToCoeff first there was no other half.
+  Ciphertext y = refresh(evaluator, x);
+  // With SlotToCoeff first, there is no other half to remove.
   const bool real = options().message == BootstrapOptions::Message::Real;
   if (!real || plan_->shape.slots_first) return y;
   return evaluator.add(y, evaluator.conjugate(y));

@@ -1,6 +1,6 @@
 // CKKS bootstrapping (paper: Cheddar, Sec. 2.2 and 5): sparse-secret encapsulation, exact ModRaise,
-// CoeffToSlot, EvalMod with double angles, SlotToCoeff; full and sparse slots. What happens, the
-// constants and the precision formulas are told in docs/bootstrapping.md.
+// CoeffToSlot, EvalMod with double angles, SlotToCoeff; full and sparse slots.
+// docs/bootstrapping.md explains the steps, the constants and the precision formulas.
 #pragma once
 
 #include <span>
@@ -17,38 +17,41 @@ struct BootstrapOptions {
     Real,         // the imaginary part, error included, is removed at the end
     MergedReals,  // bootstrap_pair: two real vectors as real and imaginary part
   } message = Message::Complex;
-  bool minimal_keys = false;  // one baby and one giant rotation key a factor, slower
-  // SlotToCoeff at the lowest levels, before ModRaise: takes input_level() levels of its input and
-  // returns as many more, with few limbs in it; messages with large coefficients lose nothing.
+  bool minimal_keys = false;  // one baby and one giant rotation key per factor, slower
+  // SlotToCoeff comes first, at the lowest levels, before ModRaise. It takes input_level() levels
+  // of its input and returns as many more, where limbs are few. Messages with large coefficients
+  // lose nothing.
   bool slot_to_coeff_first = false;
-  // OverModRaise: one more CoeffToSlot factor, which costs no level, before the raised ciphertext
-  // meets a key (over_raise.h).
+  // OverModRaise: one more CoeffToSlot factor. It is applied before the raised ciphertext is
+  // multiplied by a key, so it costs no level (over_raise.h).
   bool over_mod_raise = false;
-  // r: coefficients (slots, with SlotToCoeff first) of size 1 are raised to q0 / 2^r, or the next
-  // integer scale-up below it. The sine takes less of large ones, the noise is larger. 0: the
-  // set's, or the best one with SlotToCoeff first. ParameterError beyond q0 / 2^r = the scale.
+  // r: coefficients of size 1 (slots, with SlotToCoeff first) are raised to q0 / 2^r, or to the
+  // next integer scale-up below it. For a larger r, the sine loses less of large coefficients, and
+  // the noise is larger. 0: the set's, or the best one with SlotToCoeff first. ParameterError if q0
+  // / 2^r is below the scale.
   int log_message_ratio = 0;
   // Degree of the arcsine polynomial that ends EvalMod: 3, 5 or 7, which take 2, 3 and 3 levels; 1
   // for none; 0: the set's. output_level() is as many levels lower; ParameterError below level 1.
   int arcsine = 0;
-  // Half bootstrapping: from ModRaise to EvalMod, of coefficients that others made (src/switch);
-  // only bootstrap_half, real messages.
+  // Half bootstrapping: from ModRaise to EvalMod, for coefficients that other code made
+  // (src/switch). For real messages, and bootstrap_half alone.
   bool half = false;
 };
 
 class Bootstrapper {
  public:
-  // Builds matrices and plans for a Params with bootstrapping. Works on a dry context as well.
-  // Throws ParameterError without bootstrapping levels, ShapeError for a wrong slot count.
+  // Builds matrices and plans for parameters with bootstrapping. Works on a dry context as well.
+  // Throws ParameterError for parameters without it, ShapeError for a wrong slot count.
   explicit Bootstrapper(std::shared_ptr<const Context> context,
                         const BootstrapOptions& options = {});
   ~Bootstrapper();
   Bootstrapper(Bootstrapper&&) noexcept;
   const BootstrapOptions& options() const;
 
-  // Any level from input_level() (dropped to it first) -> output_level(), same message, canonical
-  // scale. Slots |z| <= 1; every coefficient of the message at most 1 in size (a vector of
-  // constants has one). The ciphertext may have fewer slots than the plan.
+  // The same message at output_level(), at its canonical scale. The input may have any level from
+  // input_level() on, and is dropped to that level first. Slots |z| <= 1, and every coefficient of
+  // the message is at most 1 in size (a vector of constants has one such coefficient). The
+  // ciphertext may have fewer slots than the plan.
   Ciphertext bootstrap(const Evaluator& evaluator, const Ciphertext& x) const;
   // Two ciphertexts with real slots, refreshed together as real and imaginary part.
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Evaluator& evaluator, const Ciphertext& re,
@@ -61,16 +64,17 @@ class Bootstrapper {
   Ciphertext bootstrap_half(const Evaluator& evaluator, const std::array<Poly, 2>& low,
                             const rlwe::KeyId& key, double ratio) const;
 
-  int input_level() const;  // 0, or the levels of SlotToCoeff where it comes first
-  // level_after_bootstrap() and those levels, less what an arcsine beyond the set's takes.
+  int input_level() const;  // 0, or the levels of SlotToCoeff if it comes first
+  // level_after_bootstrap() and those levels, minus the levels of an arcsine that the set does not
+  // have.
   int output_level() const;
   std::size_t bytes() const;  // of encoded matrices
-  // -log2 of the mean error and of the largest over all slots of 20 runs.
+  // -log2 of two errors in 20 runs: the mean error, and the largest one over all slots.
   struct Precision {
     double mean_bits, max_bits;
   };
-  // Random messages in the unit box, or the given slots (as many as the plan's): what structured
-  // messages lose to the sine (docs/bootstrapping.md, Precision).
+  // For random messages in the unit box, or for the given slots, as many as the plan has. The
+  // latter includes what structured messages lose in the sine (docs/bootstrapping.md, Precision).
   Precision predicted_precision(std::span<const Complex> message = {}) const;
 
   // Stages, for tests and measurements. After coeff_to_slot: (I + m/q0) / K in the slots, real and
@@ -78,12 +82,12 @@ class Bootstrapper {
   Ciphertext mod_raise(const Evaluator& evaluator, const Ciphertext& x) const;
   std::vector<Ciphertext> coeff_to_slot(const Evaluator& evaluator, const Ciphertext& x) const;
   std::vector<Ciphertext> eval_mod(const Evaluator& evaluator, std::vector<Ciphertext> x) const;
-  // Takes both halves, or their sum re + i im.
+  // Takes both halves, or their sum re + i im as one ciphertext.
   Ciphertext slot_to_coeff(const Evaluator& evaluator, const std::vector<Ciphertext>& x) const;
-  // A coefficient m of the level-0 message becomes m * message_ratio() after ModRaise, in units of
-  // q0: what EvalMod sees beside the integer.
+  // A coefficient m of the level-0 message is m * message_ratio() after ModRaise, in units of q0.
+  // EvalMod gets this number plus the integer.
   double message_ratio() const;
-  // The ratio at which the sine without an arcsine takes as much of a coefficient of size 1.
+  // With this ratio, the sine without an arcsine loses as much of a coefficient of size 1.
   double sine_ratio() const;
   const BootstrapNoise& noise() const;
 

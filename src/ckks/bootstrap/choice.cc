@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <numbers>
 
 #include "ckks/bootstrap/over_raise.h"
@@ -11,13 +10,15 @@
 #include "ckks/encoding/encoder.h"
 #include "ckks/evaluator/checks.h"
 #include "math/errors.h"
+#include "math/text.h"
 
 namespace latticino::ckks::bootstrap {
 namespace {
 
 constexpr const char* kName = "ckks.bootstrap";
-// Levels are spent until a prediction reaches kEnough bits; bits above kMost count for nothing.
-// Else a level must buy kBitsPerLevel; SlotToCoeff first, which is cheaper, may lose kBitsForSpeed.
+// Levels are spent until a prediction reaches kEnough bits. Bits above kMost do not count. Below
+// kEnough a level must gain kBitsPerLevel bits. SlotToCoeff first is cheaper, so it may have
+// kBitsForSpeed bits less.
 constexpr double kEnough = 18, kMost = 22, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
 constexpr int kMostRatio = 20;
 const double kCubic = std::numbers::pi * std::numbers::pi * 2 / 3;  // x - sin(2 pi x) / (2 pi)
@@ -26,11 +27,11 @@ struct Candidate {
   BootstrapOptions options;
   Form form;
   double bits = 0;
-  int spent = 0;  // levels, of those that the order leaves without an arcsine
+  int spent = 0;  // levels, if the order leaves more without an arcsine
 };
 
-// Mean square of what EvalMod's function takes where it meets random slots themselves, whose parts
-// are uniform in [-1, 1].
+// Mean square of the error of EvalMod's function on random slots themselves. Their parts are
+// uniform in [-1, 1].
 double taken_from_random_slots(const SinePolynomial& sine, double ratio) {
   constexpr int kPoints = 64;
   double sum = 0;
@@ -41,11 +42,11 @@ double taken_from_random_slots(const SinePolynomial& sine, double ratio) {
   return 2 * sum / kPoints;
 }
 
-// Mean square of what EvalMod's function takes from random slots in the unit box.
+// Mean square of the error of EvalMod's function, for random slots in the unit box.
 double taken_from_random(const Params& params, const Candidate& c) {
   const double ratio = c.form.plan.message_ratio, lost = kCubic * ratio * ratio;
   if (!c.form.sine.arcsine.empty()) {
-    // Random coefficients are small beside what an arcsine corrects, but slots are not.
+    // An arcsine corrects random slots noticeably. Random coefficients are too small for that.
     return c.options.slot_to_coeff_first ? taken_from_random_slots(c.form.sine, ratio) : 0;
   }
   if (c.options.slot_to_coeff_first) return 2 * lost * lost / 7;  // the mean of u^6 is 1/7
@@ -55,7 +56,7 @@ double taken_from_random(const Params& params, const Candidate& c) {
   return lost * lost * 15 * variance * variance * variance * 2 * slots;
 }
 
-// Mean square of what it takes from the sample: errors of the slots, or those of the coefficients,
+// Mean square of the error on the sample. It is that of the slots, or that of the coefficients,
 // whose squares add up in every slot.
 double taken_from_sample(const Candidate& c, const std::vector<Complex>& values) {
   const double ratio = c.form.plan.message_ratio;
@@ -108,8 +109,8 @@ class Chooser {
     add(o);
   }
 
-  // Random-like data keep the levels; where there are few slots, their coefficients are not small,
-  // and a larger ratio helps.
+  // Random-like data keep the levels. If there are few slots, their coefficients are not small, and
+  // a larger ratio helps.
   void add_usual() {
     BootstrapOptions o = common();
     o.over_mod_raise = request_.over_mod_raise.value_or(false);
@@ -135,7 +136,8 @@ class Chooser {
     }
   }
 
-  // The most precise of the fewest levels that suffice, or of all with levels as bits.
+  // Among those that suffice: the most precise one of the fewest levels. If none suffices, the best
+  // one, with levels counted as bits.
   const Candidate* best_usual() const {
     const Candidate *enough = nullptr, *best = nullptr;
     const auto worth = [](const Candidate& c) { return c.bits - kBitsPerLevel * c.spent; };
@@ -163,7 +165,7 @@ class Chooser {
     }
     const double random = (noise + taken_from_random(params_, c)) * normal;
     if (known.random_like) return -0.5 * std::log2(random);
-    // All slots alike: one coefficient of that size, or every slot.
+    // All slots are equal: one coefficient of that size, or every slot.
     const double ratio = c.form.plan.message_ratio;
     const double bias = reduced_exactly(c.form.sine, known.largest * ratio) / ratio - known.largest;
     return -0.5 * std::log2(std::max(random, noise * normal + bias * bias));
@@ -177,7 +179,8 @@ class Chooser {
     return o;
   }
 
-  // A form that the set cannot do is no candidate. If none is left, the caller gets the error.
+  // A form that the set does not have is no candidate. If there is no candidate left, the caller
+  // gets the error.
   void add(const BootstrapOptions& options) {
     try {
       Candidate c{options, form_of(params_, options)};
@@ -204,9 +207,8 @@ std::string form_text(const Params& params, const Candidate& c) {
   if (c.options.arcsine > 1) {
     out += ", arcsine of degree " + std::to_string(c.options.arcsine);
   }
-  char ratio[64];
-  std::snprintf(ratio, sizeof ratio, ", message ratio 2^%.1f",
-                std::log2(c.form.plan.message_ratio));
+  const std::string ratio =
+      formatted(", message ratio 2^%.1f", std::log2(c.form.plan.message_ratio));
   const bool own = c.options.slot_to_coeff_first || c.options.log_message_ratio == 0;
   return own && c.form.plan.message_ratio <= params.bootstrap_message_ratio() ? out : out + ratio;
 }
@@ -267,9 +269,9 @@ Choice choose_form(const Params& params, const FormRequest& request) {
   choice.input_level = best.options.slot_to_coeff_first ? params.bootstrap()->stc_levels : 0;
   choice.output_level = best.form.plan.end_level;
   choice.predicted = predicted_for(params, best.options, request.known);
-  char bits[96];
-  std::snprintf(bits, sizeof bits, "; %d levels after it, about %.1f bits (worst slot %.1f)",
-                choice.output_level, choice.predicted.mean_bits, choice.predicted.max_bits);
+  const std::string bits =
+      formatted("; %d levels after it, about %.1f bits (worst slot %.1f)", choice.output_level,
+                choice.predicted.mean_bits, choice.predicted.max_bits);
   choice.reason = form_text(params, best) + ": " + why(params, request, best) + bits;
   return choice;
 }

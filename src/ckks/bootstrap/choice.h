@@ -1,4 +1,4 @@
-// Which form of bootstrapping is best for a ciphertext: by its level, the slots, what its owner
+// Chooses the form of bootstrapping for a ciphertext by its level, its slots, what its owner
 // declares of the messages, and predicted precision. Only public facts decide, so a dry run and the
 // run choose the same form. See docs/bootstrapping.md, The form that is chosen.
 #pragma once
@@ -17,7 +17,8 @@ struct MessageKnowledge {
   bool random_like = false;
   // Bound on the size of every slot, and so of every coefficient.
   double largest = 1;
-  // Slots that messages will be like, as many as those of the plan; decides in place of the above.
+  // A sample: slots like those of the messages, as many as the plan has. If it is given, it decides
+  // instead of the fields above.
   std::vector<Complex> sample;
 };
 
@@ -35,15 +36,15 @@ struct FormRequest {
 struct Choice {
   BootstrapOptions options;
   int input_level = 0, output_level = 0;
-  // Predicted for what is known: of random messages, of the sample, or the worse one of random
-  // messages and a constant of the largest size.
+  // Predicted precision: for the sample, if there is one; for random messages, if that is declared;
+  // else the worse one of random messages and of a constant of the largest size.
   Bootstrapper::Precision predicted;
   std::string reason;  // one line
 };
 
-// Every option of the caller is kept. Throws ParameterError for one that the set cannot meet,
-// LevelError for SlotToCoeff first below its level, ShapeError for slot counts or a sample of
-// another length, ValueError for a bound that is not in (0, 1].
+// Keeps every option of the caller. Throws ParameterError for an option that the set cannot meet,
+// LevelError for SlotToCoeff first below its level, ShapeError for a slot count that is not
+// possible or a sample of another length, ValueError for a bound outside of (0, 1].
 Choice choose_form(const Params& params, const FormRequest& request);
 
 }  // namespace latticino::ckks::bootstrap

@@ -7,7 +7,8 @@
 namespace latticino::ckks::bootstrap {
 namespace {
 
-// A diagonal with real and imaginary parts apart (see encoder.cc: keeps stored bits reproducible).
+// A diagonal whose real and imaginary parts are stored apart (see encoder.cc: this keeps stored
+// bits reproducible).
 struct Diagonal {
   explicit Diagonal(std::size_t n) : re(n, 0.0), im(n, 0.0) {}
   std::vector<double> re, im;
@@ -83,9 +84,9 @@ Matrix shifted(const Matrix& m, int n, int in, int out) {
   return r;
 }
 
-// Multiplies by the constant, and lays the matrix out on 2n slots where halves are apart: Repeat
-// does the same in both halves; Split repeats every row times -i; Join reads column c as
-// x_c + i x_(c+n).
+// Multiplies by the constant. If halves are apart, it also lays the matrix out on 2n slots: Repeat
+// does the same in both halves, Split repeats every row times -i, Join reads column c as x_c + i
+// x_(c+n).
 enum class Ends { Plain, Repeat, Split, Join };
 DftFactor finished(const Matrix& m, int n, double constant, int stages, int stride, Ends ends) {
   DftFactor f;
@@ -142,10 +143,10 @@ std::vector<DftFactor> cts_factors(const FftTables& tables, int log_slots,
   const int n = 1 << log_slots;
   const std::vector<int> stages = cts_stages(log_slots, static_cast<int>(constants.size()));
   std::vector<DftFactor> out;
-  int len = n, in = 0;  // `in`: rotation still pending on the input
+  int len = n, in = 0;  // `in`: a rotation that the input still needs
   for (std::size_t j = 0; j < stages.size(); ++j) {
     const bool last = j + 1 == stages.size();
-    const int next_len = len >> stages[j];  // the next group's first block; also this stride
+    const int next_len = len >> stages[j];  // the first block of the next group, and this stride
     const int rotation = last ? 0 : next_len;
     const Matrix m = shifted(group(tables, n, len, stages[j], true), n, in, rotation);
     const Ends ends = last && halves == Halves::Apart ? Ends::Split : Ends::Plain;

@@ -14,7 +14,8 @@
 
 namespace latticino::ckks::bootstrap {
 
-// How the two real halves of n complex coefficients sit in slots between the two transforms.
+// How the real and imaginary halves of n complex coefficients lie in slots between the two
+// transforms.
 enum class Halves {
   Together,  // n slots: re + i im (full slots; two real ciphertexts are made by conjugation)
   Apart,     // 2n slots: after z + conj(z), 2 re in the first n and 2 im in the second
@@ -27,8 +28,8 @@ struct DftFactor {
   int stride = 0;  // every diagonal index is a multiple of it (modulo slots)
 };
 
-// Stage counts of `factors` groups, larger groups at the end where diagonals wrap around (the
-// first factor of CoeffToSlot, the last of SlotToCoeff); groups may be empty.
+// Numbers of stages of `factors` groups. Larger groups are at the end where diagonals wrap around:
+// in the first factor of CoeffToSlot and the last one of SlotToCoeff. Groups may be empty.
 std::vector<int> cts_stages(int log_slots, int factors);
 std::vector<int> stc_stages(int log_slots, int factors);
 

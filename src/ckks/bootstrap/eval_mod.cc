@@ -9,7 +9,7 @@
 namespace latticino::ckks::bootstrap {
 namespace {
 
-const double kWideError = 0x1p-40;  // of sine_for_range: far below the noise of what is reduced
+const double kWideError = 0x1p-40;  // of sine_for_range: far below the noise of the values
 
 Polynomial polynomial(PolynomialBasis basis, const std::vector<double>& coefficients) {
   Polynomial p;
@@ -58,7 +58,7 @@ std::optional<SinePolynomial> sine_for_range(int range_k, bool arcsine, int leve
   int fewest = 0;
   for (int r = 0; r <= kMostAngles; ++r) {
     const SinePolynomial longest = sine_closed_form(range_k, r, kMostDegree, arcsine);
-    // A term left out is amplified by the double angles, at most 4 each.
+    // The double angles amplify a term that is left out, at most by 4 each.
     int degree = kMostDegree;
     while (degree > 2 && std::ldexp(std::abs(longest.coefficients[degree]), 2 * r) < kWideError) {
       degree -= 2;
@@ -82,7 +82,7 @@ EvalMod::EvalMod(const Params& params, SinePolynomial sine, int output_level, do
       cosine_(polynomial(PolynomialBasis::Chebyshev, sine_.in_t2())),
       arcsine_(polynomial(PolynomialBasis::Monomial, sine_.arcsine)) {}
 
-// Backwards from that of the result: a double angle at level l turns s into s^2 / (2 r_l).
+// Backwards from the scale of the result: a double angle at level l turns s into s^2 / (2 r_l).
 double EvalMod::scale_before_double_angles(double scale) const {
   int level = output_level_ + sine_.arcsine_depth();  // the arcsine's levels come last
   if (before_arcsine_ > 0) scale = before_arcsine_;
@@ -92,7 +92,7 @@ double EvalMod::scale_before_double_angles(double scale) const {
   return scale;
 }
 
-// T_2, where the even cosine polynomial is a polynomial of half the degree; then all double angles
+// First T_2, in which the even polynomial of the cosine has half the degree; then all double angles
 // but the last.
 std::vector<Ciphertext> EvalMod::cosine(const Evaluator& evaluator,
                                         const std::vector<Ciphertext>& x, double scale) const {

@@ -11,13 +11,13 @@
 
 namespace latticino::ckks::bootstrap {
 
-// Scale of EvalMod's input at `level`, for which T_2(y) and the elements after it keep close to the
-// rescale factors of their levels: those of CoeffToSlot differ from EvalMod's own.
+// The scale of EvalMod's input at `level`. With it, T_2(y) and the following elements keep scales
+// close to the rescale factors of their levels. The factors of CoeffToSlot are different ones.
 double eval_mod_input_scale(const Params& params, int level);
 
-// The closed form for any |x| <= range_k with the fewest products of ciphertexts among those of at
-// most `levels` levels, right to 2^-40; the shorter one of two. Nothing where levels do not
-// suffice.
+// The closed form for any |x| <= range_k, right to 2^-40. Among the forms of at most `levels`
+// levels it has the fewest products of ciphertexts, and the fewer levels of two such forms. Nothing
+// if there are too few levels.
 std::optional<SinePolynomial> sine_for_range(int range_k, bool arcsine, int levels);
 
 class EvalMod {
@@ -32,8 +32,8 @@ class EvalMod {
   // Slots x / K, |x - 1/4| <= K, real -> sin(2 pi x) / (2 pi), with the scale asked for.
   std::vector<Ciphertext> apply(const Evaluator& evaluator, std::vector<Ciphertext> x,
                                 double scale) const;
-  // The same; of two inputs x, y the results are one ciphertext x + i y, where the last step joins
-  // them.
+  // The same for two inputs x and y. If the last step joins them, the result is one ciphertext x +
+  // i y.
   std::vector<Ciphertext> joined(const Evaluator& evaluator, const std::vector<Ciphertext>& x,
                                  double scale) const;
 

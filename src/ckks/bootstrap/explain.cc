@@ -1,19 +1,16 @@
 #include "ckks/bootstrap/explain.h"
 
-#include <cstdio>
 #include <vector>
 
 #include "ckks/bootstrap/choice.h"
 #include "ckks/bootstrap/precision.h"
+#include "math/text.h"
 
 namespace latticino::ckks::bootstrap {
 namespace {
 
 std::string bits_text(const char* message, const Bootstrapper::Precision& bits) {
-  char text[96];
-  std::snprintf(text, sizeof text, "%s %.1f bits (worst slot %.1f)", message, bits.mean_bits,
-                bits.max_bits);
-  return text;
+  return formatted("%s %.1f bits (worst slot %.1f)", message, bits.mean_bits, bits.max_bits);
 }
 
 Choice choice_at(const Params& params, int level, bool random_like) {
@@ -23,7 +20,8 @@ Choice choice_at(const Params& params, int level, bool random_like) {
   return choose_form(params, request);
 }
 
-// The chosen form for real values: of both ways a plan takes the faster one, by its device's rates.
+// The chosen form for real values. There are two ways; a plan takes the faster one, by the rates of
+// its device.
 std::string real_line(const Params& params, int level, const BootstrapOptions& chosen) {
   const auto predicted = [&](BootstrapOptions::Message message) {
     FormRequest request;
@@ -43,8 +41,8 @@ std::string real_line(const Params& params, int level, const BootstrapOptions& c
 
 std::string lines(const Params& params, const std::string& when, int level, bool random_like) {
   const Choice choice = choice_at(params, level, random_like);
-  const std::string out = "  " + when + ": " + choice.reason + "\n";
-  if (random_like) return out;  // whose prediction is of random messages
+  std::string out = "  " + when + ": " + choice.reason + "\n";
+  if (random_like) return out;  // Predictions are for random messages.
   const std::vector<Complex> constant(static_cast<std::size_t>(params.max_slots()), 1.0);
   return out + "    " + bits_text("random messages", predict_precision(params, choice.options)) +
          ", " + bits_text("a constant of 1", predict_precision(params, choice.options, constant)) +

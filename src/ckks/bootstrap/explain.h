@@ -1,4 +1,4 @@
-// What bootstrapping does by default, for people: the forms that choose_form takes.
+// Describes for people what bootstrapping does by default: the forms that choose_form takes.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace latticino::ckks::bootstrap {
 
-// For all slots and each group of levels with one choice: the choice with its reason, and predicted
-// bits of random and of constant messages. Empty without bootstrapping. Predictions take about
-// two seconds at N = 2^16.
+// For all slots, and for each group of levels with one choice: the choice with its reason, and
+// predicted bits of random and of constant messages. Empty for parameters without bootstrapping.
+// Predictions take about two seconds at N = 2^16.
 std::string explain_choices(const Params& params);
 
-// Params::explain() and the above.
+// Params::explain(), and the text above.
 std::string explain(const Params& params);
 
 }  // namespace latticino::ckks::bootstrap

@@ -7,17 +7,17 @@
 
 namespace latticino::ckks::bootstrap {
 
-// Bits that P must have: key switching noise of the over-raised products, q0 P' errors and signs,
-// is then lost in it.
+// P must have so many bits. Then the key switching noise of the over-raised products, which is q0
+// P' times errors and signs, vanishes in the division by P.
 double over_raise_log_p(const Params& params);
 inline bool can_over_raise(const Params& params) {
   return over_raise_log_p(params) <= params.log_p();
 }
 
-// ModRaise goes to Q P. There, under the sparse secret, the ciphertext is multiplied by every
-// diagonal (at scale P', the product of two auxiliary primes); each product switches with one digit
-// to the dense secret turned back by its rotation (keys of factor P/P'), and one division of the
-// sum of all by P is at once the ModDown and the rescaling.
+// ModRaise goes to Q P. There the ciphertext, under the sparse secret, is multiplied by every
+// diagonal at scale P', the product of two auxiliary primes. Each product is switched with one
+// digit to the dense secret that is turned back by the diagonal's rotation (by keys of factor
+// P/P'). The sum of all is divided by P once: this is both the ModDown and the rescaling.
 class OverRaisedFactor {
  public:
   OverRaisedFactor(std::shared_ptr<const Context> context, const DftFactor& factor);
@@ -31,7 +31,7 @@ class OverRaisedFactor {
  private:
   struct Term {
     std::uint32_t galois;
-    Plaintext factor;  // turned back by the rotation, which comes last
+    Plaintext factor;  // key turned back by the rotation, which comes last
   };
   std::shared_ptr<const Context> context_;
   std::vector<Term> terms_;

@@ -12,7 +12,7 @@ namespace {
 constexpr int kRuns = 20;  // bootstrappings whose errors are sampled
 const double kPi = std::acos(-1.0);
 
-// Numbers for the samples; nothing here needs to be unpredictable.
+// Random numbers for the samples. They need not be unpredictable.
 class Generator {
  public:
   double uniform() {  // [-1/2, 1/2)
@@ -28,7 +28,8 @@ class Generator {
   std::uint64_t state_ = 1;
 };
 
-// The error that the sine alone causes in each slot: it meets coefficients, or the slots.
+// The error that the sine alone causes in each slot. It acts on coefficients, or on slots if
+// SlotToCoeff came first.
 std::vector<Complex> sine_errors(const Encoder& encoder, const SinePolynomial& sine, double ratio,
                                  bool slots_first, std::vector<Complex> message) {
   const auto error = [&](double m) { return reduced_exactly(sine, m * ratio) / ratio - m; };
@@ -38,9 +39,9 @@ std::vector<Complex> sine_errors(const Encoder& encoder, const SinePolynomial& s
   return message;
 }
 
-// What an error of T_2(y) becomes depends on the integer I beside the message, as 1 / (I - 1/4)
-// (docs/bootstrapping.md). In sums over many coefficients its mean counts; where SlotToCoeff came
-// first a slot has the error of one real and one imaginary coefficient.
+// How an error of T_2(y) grows depends on the integer I that is added to the message: as 1 / (I -
+// 1/4) (docs/bootstrapping.md). In sums over many coefficients its mean counts. If SlotToCoeff came
+// first, a slot has the error of one real and one imaginary coefficient.
 class EvalModErrors {
  public:
   explicit EvalModErrors(const BootstrapLiteral& literal)
@@ -87,8 +88,8 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   const auto [sine, plan, noise] = form_of(params, options);
   const double ratio = plan.message_ratio;
   const EvalModErrors single(*params.bootstrap());
-  // Where SlotToCoeff came first, the divisions of CoeffToSlot and EvalMod meet the slots
-  // themselves, and with them the secret's size there.
+  // If SlotToCoeff came first, the divisions of CoeffToSlot and EvalMod act on the slots
+  // themselves. Then the size of the secret in the slots counts.
   const double apart = first ? noise.eval_mod : 0;
   const double times_secret = first ? noise.coeff_to_slot : noise.times_secret();
   const Encoder encoder(params.log_n());
@@ -98,7 +99,7 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   double sum = 0, largest = 0;
   std::vector<Complex> taken;
   for (int run = 0; run < kRuns; ++run) {
-    if (run == 0 || message.empty()) {  // a given message has the same in all runs
+    if (run == 0 || message.empty()) {  // equal in all runs for a given message
       std::vector<Complex> z(message.begin(), message.end());
       while (static_cast<int>(z.size()) < slots) {
         const double re = 2 * random.uniform();

@@ -9,7 +9,7 @@
 
 namespace latticino::ckks::bootstrap {
 
-// What options come to, without a device: the function of EvalMod, levels and scales, noise.
+// What follows from options without a device: EvalMod's function, levels, scales and noise.
 struct Form {
   SinePolynomial sine;
   ScalePlan plan;
@@ -17,8 +17,8 @@ struct Form {
 };
 Form form_of(const Params& params, const BootstrapOptions& options);
 
-// Over 20 runs: noise is drawn from the model, the sine error computed exactly. `message`: empty
-// for random slots in the unit box, else the slots themselves.
+// In 20 runs. The noise is drawn from the model, and the error of the sine is computed exactly.
+// `message`: the slots; empty: random slots in the unit box.
 Bootstrapper::Precision predict_precision(const Params& params, const BootstrapOptions& options,
                                           std::span<const Complex> message = {});
 

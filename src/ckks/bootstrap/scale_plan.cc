@@ -40,7 +40,7 @@ std::int64_t scale_up_for(const Params& params, int log_message_ratio) {
   if (log_message_ratio == 0) return params.bootstrap_scale_up();
   const double whole = params.base_modulus() / params.scale(0);
   const double asked = std::ldexp(whole, -log_message_ratio);
-  // A part of a bit may be missing, as for a set's own ratio.
+  // A part of a bit may be missing, as in a set's own ratio.
   if (log_message_ratio < 1 || asked < 0.75) {
     throw ParameterError("ckks.bootstrap", "message ratio 2^" + std::to_string(log_message_ratio),
                          "2^1 to 2^" + std::to_string(static_cast<int>(std::log2(whole / 0.75))) +
@@ -86,7 +86,7 @@ TransformChain cts_chain(const Params& params, const ScalePlan& plan, const Plan
     }
     period -= chain.stages[j];
   }
-  // Halves differ where they are split.
+  // After the split the halves have different diagonals, so the period doubles.
   if (shape.apart(params)) chain.log_period.back() = log_slots + 1;
   // 2n coefficients, each multiplied by N/(2n) in the trace.
   const double trace = std::ldexp(1.0, params.log_n() - 1 - log_slots);
@@ -136,9 +136,9 @@ double stc_noise(const TransformChain& chain, double total) {
   return relative_noise(chain, share_constant(chain, total)) * (2.0 / 3);
 }
 
-// What the arcsine's divisions leave, its polynomial as polynomial.cc splits it: v (c_1 + ..) with
-// powers v^2, v^4 that keep the scale they come with, and children whose scale is what is left for
-// them. Level i is i levels above EvalMod's result.
+// The noise of the arcsine's divisions. Its polynomial is split as in polynomial.cc: v (c_1 + ..)
+// with powers v^2, v^4, which keep their scale, and children, which get the scale that is left.
+// Level i is i levels above EvalMod's result.
 class ArcsineNoise {
  public:
   ArcsineNoise(const Params& params, const SinePolynomial& sine, const ScalePlan& plan,
@@ -157,9 +157,9 @@ class ArcsineNoise {
     square_ = kTwoPi * kTwoPi * ratio * ratio;  // v^2 of a coefficient of size 1
   }
 
-  // Mean square in a slot, where the arcsine starts at scale s and ends at t. An error beside v^2
-  // or v^4 counts by their values, which are large in few coefficients: a message of |z| <= 1 has
-  // coefficients of power 1 in all.
+  // Mean square in a slot, if the arcsine starts at scale s and ends at t. An error next to v^2 or
+  // v^4 is multiplied by their values, which are large in few coefficients only: a message of |z|
+  // <= 1 has coefficients of power 1 in all.
   double operator()(double s, double t) const {
     const double squared = s * s / factor_[depth_];  // scale of v^2
     const double working = t * factor_[1], v4 = square_ * square_;
@@ -183,16 +183,16 @@ class ArcsineNoise {
   std::vector<double> factor_, switched_, divided_;
 };
 
-// Whether the arcsine starts at a scale that is chosen for it. That of the set, in the usual order,
-// takes the one at which the double angles end. With SlotToCoeff first that one is the scale of the
-// result, which leaves too little of the powers.
+// Whether the arcsine starts at a scale that is chosen for it. In the usual order with the set's
+// own arcsine, it starts at the scale at which the double angles end. With SlotToCoeff first, that
+// would be the scale of the result, which is too small for the powers.
 bool chooses_arcsine_scales(const SinePolynomial& sine, const PlanShape& shape) {
   return shape.arcsine > 1 || (shape.slots_first && !sine.arcsine.empty());
 }
 
-// The powers of two for the arcsine's first and last scale at which it and SlotToCoeff leave least:
-// products are rescaled by the small factors of user levels, so scales grow in it, and SlotToCoeff
-// brings them down. With SlotToCoeff first the last scale is given.
+// Chooses the first and last scale of the arcsine, as powers of two, so that it and SlotToCoeff add
+// the least noise. Products are rescaled by the small factors of user levels, so scales grow in the
+// arcsine, and SlotToCoeff brings them down again. With SlotToCoeff first, the last scale is given.
 void choose_arcsine_scales(const Params& params, const SinePolynomial& sine, ScalePlan& plan,
                            const PlanShape& shape) {
   constexpr int kLeast = 30, kMost = 64, kLast = 90;
@@ -241,7 +241,7 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const Pl
     plan.message_ratio =
         static_cast<double>(plan.scale_up) * params.scale(0) / params.base_modulus();
     plan.last_merged = params.bootstrap_merges_last();
-    // Twice the rescale factor is what a double angle keeps.
+    // A double angle keeps a scale of twice the rescale factor.
     plan.sine_scale = 2 * params.rescale_factor(plan.sine_level + 1);
   }
   if (chooses_arcsine_scales(sine, shape)) choose_arcsine_scales(params, sine, plan, shape);
@@ -259,9 +259,9 @@ ScalePlan plan_scales(const Params& params, const SinePolynomial& sine, const Pl
 
 namespace {
 
-// OverModRaise divides by P after the first factor, whose constant c and k stages leave 2^-k c^2 of
-// the signal's power: the error of that division counts for more. Mean square of a coefficient's,
-// in units of q0, beside what it is without.
+// OverModRaise divides by P after the first factor. Its constant c and its k stages leave 2^-k c^2
+// of the signal's power, so the error of that division counts for more. This is the additional mean
+// square of a coefficient, in units of q0.
 double over_raised_noise(const Params& params, const ScalePlan& plan, const PlanShape& shape) {
   if (!shape.over_raised) return 0;
   const double c = plan.cts_constants.front();

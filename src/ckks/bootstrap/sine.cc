@@ -223,7 +223,7 @@ namespace {
 SinePolynomial made_polynomial(const BootstrapLiteral& literal) {
   const int k = literal.range_k, r = literal.double_angles, degree = literal.evalmod_degree;
   SinePolynomial closed = sine_closed_form(k, r, degree, literal.arcsine);
-  // The first term left out, amplified by the double angles (at most 4 each).
+  // The first term that is left out. The double angles amplify it, at most by 4 each.
   const SinePolynomial longer = sine_closed_form(k, r, std::min(degree + 2, 254), literal.arcsine);
   const double dropped = degree >= 253 ? 0.0 : std::abs(longer.coefficients.back());
   if (std::ldexp(dropped, 2 * r) < kNegligible) return closed;
@@ -233,7 +233,8 @@ SinePolynomial made_polynomial(const BootstrapLiteral& literal) {
 
 }  // namespace
 
-// Each is fitted once per process: comparing forms asks for the same few polynomials many times.
+// Each one is fitted once per process, because comparing forms needs the same few polynomials many
+// times.
 SinePolynomial sine_polynomial(const BootstrapLiteral& x) {
   using Key = std::tuple<int, int, int, bool, int, int>;
   constexpr std::size_t kMost = 1024;
@@ -249,7 +250,8 @@ SinePolynomial sine_polynomial(BootstrapLiteral literal, int arcsine, int log_me
                          "degree 1 (none), 3, 5 or 7, or 0 for the set's", "choose one of these");
   }
   if (arcsine > 0) literal.arcsine = arcsine > 1;
-  // Made for what is raised at most; larger ratios only lie nearer to the integers.
+  // Made for the largest values that are raised. With a larger ratio values lie only nearer to the
+  // integers.
   if (log_message_ratio > 0) {
     literal.log_message_ratio = std::min(literal.log_message_ratio, log_message_ratio);
   }

@@ -1,5 +1,5 @@
-// SlotToCoeff at the lowest levels, on its own: before ModRaise, or before anything else that needs
-// the slots as coefficients modulo q0 (src/switch).
+// SlotToCoeff at the lowest levels, by itself. It comes before ModRaise, or before other code that
+// needs the slots as coefficients modulo q0 (src/switch).
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ class SlotsToCoefficients {
   SlotsToCoefficients(const std::shared_ptr<const Context>& context, int slots, double ratio,
                       bool minimal_keys);
 
-  // Any level from input_level() -> level 0 and scale ratio q0. With gap = N / (2 slots),
+  // From any level >= input_level() to level 0 and scale ratio q0. With gap = N / (2 slots),
   // coefficient rev(j) gap is the real part of slot j and coefficient N/2 + rev(j) gap the
-  // imaginary one, rev the reversal of log2(slots) bits. A ciphertext of fewer slots repeats them.
+  // imaginary part; rev reverses log2(slots) bits. A ciphertext of fewer slots repeats them.
   Ciphertext apply(const Evaluator& evaluator, const Ciphertext& x) const;
   int input_level() const { return factors_.front().level(); }
   std::size_t bytes() const;  // of the encoded matrices

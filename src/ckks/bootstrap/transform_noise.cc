@@ -9,7 +9,7 @@ double relative_noise(const TransformChain& chain, const std::vector<double>& co
   double power = chain.input_power, sum = 0;
   for (std::size_t j = 0; j < constants.size(); ++j) {
     const double stage_gain = std::ldexp(1.0, chain.inverse ? -chain.stages[j] : chain.stages[j]);
-    // Each diagonal is rounded in the 2 * period coefficients its polynomial has.
+    // A diagonal is rounded in the 2 * period coefficients of its polynomial.
     const bool wraps = j == (chain.inverse ? 0 : constants.size() - 1);
     const double diagonals = std::ldexp(1.0, chain.stages[j] + (wraps ? 0 : 1));
     const double encoding = diagonals * std::ldexp(1.0 / 12, chain.log_period[j] + 1) * power /
@@ -22,9 +22,9 @@ double relative_noise(const TransformChain& chain, const std::vector<double>& co
 
 namespace {
 
-// Coefficients of an encoded diagonal stay below 2^62: entries are at most 2^-k in the inverse
-// transform and of random phase, so coefficients are smaller by the root of the period; 2^4 between
-// that and the largest of all. But 2^-k of the entries are alike and add up.
+// Coefficients of an encoded diagonal must stay below 2^62. Entries of the inverse transform are at
+// most 2^-k and have random phases, so coefficients are smaller by the root of the period; the
+// largest one is at most 2^4 times as large. But 2^-k of the entries are equal and add up.
 bool can_encode(const TransformChain& chain, std::size_t j, double constant) {
   const int k = chain.inverse ? chain.stages[j] : 0;
   const int bits = std::min(58 + k + chain.log_period[j] / 2, 61 + 2 * std::max(k, 3));

@@ -10,9 +10,10 @@
 namespace latticino::ckks::bootstrap {
 
 struct TransformChain {
-  // Coefficients whose noise reaches a slot: those of the ring that the slots in use span.
+  // The number of coefficients whose noise reaches a slot: those of the ring that the used slots
+  // span.
   double noise_coefficients = 0;
-  std::vector<int> stages;               // radix-2 stages a factor
+  std::vector<int> stages;               // radix-2 stages of each factor
   std::vector<int> log_period;           // a factor's diagonals repeat with period 2^this
   std::vector<double> plaintext_scales;  // of the factors
   bool inverse = false;                  // CoeffToSlot: a stage halves the power, else doubles it
@@ -23,8 +24,8 @@ struct TransformChain {
 // (noise / signal)^2 after the whole chain for factor constants `constants`.
 double relative_noise(const TransformChain& chain, const std::vector<double>& constants);
 
-// Shares `total` out: powers of two but for the last, chosen to minimise relative_noise. Uses
-// + - * / only, so the stored constants are reproducible.
+// Divides `total` into shares that make relative_noise smallest. All but the last are powers of
+// two. Only + - * / are used, so the stored constants are reproducible.
 std::vector<double> share_constant(const TransformChain& chain, double total);
 
 }  // namespace latticino::ckks::bootstrap

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kMaxBatch = 16;  // ciphertexts of one batch of records: bounds the memory
 
-// The end of the run of batch[first ..] with one level, of kMaxBatch at most.
+// The end of the run of ciphertexts from batch[first] on that have one level. A run has at most
+// kMaxBatch ciphertexts.
 template <class Batch>
 std::size_t run_end(const Batch& batch, std::size_t first) {
   std::size_t end = first;
@@ -26,6 +27,7 @@ std::size_t run_end(const Batch& batch, std::size_t first) {
 
 std::vector<PolyView> views(const Ciphertext& x) {
   std::vector<PolyView> parts;
+  parts.reserve(x.parts.size());
   for (const Poly& part : x.parts) parts.push_back(part.view);
   return parts;
 }

@@ -14,8 +14,8 @@ namespace latticino::ckks {
 std::vector<Ciphertext> encrypt(const rlwe::SecretKey& secret, std::span<const Plaintext> batch,
                                 rlwe::Random& random);
 
-// Slots of each ciphertext, for the owner of the key only (rlwe::decrypt says why): coefficients
-// are put together and transformed on the context's queue, in secret blocks.
+// Slots of each ciphertext, for the owner of the key only (rlwe::decrypt says why). Coefficients
+// are combined and transformed on the queue of the context, in secret blocks.
 std::vector<std::vector<Complex>> decrypt(const rlwe::SecretKey& secret,
                                           std::span<const Ciphertext> batch);
 

@@ -47,10 +47,9 @@ class Encoder {
 // division by 4 u, and the 2-norm is at most sqrt(n) largest.
 double encoding_error_bound(int slots, double scale, double largest);
 
-// Everything from here on runs on the context's queue and gives the bits of Encoder.
-//
-// Values from the host are checked before they are uploaded; ScaleError when the coefficients would
-// not fit the level's modulus. A batch has vectors of one size, and is transformed together.
+// The functions from here on run on the queue of the context, and give the same bits as Encoder.
+// Values from the host are checked before they are uploaded. ScaleError if coefficients would not
+// fit the modulus of the level. A batch has vectors of one size, which are transformed together.
 using Values = std::span<const Complex>;
 Plaintext encode(const std::shared_ptr<const Context>& context, Values values, int level,
                  double scale, bool extended = false);
@@ -64,9 +63,10 @@ std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& con
                                        const double* values, int count, int slots, int level,
                                        double scale, bool extended = false);
 
-// The same for plaintexts that are only factors (record Dot). Values with a short period are
-// encoded in the subring that holds them, with N/2^s words per limb and the same product. All other
-// uses of a plaintext need encode(). They are kept, so a dry run counts them from the start.
+// The same for plaintexts that are only used as factors (record Dot). Values with a short period
+// are encoded in the subring that holds them: N/2^s words per limb, and the same product. All other
+// uses of a plaintext need encode(). These plaintexts are kept, so a dry run counts them from the
+// start.
 std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
                                       std::span<const Values> batch, int level, double scale,
                                       bool extended);

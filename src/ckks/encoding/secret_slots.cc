@@ -23,8 +23,8 @@ std::int64_t halved(Wide x) {
   return static_cast<std::int64_t>((x + (Wide{1} << kTwiddleBits)) >> (kTwiddleBits + 1));
 }
 
-// slots::inverse in fixed point, the factor 1/n included: every stage halves, so that a number
-// stays within the largest value in size, and the rounding of a stage halves in each later one.
+// slots::inverse in fixed point, with the factor 1/n. Every stage halves, so a number never exceeds
+// the largest value, and the rounding error of a stage is halved in each later stage.
 void inverse(const FftTables& tables, std::int64_t* re, std::int64_t* im, std::size_t n) {
   for (std::size_t len = n; len >= 2; len /= 2) {
     const std::size_t half = len / 2;
@@ -71,7 +71,7 @@ crypto::LockedVector<std::int64_t> embed_secret(const SlotTransform& transform,
   inverse(transform.tables(), re.data(), im.data(), n);
   bit_reverse(re);
   bit_reverse(im);
-  // scale = mantissa 2^(exponent - 53), and the shift takes the fraction away: 52 to 113 bits.
+  // scale = mantissa 2^(exponent - 53). The shift removes the fraction: 52 to 113 bits.
   int exponent = 0;
   const auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(scale, &exponent), 53));
   const int shift = kFraction + 53 - exponent;

@@ -22,11 +22,11 @@ double coefficient_bound(const Context& context, int level) {
   return std::exp2(params.log_q(level) - 1);
 }
 
-// No coefficient exceeds the mean of |re| + |im| times the scale. Where that is not clearly below
-// the bound (rounding adds less than 2^-30 of it), or not finite, the encoder on the host decides,
-// and throws what is wrong.
+// No coefficient exceeds the mean of |re| + |im| times the scale. If this is clearly below the
+// bound (rounding adds less than 2^-30 of it), nothing else is checked. If it is not, or is not
+// finite, the encoder on the host decides, and throws what is wrong.
 void require_fit(const Context& context, Values values, double scale, double bound) {
-  std::array<double, 16> sums{};  // apart, so that they are added side by side
+  std::array<double, 16> sums{};  // two sums, which are added in parallel
   const auto* parts = reinterpret_cast<const double*>(values.data());
   const std::size_t size = 2 * values.size(), whole = size - size % sums.size();
   for (std::size_t i = 0; i < whole; i += sums.size()) {
@@ -132,7 +132,7 @@ Plaintext encode(const std::shared_ptr<const Context>& context, Values values, i
 
 namespace {
 
-// Slots of the smallest subring a Ring can be.
+// The slots of the smallest subring that a Ring can have.
 constexpr std::size_t kLeastPeriod = 512;
 
 std::size_t period_of(Values values) {

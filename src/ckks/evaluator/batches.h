@@ -11,9 +11,9 @@
 
 namespace latticino::ckks {
 
-// Key switches of so many ciphertexts at once gain all there is to gain (docs/performance.md, "How
-// it grows": two fifths of the time at 7 limbs, a quarter at 23; the last doubling 3 to 4 %), and
-// hold as many times the scratch.
+// Key switches of so many ciphertexts at once gain nearly all that can be gained
+// (docs/performance.md, "How it grows": two fifths of the time at 7 limbs, a quarter at 23; the
+// last doubling gains 3 to 4 %). More need more scratch memory.
 inline constexpr std::size_t kMaxBatch = 16;
 
 inline bool one_form(const Ciphertext& x, const Ciphertext& y) {
@@ -26,7 +26,8 @@ inline void require_same_count(const char* operation, std::size_t had, std::size
                    "pass as many operands on every side");
 }
 
-// f(elements of x, those of y beside them) for runs of at most kMaxBatch elements of one form.
+// Calls f(elements of x, the same elements of y) for runs of at most kMaxBatch elements of one
+// form.
 template <class Other, class F>
 std::vector<Ciphertext> in_batches(const char* operation, std::span<const Ciphertext> x,
                                    std::span<const Other> y, const F& f) {

@@ -1,19 +1,15 @@
 #include "ckks/evaluator/checks.h"
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "math/errors.h"
+#include "math/text.h"
 
 namespace latticino::ckks {
 namespace {
 
-std::string power(double log) {
-  char text[48];
-  std::snprintf(text, sizeof text, "2^%.6f", log);
-  return text;
-}
+std::string power(double log) { return formatted("2^%.6f", log); }
 std::string bits(double scale) { return power(std::log2(scale)); }
 
 void require_one_context(const char* operation, bool same) {

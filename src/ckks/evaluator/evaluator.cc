@@ -26,6 +26,7 @@ void Evaluator::require(const char* operation, const Ciphertext& x, const Cipher
 
 Ciphertext Evaluator::allocate(const Ciphertext& like, int parts, int level, double scale) const {
   std::vector<Poly> out;
+  out.reserve(parts);
   for (int h = 0; h < parts; ++h) {
     out.push_back(context_->queue().allocate(context_->ring(), context_->params().basis(level),
                                              Domain::Eval));
@@ -38,7 +39,7 @@ Ciphertext Evaluator::with_parts(const Ciphertext& like, std::vector<Poly> parts
   return {context_, std::move(parts), level, scale, like.slots, like.key};
 }
 
-// x + sign * y, part by part; a part that one of them lacks is zero there.
+// x + sign * y, part by part. A part that one of them does not have counts as zero.
 std::vector<Ciphertext> Evaluator::combine(const char* operation, Span x0, Span y0,
                                            int sign) const {
   for (std::size_t i = 0; i < x0.size(); ++i) require(operation, x0[i], y0[i]);

@@ -15,7 +15,7 @@ namespace latticino::ckks {
 
 class Evaluator {
  public:
-  // Without keys (null) only key-free operations work; the others throw KeyError.
+  // `keys` may be null. Then operations that need a key throw KeyError.
   Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const rlwe::KeySource> keys);
   const std::shared_ptr<const Context>& context() const { return context_; }
   const rlwe::KeySource& keys() const;
@@ -38,7 +38,7 @@ class Evaluator {
   Ciphertext multiply(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext square(const Ciphertext& x) const;
   Ciphertext multiply(const Ciphertext& x, const Plaintext& y) const;
-  // Scale S_(l-1) when x has S_l; any other scale is kept.
+  // The result has scale S_(l-1) if x has S_l; any other scale is kept.
   Ciphertext multiply_scalar(const Ciphertext& x, const Scalar& c) const;
   Ciphertext multiply_integer(const Ciphertext& x, std::int64_t c) const;  // no level
   Ciphertext multiply_i(const Ciphertext& x, int power) const;             // x * i^power, no level
@@ -56,7 +56,7 @@ class Evaluator {
   Ciphertext relinearize_rescale(const Ciphertext& x) const;
   std::vector<Ciphertext> relinearize(std::span<const Ciphertext> x, bool rescale) const;
   // sum_k x[k] y[k], element by element, at the lowest level of all: one key switch and one
-  // rescaling for all k. Scales must be canonical, or equal as they are.
+  // rescaling for all k. All scales must be canonical, or equal.
   std::vector<Ciphertext> dot(std::span<const std::vector<Ciphertext>> x,
                               std::span<const std::vector<Ciphertext>> y) const;
   Ciphertext rescale(const Ciphertext& x) const;
@@ -68,8 +68,8 @@ class Evaluator {
   Ciphertext to_level(const Ciphertext& x, int level) const;
   Ciphertext to_level_scale(const Ciphertext& x, int level, double scale) const;
   std::vector<Ciphertext> to_level(std::span<const Ciphertext> x, int level) const;
-  // Drops limbs only; the scale stays, memory is shared. Legal when basis(level) is a subset of
-  // x's.
+  // Drops limbs only: the scale stays, and memory is shared. Possible if the primes of basis(level)
+  // are among those of x.
   Ciphertext drop_to(const Ciphertext& x, int level) const;
 
   Ciphertext rotate(const Ciphertext& x, int r) const;  // left by r, see rlwe/galois.h
@@ -83,7 +83,7 @@ class Evaluator {
   std::vector<Ciphertext> inner_sum(std::span<const Ciphertext> x, int step, int count) const;
 
  private:
-  // Spans of these are of one form (ckks/evaluator/batches.h).
+  // All elements of such a span have one form (ckks/evaluator/batches.h).
   using Ciphertexts = std::vector<Ciphertext>;
   using Span = std::span<const Ciphertext>;
   void require(const char* operation, const Ciphertext& x) const;

@@ -14,15 +14,15 @@
 namespace latticino::ckks {
 namespace {
 
-// Relative error that rounding an adjusting constant may cause at `scale`: what the rescaling that
-// follows adds to a slot of size 1, and 20 bits at most.
+// The largest relative error that rounding an adjusting constant may cause at `scale`: what the
+// next rescaling adds to a slot of size 1, but at most 2^-20.
 double adjust_tolerance(const Params& params, int level, double scale) {
   const int primes = params.leaving(level).size();
   return std::min(0x1p-20, std::sqrt(params.n() * params.division_variance(primes)) / scale);
 }
 
-// Whether an integer takes values from one scale at `level` to another at the level below, closely
-// enough.
+// Whether an integer brings values precisely enough from one scale at `level` to another at the
+// level below.
 bool adjusts(const Params& params, int level, double from, double to) {
   const double exact = to * params.rescale_factor(level) / from;
   return std::abs(std::nearbyint(exact) - exact) <= adjust_tolerance(params, level, to) * exact;
@@ -74,8 +74,8 @@ Ciphertext Evaluator::drop_to(const Ciphertext& x, int level) const {
   return out;
 }
 
-// One level down to `scale`: times the integer that makes up for the rescale factor, then rescaled.
-// With canonical scales the integer is round(S_level).
+// One level down to `scale`: multiplies by the integer that makes up for the rescale factor, then
+// rescales. With canonical scales the integer is round(S_level).
 std::vector<Ciphertext> Evaluator::adjusted(Span x, double scale) const {
   const Params& params = context_->params();
   const double factor = params.rescale_factor(x[0].level);
@@ -135,8 +135,8 @@ std::vector<Adjustment> lowering(const Params& params, int level, double scale, 
   return out;
 }
 
-// Limbs are dropped as far as the prime sets are nested; where a prime must enter, one adjust. A
-// scale that is too large for that there is brought down at a higher level first.
+// Drops limbs as long as the lower prime sets are subsets. If a prime must enter, it adjusts once.
+// If the scale is too large for that level, it is brought down at a higher level first.
 std::vector<Ciphertext> Evaluator::lowered(Span x, int level, double scale) const {
   const Params& params = context_->params();
   for (const Ciphertext& c : x) {
@@ -162,7 +162,7 @@ std::vector<Ciphertext> Evaluator::lowered(Span x, int level, double scale) cons
   return out;
 }
 
-// x at a level whose primes y has: x itself, or x brought down to y's level with `scale`.
+// x at a level whose primes y has: x itself, or x brought to y's level at `scale`.
 std::vector<Ciphertext> Evaluator::aligned(const char* operation, Span x,
                                            std::span<const Plaintext> y, double scale) const {
   for (std::size_t i = 0; i < x.size(); ++i) {

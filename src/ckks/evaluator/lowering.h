@@ -15,7 +15,8 @@ struct Adjustment {
   double factor = 0, scale = 0;
 };
 
-// From `level` and a scale there to `target` and a scale there; none where limbs are dropped alone.
+// The adjustment from `from` with one scale to `target` with another; none if dropping limbs is
+// enough.
 std::vector<Adjustment> lowering(const Params& params, int level, double scale, int target,
                                  double target_scale);
 

@@ -37,6 +37,7 @@ Batch product_sum(const ProductSum& sum, int level, double scale) {
   const Context& context = *(*sum.products[0].first)[0].context;
   Batch out = allocate(*sum.products[0].first, 3, level, scale);
   std::vector<ScalarResidues> factors;
+  factors.reserve(sum.terms.size());
   for (const auto& [x, c] : sum.terms) {
     factors.push_back(residues(context, level, c, scale / (*x)[0].scale));
   }
@@ -66,6 +67,7 @@ Batch linear_sum(const std::vector<std::pair<const Batch*, Complex>>& terms, Com
   const Context& context = *(*terms[0].first)[0].context;
   Batch out = allocate(*terms[0].first, 2, level, scale);
   std::vector<ScalarResidues> factors;
+  factors.reserve(terms.size());
   for (const auto& [x, c] : terms) {
     factors.push_back(residues(context, level, c, scale / (*x)[0].scale));
   }

@@ -19,8 +19,9 @@ struct ProductSum {
   Complex constant = 0;
 };
 
-// Three parts each, over basis(level), which all operands have; a b is taken to have `scale` (a
-// declared scale of half the product's doubles it), and the rest is brought there.
+// Three parts each, over basis(level), which all operands have. The products a b are taken to have
+// `scale`, and the other terms are brought to it. (Half the true scale, declared as `scale`,
+// doubles a product.)
 Batch product_sum(const ProductSum& sum, int level, double scale);
 
 // The same without products, two parts: sum_t c_t x_t + constant; at least one term.

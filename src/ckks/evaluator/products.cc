@@ -13,18 +13,25 @@
 #include "rlwe/galois.h"
 
 namespace latticino::ckks {
+namespace {
 
-const rlwe::KeySource& Evaluator::keys() const {
-  if (keys_ == nullptr) {
-    throw KeyError("ckks.Evaluator", "a context without evaluation keys",
-                   "the public keys of a client",
+void require_keys(const char* operation, const rlwe::KeySource* keys) {
+  if (keys == nullptr) {
+    throw KeyError(operation, "a context without evaluation keys", "the public keys of a client",
                    "ctx.use(client.server_keys(program, x)) gives them");
   }
+}
+
+}  // namespace
+
+const rlwe::KeySource& Evaluator::keys() const {
+  require_keys("ckks.Evaluator", keys_.get());
   return *keys_;
 }
 
 const rlwe::SwitchKey& Evaluator::key(const char* operation, const Ciphertext& x,
                                       const rlwe::KeyLabel& label) const {
+  require_keys(operation, keys_.get());
   if (keys().id() != x.key) {
     throw KeyError(operation, "evaluation keys of " + keys().id().str(),
                    "keys of the ciphertext's secret " + x.key.str(),
@@ -56,7 +63,7 @@ Ciphertext Evaluator::tensor(const Ciphertext& x0, const Ciphertext& y0) const {
   return out;
 }
 
-// The three parts of the products are never written: ModUp and KeyMult multiply as they read.
+// The three parts of the products are never stored: ModUp and KeyMult multiply as they read.
 std::vector<Ciphertext> Evaluator::product(const char* operation, Span x0, Span y0) const {
   for (std::size_t i = 0; i < x0.size(); ++i) {
     require(operation, x0[i], y0[i]);
@@ -97,7 +104,7 @@ std::vector<Ciphertext> Evaluator::multiply(Span x, Span y) const {
                     [&](Span a, Span b) { return product("ckks.multiply", a, b); });
 }
 
-// Key switches of third parts; what they belong to names level and scale.
+// Key switches of third parts. The ciphertexts that they belong to give level and scale.
 std::vector<Ciphertext> Evaluator::switched(std::span<const Ciphertext> products,
                                             std::span<const rlwe::SwitchInput> inputs,
                                             bool rescale) const {
@@ -164,7 +171,8 @@ std::vector<Ciphertext> Evaluator::dot(std::span<const Ciphertexts> x,
     }
   }
   require_level("ckks.dot", level, 1);
-  // All at one level before the products: those cannot be brought down together later.
+  // Brings all operands to one level before the products, because products cannot be brought down
+  // together later.
   const auto at_level = [&](const Ciphertexts& operand) {
     return in_batches("ckks.dot", operand, [&](Span part) {
       return part[0].level > level ? lowered(part, level, context_->params().scale(level))

@@ -1,5 +1,5 @@
-// Rotations and conjugation: key switch first, automorphism on the way out, so that any number of
-// rotations of one ciphertext share its ModUp (hoisting; Halevi, Shoup 2018).
+// Rotations and conjugation: the key switch comes first, and the automorphism at its end. So any
+// number of rotations of one ciphertext share its ModUp (hoisting; Halevi, Shoup 2018).
 #include <bit>
 #include <string>
 

@@ -1,18 +1,19 @@
 #include "ckks/evaluator/scalar.h"
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "ckks/evaluator/scalar_inputs.h"
 #include "math/errors.h"
 #include "math/modulus.h"
+#include "math/text.h"
 #include "poly/ring.h"
 
 namespace latticino::ckks {
 namespace {
 
-// An integer held in a double, modulo q: mantissa and exponent apart, so that any size is exact.
+// An integer that a double holds, modulo q. Mantissa and exponent are reduced separately, so any
+// size is exact.
 std::uint32_t integer_mod(double x, const Modulus& q) {
   int exponent = 0;
   const double fraction = std::frexp(x, &exponent);  // |fraction| in [1/2, 1)
@@ -31,11 +32,7 @@ double log_modulus(const Ring& ring, const Basis& basis) {
   return sum;
 }
 
-std::string power(double log) {
-  char text[48];
-  std::snprintf(text, sizeof text, "2^%.1f", log);
-  return text;
-}
+std::string power(double log) { return formatted("2^%.1f", log); }
 
 double rounded(const char* operation, double x, double scale, double log_bound) {
   if (!std::isfinite(x)) {

@@ -10,8 +10,8 @@
 
 namespace latticino::ckks {
 
-// One residue a prime of `basis`, as in ops::Linear; `upper` is empty when it equals `lower`. Or
-// where both lie in backend memory.
+// One residue for each prime of `basis`, as in ops::Linear. `upper` is empty if it equals `lower`.
+// Or the place of both in backend memory.
 struct ScalarResidues {
   std::vector<std::uint32_t> lower, upper;
   const std::uint32_t* stored = nullptr;
@@ -19,8 +19,8 @@ struct ScalarResidues {
 
 class ScalarInputs;
 
-// What ciphertexts are multiplied by, and what is added to them: a number that is known now, or one
-// that a recorded program is given at every run (ckks/evaluator/scalar_inputs.h).
+// A number that ciphertexts are multiplied by, or that is added to them. Either it is known now, or
+// a recorded program gets it anew at each run (ckks/evaluator/scalar_inputs.h).
 class Scalar {
  public:
   Scalar(double c) : value_(c) {}   // NOLINT: a number

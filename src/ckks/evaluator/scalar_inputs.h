@@ -1,5 +1,5 @@
-// The numbers that a recorded program is given anew at every run. Operations that use one read its
-// residues from memory, where they are written before each run.
+// The numbers that a recorded program gets anew at each run. Operations read the residues of such a
+// number from memory; they are written there before each run.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,21 @@ class ScalarInputs {
 
   explicit ScalarInputs(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
 
-  // The number of this index (at most one more than there are): its value while the program is
-  // recorded, and bounds of the sizes of both parts, in any run. Known before it is used.
+  // The number of this index, which is at most the present count: its value while the program is
+  // recorded, and bounds of both parts in any run. It must be known before it is used.
   void set(std::size_t index, Complex value, Complex bound);
   std::size_t count() const { return values_.size(); }
 
-  // Where an operation finds the residues of a number over a basis, times a scale and rounded as
-  // scalar_residues() does it. ScaleError where a number within the bounds would reach half the
-  // modulus; UnsupportedError for a use in a recording that the run before it did not have. In a
-  // dry run memory alone is counted.
+  // Where an operation finds the residues of a number times a scale, rounded as scalar_residues()
+  // does, over a basis. ScaleError if a number within the bounds would reach half the modulus.
+  // UnsupportedError if a recording uses a number that the run before it did not use. A dry run
+  // only counts memory.
   ScalarResidues use(const char* operation, std::size_t index, const Basis& basis, double scale);
 
-  // What write() takes, of a value for each number. ShapeError for another count, ValueError for
-  // values that are not finite or exceed the bounds.
+  // What write() takes, from a value for each number. ShapeError for another count of numbers,
+  // ValueError for values that are not finite or exceed the bounds.
   Words residues(std::span<const Complex> values) const;
-  // The residues that the next run finds; the caller holds the queue.
+  // Writes the residues for the next run. The caller holds the lock of the queue.
   void write(const Words& residues) const;
 
  private:
@@ -45,7 +45,7 @@ class ScalarInputs {
     std::size_t place;  // of its words among those of all uses
     std::uint32_t* stored;
   };
-  // Blocks are filled from the first use on, so that a run copies few of them.
+  // Blocks are filled in the order of first use, so that a run copies few of them.
   struct Piece {
     Buffer block;
     std::size_t first, words;  // among those of all uses

@@ -6,7 +6,7 @@
 namespace latticino::ckks {
 
 struct BabyGiant {
-  int stride = 1;           // every rotation is a multiple
+  int stride = 1;           // all rotations are multiples of this
   int steps = 1;            // giants are multiples of stride * steps, babies smaller
   std::vector<int> babies;  // that occur, increasing, multiples of stride below stride * steps
   std::vector<int> giants;  // that occur, increasing
@@ -14,16 +14,17 @@ struct BabyGiant {
   int giant_of(int rotation) const { return rotation - baby_of(rotation); }
 };
 
-// How the steps are taken decides what they cost (in key products).
+// How the rotations of the steps are made. It decides their cost, in key products.
 enum class StepCost {
-  // A baby shares its ModUp and costs one key product; a giant pays its own ModUp and ModDown:
-  // 3.4 to 3.6 babies on a GPU at 21 to 47 limbs, counted as 3 since keys take memory.
+  // A baby shares its ModUp and costs one key product. A giant has its own ModUp and ModDown, which
+  // cost as much as 3.4 to 3.6 babies on a GPU at 21 to 47 limbs. It is counted as 3, since keys
+  // take memory.
   Hoisted,
   Iterated,  // one rotation after the other, up to the largest
 };
 
-// `rotations` in [0, slots), not empty. steps == 0: the power of two that costs least, and among
-// equals the one with fewest keys.
+// `rotations` in [0, slots), not empty. `steps` 0: the power of two that costs least; among equal
+// costs, the one with fewest keys.
 BabyGiant split_rotations(const std::vector<int>& rotations, int slots, int steps, StepCost cost);
 
 }  // namespace latticino::ckks

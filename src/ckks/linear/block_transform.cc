@@ -60,7 +60,7 @@ std::pair<int, int> turns(const std::vector<Block>& blocks, const Steps& steps) 
   return {static_cast<int>(babies.size()), static_cast<int>(giants.size())};
 }
 
-// 1, and the odd parts of the most frequent distances between rotations that are near each other.
+// 1, and the odd parts of the most frequent distances between neighbouring rotations.
 std::vector<int> units(const std::set<int>& rotations, int slots) {
   constexpr std::size_t kTried = 3, kPairs = 1 << 18;
   const std::vector<int> all(rotations.begin(), rotations.end());
@@ -74,6 +74,7 @@ std::vector<int> units(const std::set<int>& rotations, int slots) {
     }
   }
   std::vector<std::pair<int, int>> found;  // (-count, unit)
+  found.reserve(count.size());
   for (const auto& [unit, n] : count) found.push_back({-n, unit});
   std::sort(found.begin(), found.end());
   std::vector<int> out = {1};
@@ -90,7 +91,8 @@ int inverse_of(int unit, int slots) {
   return static_cast<int>(x & static_cast<std::uint32_t>(slots - 1));
 }
 
-// A giant counts as three babies, as in split_rotations(); among equals the fewest keys.
+// A giant counts as three babies, as in split_rotations(). Among equal costs, the split with the
+// fewest keys is taken.
 Steps cheapest(const std::vector<Block>& blocks, int slots) {
   int stride = slots;
   std::set<int> rotations;

@@ -10,7 +10,8 @@ namespace {
 
 using rlwe::ExtendedPair;
 
-// Applications of a HoistedSum to a batch; the stages in order, each a batched record or two.
+// Applies a HoistedSum to a batch. The functions are the stages in order, each of one or two
+// batched records.
 class DoubleHoisting {
  public:
   DoubleHoisting(const Evaluator& evaluator, const HoistedSum& sum, std::span<const Ciphertext> x)
@@ -48,8 +49,8 @@ class DoubleHoisting {
     return false;
   }
 
-  // Every baby rotation but 0 of every input modulo P Q, input by input in the order of
-  // sum_.babies: those that a term takes. All rotations of an input share its ModUp.
+  // Every baby rotation except 0 that a term needs, for every input, modulo P Q. They come input by
+  // input in the order of sum_.babies. All rotations of an input share its ModUp.
   std::vector<std::vector<ExtendedPair>> baby_rotations() const {
     std::vector<rlwe::SwitchInput> inputs;
     for (std::size_t i = 0; i < x_.size(); ++i) {
@@ -72,7 +73,7 @@ class DoubleHoisting {
   }
 
   // For every application, target and giant with terms: sum_b factor * baby. One record reads each
-  // baby once; baby 0 is the input itself, whose factors have P in them.
+  // baby once. Baby 0 is the input itself; its factors contain P.
   std::vector<ExtendedPair> inner_sums(
       const std::vector<std::vector<ExtendedPair>>& rotated) const {
     Dot op;
@@ -106,11 +107,12 @@ class DoubleHoisting {
     return out;
   }
 
-  // Key-switches every inner sum with its giant rotation: its `a` comes down to Q and up again, its
-  // `b` stays modulo P Q and is added as it is. The rotation itself is left to giant_sum().
+  // Switches the key of every inner sum for its giant rotation. Part `a` comes down to Q and up
+  // again; part `b` stays modulo P Q and is added as it is. giant_sum() rotates.
   std::vector<ExtendedPair> switched(const std::vector<ExtendedPair>& inner,
                                      const std::vector<int>& giants) const {
     std::vector<rlwe::DownItem> items;
+    items.reserve(inner.size());
     for (const ExtendedPair& s : inner) {
       items.push_back(rlwe::down_item(constants(), s, 1, false));
     }
@@ -184,6 +186,7 @@ class DoubleHoisting {
     std::vector<Poly> parts = rlwe::mod_down(queue(), constants(), items, level_, sum_.merged);
     if (!sum_.merged) {
       std::vector<PolyView> views;
+      views.reserve(parts.size());
       for (const Poly& p : parts) views.push_back(p.view);
       parts = rlwe::rescale(queue(), constants(), views, level_);
     }
@@ -219,6 +222,7 @@ std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& cont
   if (rotated) return out;
   const Basis q = context->params().basis(level);
   std::vector<std::uint32_t> p_mod;
+  p_mod.reserve(q.size());
   for (int i = 0; i < q.size(); ++i) p_mod.push_back(context->constants().p_mod()[q.prime(i)]);
   for (const Plaintext& x : out) {
     context->queue().submit(
@@ -321,7 +325,7 @@ Ciphertext iterated_sum(const Evaluator& evaluator, const HoistedSum& sum, int b
   }
   std::vector<Ciphertext> rows = rows_of(sum, babies);
   babies.clear();
-  // Horner over the giants: the highest is rotated most often.
+  // Horner's rule over the giants: the highest one is rotated most often.
   Ciphertext out = std::move(rows.back());
   rows.pop_back();
   for (int r = sum.giants.back(); r > 0;) {

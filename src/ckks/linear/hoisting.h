@@ -14,15 +14,16 @@ struct HoistedSum {
     int source = 0;
   };
   int sources = 1, targets = 1;
-  std::vector<int> babies, giants;      // rotations, increasing
-  std::vector<std::vector<Term>> rows;  // target by target, one a giant; empty if nothing comes
-  bool merged = true;                   // one division by P and the rescale factor together
+  std::vector<int> babies, giants;  // rotations, increasing
+  std::vector<std::vector<Term>>
+      rows;            // target by target, one for each giant; empty if there is no term
+  bool merged = true;  // one division by P and the rescale factor together
   bool rotates() const { return babies.back() != 0 || giants.back() != 0; }
   const Plaintext& any_factor() const;  // there is at least one term
 };
 
-// Factors of hoisted_sum() for rotations of the input: over P Q; for the input itself (rotation 0),
-// which is given modulo Q: times P instead.
+// Factors of hoisted_sum(). For rotations of the input they are over P Q. For the input itself
+// (rotation 0), which is modulo Q, they are multiplied by P.
 std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& context,
                                       std::span<const Values> batch, int level, double scale,
                                       bool rotated);
@@ -35,11 +36,12 @@ std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& cont
 std::vector<Ciphertext> hoisted_sum(const Evaluator& evaluator, const HoistedSum& sum,
                                     std::span<const Ciphertext> x);
 
-// The same without any rotation: factors are made by encode_factors(), modulo Q alone.
+// The same if there is no rotation. Factors are made by encode_factors(), modulo Q alone.
 std::vector<Ciphertext> plain_sum(const Evaluator& evaluator, const HoistedSum& sum,
                                   std::span<const Ciphertext> x);
 
-// Inputs of a transform, brought to the level of its factors; throws what they do not meet.
+// The inputs of a transform, brought to the level of its factors. Throws if they do not fit the
+// transform.
 std::vector<Ciphertext> transform_inputs(const char* operation, const Evaluator& evaluator,
                                          std::span<const Ciphertext> x, int slots,
                                          const Plaintext& factor);

@@ -48,8 +48,8 @@ Diagonals normalised(const Diagonals& diagonals, int slots, int r) {
   return out;
 }
 
-// Encoded diagonals to their rows: those that multiply the input itself in one batch, those of its
-// rotations in another.
+// Encodes the diagonals: those that multiply the input itself in one batch, those of its rotations
+// in another.
 template <class Encode>
 void fill_rows(HoistedSum& sum, const BabyGiant& steps, const Diagonals& given,
                const Encode& encode) {
@@ -151,6 +151,7 @@ std::vector<Ciphertext> LinearTransform::apply(const Evaluator& evaluator,
       transform_inputs(kName, evaluator, x, plan.slots, plan.sum.any_factor());
   if (!plan.rotates) {
     std::vector<Ciphertext> products;
+    products.reserve(in.size());
     for (const Ciphertext& c : in) {
       products.push_back(evaluator.multiply_no_rescale(c, plan.sum.rows[0][0].factor));
     }
@@ -158,6 +159,7 @@ std::vector<Ciphertext> LinearTransform::apply(const Evaluator& evaluator,
   }
   if (plan.options.hoisted) return hoisted_sum(evaluator, plan.sum, in);
   std::vector<Ciphertext> out;
+  out.reserve(in.size());
   for (const Ciphertext& c : in) {
     out.push_back(iterated_sum(evaluator, plan.sum, plan.steps.stride,
                                plan.steps.stride * plan.steps.steps, c));

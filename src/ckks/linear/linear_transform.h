@@ -11,20 +11,22 @@ namespace latticino::ckks {
 // y_i = sum_d diag_d[i] * x_(i+d mod slots): diagonal d multiplies the input rotated left by d.
 using Diagonals = std::map<int, std::vector<Complex>>;
 
-// The same transform for an input that comes rotated left by `r` (the other end of a pre_rotation).
+// The same transform for an input that is already rotated left by `r` (the counterpart of
+// pre_rotation).
 Diagonals for_rotated_input(const Diagonals& diagonals, int r, int slots);
 
 class LinearTransform {
  public:
   struct Options {
     int level = 0;  // of the input; the result has level - 1
-    // 0: what keeps canonical scales canonical, rescale_factor(level) S_(level-1) / S_level, up to
-    // the default level, and rescale_factor(level) (the scale is kept) above it.
+    // Scale of the plaintexts. 0: up to the default level, the scale that keeps canonical scales
+    // canonical, rescale_factor(level) S_(level-1) / S_level; above it rescale_factor(level), which
+    // keeps the scale.
     double plaintext_scale = 0;
     int baby_steps = 0;    // a power of two; 0: chosen by counting key products
     int pre_rotation = 0;  // the transform is followed by a rotation by this (absorbed)
-    // One division by P and the rescale factor; false: one after the other, a pass more for a
-    // rounding error of fewer primes (what counts at small scales).
+    // Whether to divide by P and the rescale factor at once. If false, the divisions follow each
+    // other: one pass more, and a rounding error of fewer primes, which counts at small scales.
     bool merged = true;
     bool hoisted = true;  // false: minimal keys, one rotation by `step` iterated
   };

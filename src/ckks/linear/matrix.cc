@@ -77,7 +77,7 @@ MatrixProduct::MatrixProduct(const std::shared_ptr<const Context>& context,
 }
 
 Ciphertext MatrixProduct::apply(const Evaluator& evaluator, const Ciphertext& x) const {
-  const Ciphertext z = transform_.apply(evaluator, x);
+  Ciphertext z = transform_.apply(evaluator, x);
   if (input_period_ <= output_period_) return z;
   return evaluator.inner_sum(z, output_period_, input_period_ / output_period_);
 }

@@ -26,7 +26,7 @@ std::pair<Coefficients, Coefficients> divide(PolynomialBasis basis, const Coeffi
   return {std::move(q), std::move(r)};
 }
 
-// A sum of T_i whose rescaled result is at `depth`: every T_i must be there one level earlier.
+// A sum of T_i whose rescaled result is at `depth`. Every T_i must be available one level above.
 bool is_leaf(const Coefficients& p, int depth, int leaf_size) {
   if (static_cast<int>(p.size()) > leaf_size) return false;
   for (std::size_t i = 1; i < p.size(); ++i) {

@@ -1,5 +1,5 @@
 // The plan of a polynomial evaluation: which basis polynomials T_i (or powers x^i) are made, and
-// how p splits into products. No levels, scales or data yet.
+// how p is split into products. It has no levels, scales or data.
 #pragma once
 
 #include <set>
@@ -10,9 +10,9 @@
 
 namespace latticino::ckks {
 
-// sum of constant + sum_i c_i T_i + sum_j child_j T_(g_j). The sum is rescaled once, at `depth`
-// levels below the input; everything in it lives one level above that, products not yet
-// relinearised (lazy).
+// The sum of a constant, of c_i T_i over i, and of child_j T_(g_j) over j. It is rescaled once, and
+// the result is `depth` levels below the input. Everything in the sum is one level above that, and
+// its products are not relinearised yet (lazy).
 struct PolynomialProduct;
 struct PolynomialNode {
   int depth = 0;

@@ -14,16 +14,18 @@ namespace latticino::ckks {
 namespace {
 
 constexpr const char* kName = "ckks.evaluate";
-// Coefficients this far below the largest are rounding errors of whoever computed them.
+// Coefficients that are smaller than the largest one by this factor are rounding errors of whoever
+// computed them.
 constexpr double kZero = 0x1p-50;
-// Times the canonical scale, from where on an element is adjusted with an exact scale.
+// From this multiple of the canonical scale on, an element is adjusted with an exact scale.
 constexpr double kLarge = 16;
-// Elements of a scale smaller than the canonical one by this much would lose the result's
-// precision.
+// Elements whose scale is smaller than the canonical one by this factor would lose the precision of
+// the result.
 constexpr double kSmall = 0x1p-24;
 
-// Runs a plan on a batch of inputs of one level and scale. Scales are exact: a node that must end
-// at scale s is summed at s * (rescale factor), and each child at what T_g leaves of it.
+// Runs a plan on a batch of inputs of one level and scale. Scales are exact. A node that must end
+// at scale s is summed at s * (rescale factor); each child has the scale that, times the scale of
+// T_g, gives this.
 class PolynomialRun {
  public:
   PolynomialRun(const Evaluator& evaluator, const PolynomialPlan& plan, Batch x)
@@ -60,8 +62,8 @@ class PolynomialRun {
     elements_[n] = evaluator_.relinearize(product_sum(sum, level, working), true);
   }
 
-  // Squaring doubles what a scale is off by: below levels whose primes are larger than their scales
-  // little is left of it.
+  // Squaring doubles the relative error of a scale. So below levels whose primes are larger than
+  // their scales, little of the scale is left.
   void require_precision(double scale, int level) const {
     const double canonical = params_.scale(level);
     if (scale >= kSmall * canonical) return;
@@ -72,8 +74,8 @@ class PolynomialRun {
                      "bring the operand to a lower level first, where scales stay the same");
   }
 
-  // T_n with limbs for all primes of `level`. Where limbs cannot just be dropped (a prime would
-  // have to enter), it is adjusted to the highest level that has them all, once.
+  // T_n with limbs for all primes of `level`. If a prime would have to enter, limbs cannot just be
+  // dropped; then it is adjusted once, to the highest level that has all these primes.
   const Batch& at(int n, int level) {
     const Batch& own = elements_.at(n);
     const Basis needs = params_.basis(level);
@@ -92,8 +94,9 @@ class PolynomialRun {
     return lowered;
   }
 
-  // Times the integer nearest to each rescale factor on the way, at the scale that this gives: at a
-  // large scale that integer is not exact enough for the scale to stay as it is.
+  // Multiplies by the integer nearest to each rescale factor on the way, and keeps the exact scale
+  // that follows. At a large scale, the integer is not precise enough to treat the scale as
+  // unchanged.
   Batch exactly_lowered(const Batch& x, int level) const {
     Batch out = x;
     while (out[0].level > level) {
@@ -116,15 +119,17 @@ class PolynomialRun {
     const double working = scale * params_.rescale_factor(level);
     require_capacity(kName, params_, level, working);
     std::vector<std::pair<const Batch*, Complex>> terms;
+    terms.reserve(n.terms.size());
     for (const auto& [index, c] : n.terms) terms.push_back({&at(index, level), c});
     Batch out;
     if (n.products.empty()) {
-      // A constant alone is a multiple of the input, too.
+      // A polynomial that is only a constant is made from the input as well.
       if (terms.empty()) terms.push_back({&at(1, level), 0});
       out = evaluator_.rescale(linear_sum(terms, n.constant, level, working));
     } else {
       std::vector<Batch> children;
       ProductSum sum{{}, 1, std::move(terms), n.constant};
+      children.reserve(n.products.size());
       for (const auto& [g, child] : n.products) {
         children.push_back(node(child, working / at(g, level)[0].scale));
       }
@@ -176,7 +181,7 @@ std::vector<Complex> cleaned(const Polynomial& p) {
   return out;
 }
 
-// All inputs at the level of the lowest, y = stretch * x - centre * stretch.
+// All inputs at the lowest of their levels, as y = stretch * x - centre * stretch.
 Batch mapped(const Evaluator& evaluator, const Polynomial& p, std::span<const Ciphertext> x) {
   const double factor = stretch(p), shift = -factor * (p.lower + p.upper) / 2;
   const auto lowest = std::min_element(

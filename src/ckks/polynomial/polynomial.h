@@ -15,13 +15,13 @@ struct Polynomial {
   double lower = -1, upper = 1;
   int degree() const;  // of the last coefficient that is not zero
   int depth() const;   // ceil(log2(degree + 1))
-  // Levels that evaluate() takes: depth(), and one more where the interval needs a scaling product
-  // (its length is not 2/k for an integer k).
+  // Levels that evaluate() takes: depth(), and one more if the interval needs a scaling product
+  // (that is, if its length is not 2/k for an integer k).
   int levels() const;
 };
 
-// Result at x.level - levels(), scale `target_scale` or the canonical one. Several inputs share one
-// plan and run as a batch; higher ones are brought to the level of the lowest.
+// The result is at x.level - levels(), at `target_scale` or the canonical scale. Several inputs
+// share one plan and run as a batch; higher ones are first brought to the lowest level.
 Ciphertext evaluate(const Evaluator& evaluator, const Polynomial& p, const Ciphertext& x,
                     double target_scale = 0);
 std::vector<Ciphertext> evaluate(const Evaluator& evaluator, const Polynomial& p,

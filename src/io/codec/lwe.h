@@ -1,5 +1,5 @@
-// LWE ciphertexts in payloads: words of each without those between them, bodies alone where a seed
-// stands for the masks.
+// LWE ciphertexts in payloads: the words of each, without those between them. If a seed stands for
+// the masks, only the bodies.
 #pragma once
 
 #include <array>

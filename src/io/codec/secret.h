@@ -25,7 +25,7 @@ Scrypt decode_kdf(Decoder& metadata);  // FileError for costs out of range
 Encoder seal_context(const Header& header, const Scrypt& kdf);
 [[noreturn]] void refuse_seal(bool sealed, bool key_given);
 
-// The coefficients of both parts, one after the other; encrypts them in place where there is a
+// The coefficients of both parts, one after the other. They are encrypted in place if there is a
 // seal.
 template <class SecretKey>
 void write_secret(Sink& sink, Scheme scheme, const SecretKey& key,
@@ -51,7 +51,7 @@ void write_secret(Sink& sink, Scheme scheme, const SecretKey& key,
   writer.finish();
 }
 
-// `first` of `all` coefficients are the first part's. `key` opens a seal; empty if there is
+// The first part has `first` of `all` coefficients. `key` opens a seal; it is empty if there is
 // none.
 template <class SecretKey, class AnyParams>
 SecretKey read_secret(Source& source, Scheme scheme, std::shared_ptr<const AnyParams> params,

@@ -1,4 +1,4 @@
-// TFHE's server keys in payloads: bodies of both keys; masks come from their seeds.
+// TFHE's server keys in payloads: the bodies of both keys. Masks come from their seeds.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ double row_load(const std::vector<std::uint32_t>& sources, std::uint32_t p, bool
   double load = 0;  // a sum of positive terms: relative error below n 2^-53
   for (std::size_t j = 0; j < n; ++j) {
     const std::int32_t entry = centre(mul_mod(before, after[j + 1], m), p);
-    load += std::abs(static_cast<double>(entry)) * ((sources[j] - 1) / 2);
+    const std::uint32_t largest = (sources[j] - 1) / 2;
+    load += std::abs(static_cast<double>(entry)) * largest;
     before = mul_mod(before, sources[j] % p, m);
   }
   return std::ldexp(load, -63);

@@ -19,9 +19,9 @@ double max_log_pq_128(int log_n);
 // 2022/024): 121 at N >= 2^16, 84 at 2^15; 0 below, where such a key is not supported.
 double max_log_encapsulation_128(int log_n);
 
-// Least log2(sigma / q) for an LWE secret of `dimension` uniform binary (or ternary) coefficients,
-// k N of a GLWE secret: 2.657 - 0.02489 dimension, the curve that tfhe-rs publishes for 132 bits.
-// Holds for dimensions from 450; 0 below, where nothing is accepted.
+// Smallest log2(sigma / q) for an LWE secret of `dimension` uniform binary (or ternary)
+// coefficients, k N of a GLWE secret: 2.657 - 0.02489 dimension, the curve that tfhe-rs publishes
+// for 132 bits. It holds for dimensions from 450 on. Below it is 0, and nothing is accepted.
 double min_log_lwe_noise_128(int dimension);
 
 // Least deviation for 128 bits modulo 2^log_q, units of 1: that curve, but never below 3.19.

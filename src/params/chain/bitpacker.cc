@@ -25,11 +25,11 @@ PackedChain chain_of(const Supply& supply, const Candidate& user, const Raised& 
   return out;
 }
 
-// A chain, or what a refusal is about.
+// A chain, or the reason for a refusal.
 struct Attempt {
   std::optional<PackedChain> chain;
   packing::Found found;
-  int user = 0, stuck = -1;  // the candidate that met most raised levels, and how many
+  int user = 0, stuck = -1;  // the candidate with the most raised levels, and their number
 };
 
 Attempt pack(const Supply& supply, Terminals layout) {

@@ -18,8 +18,8 @@ namespace latticino {
 struct PackedStep {
   double bits = 0;
   double tolerance = 0.05;
-  // CoeffToSlot levels pull terminals back in, so that the top level has every prime: they may have
-  // more terminals than others, and their factor may be larger by up to four bits.
+  // CoeffToSlot levels take terminals in again, so that the top level has every prime. They may
+  // have more terminals than others, and their factor may be larger by up to four bits.
   bool pulls = false;
 };
 

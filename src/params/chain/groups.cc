@@ -22,6 +22,7 @@ using Rank = std::tuple<Log2, Log2, std::uint32_t, std::uint32_t>;
 
 Rank best_pair(const std::vector<std::uint32_t>& pool, Log2 target) {
   std::vector<Log2> logs;
+  logs.reserve(pool.size());
   for (const std::uint32_t q : pool) logs.push_back(log2_fixed(q));
   Rank best{log2_fixed(4.0), 0, 0, 0};
   for (std::size_t i = 0; i < pool.size(); ++i) {

@@ -1,4 +1,5 @@
-// The user levels of a packing: primes at hand, and a search for the smallest pool of terminals.
+// The user levels of a packing: the available primes, and a search for the smallest pool of
+// terminals.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -28,7 +29,7 @@ struct Draft {
   int served = 0, first_missed = 0;
 };
 
-// Drafts with one more terminal, or several where one alone would not serve a level.
+// Pools with one more terminal, or with several if one alone would not serve a level.
 class Extension {
  public:
   Extension(const Supply& supply, Layout layout) : supply_(supply), layout_(layout) {
@@ -97,7 +98,7 @@ class Extension {
     return out_->back().served > from_->served;
   }
 
-  // `count` new terminals of about equal size, beside each choice of those at hand.
+  // `count` new terminals of about equal size, for each choice of the present ones.
   bool equal(Log2 goal, int count) {
     if (supply_.candidates.empty()) return false;  // the mains take every prime
     bool better = false;
@@ -237,7 +238,7 @@ bool Pool::has(std::uint32_t q) const {
 
 bool Pool::allows(std::uint32_t set) const {
   if (layout_ == Layout::Free) return true;
-  // The terminals that the set lacks come behind those of their list that it has.
+  // The terminals that the set lacks come after those of their list that it has.
   for (const std::uint32_t list : {all() & ~outer_, outer_}) {
     const std::uint32_t lacking = list & ~set;
     if (lacking != 0 && (set & list) > (lacking & -lacking)) return false;
@@ -356,12 +357,12 @@ Found search(const Supply& supply, Layout layout) {
     if (round == kMostPool || (idle == kMostIdle && found.complete.empty())) break;
     std::vector<Draft> next;
     for (const Draft& draft : beam) extension.extend(draft, next);
-    // Two levels are worth a terminal.
+    // Two levels more are worth a terminal.
     const auto rank = [](const Draft& d) { return d.pool.size() - 2 * d.served; };
     std::sort(next.begin(), next.end(), [&](const Draft& a, const Draft& b) {
       return rank(a) != rank(b) ? rank(a) < rank(b) : a.pool.primes() < b.pool.primes();
     });
-    // A set of terminals is reached in several orders.
+    // Several orders of adding terminals lead to the same set.
     std::set<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> seen;
     beam.clear();
     for (Draft& draft : next) {

@@ -13,11 +13,13 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kMostNew = 3;                // mains that one level adds
-constexpr int kMostExtra = 3;              // terminals added for the raised levels alone
-constexpr std::size_t kMostSwapped = 512;  // choices among which CoeffToSlot levels may go freely
-const Log2 kSmallest = log2_fixed(3.0);    // bits that a main may fall short of a word
-const Log2 kExcess = log2_fixed(4.0);      // by which the factor of a level that pulls may exceed
+constexpr int kMostNew = 3;    // mains that one level adds
+constexpr int kMostExtra = 3;  // terminals added for the raised levels alone
+// Choices between which CoeffToSlot levels may change freely.
+constexpr std::size_t kMostSwapped = 512;
+const Log2 kSmallest = log2_fixed(3.0);  // bits that a main may fall short of a word
+// Bits by which the factor of a level that takes terminals in may exceed its target.
+const Log2 kExcess = log2_fixed(4.0);
 const Log2 kExtraGrid = log2_fixed(0.5);
 
 // A step into a choice of terminals, by the fewest limbs so far.
@@ -41,7 +43,7 @@ class Ladder {
     }
   }
 
-  // How many steps can be met; at the last every terminal must be back.
+  // The number of steps that can be met. At the last step every terminal must be in use.
   int climb(Work& work) {
     const auto& steps = supply_.plan.raised;
     std::vector<Reached> below(sets_.size());
@@ -73,7 +75,8 @@ class Ladder {
     return static_cast<int>(steps.size());
   }
 
-  // Shapes and mains of the way that climb() found; throws ParameterError if primes run out.
+  // Shapes and mains of the way that climb() found. Throws ParameterError if there are too few
+  // primes.
   Raised way() const {
     const std::size_t steps = supply_.plan.raised.size();
     std::vector<const Reached*> path(steps);
@@ -92,7 +95,7 @@ class Ladder {
       for (const std::uint32_t q : *list) groups.reserve(q);
     }
     for (int m = 0; m < fixed_; ++m) groups.reserve(supply_.words[m]);
-    Log2 missed = 0;  // what the mains so far fell short of
+    Log2 missed = 0;  // by which the mains so far are too small
     for (std::size_t k = 0; k < steps; ++k) {
       const std::size_t before = out.mains.size();
       const int total = path[k]->mains - fixed_;
@@ -119,7 +122,7 @@ class Ladder {
     return steps[k].pulls || c.count <= supply_.plan.most_terminals;
   }
 
-  // Mains of the list already fixed by user levels, then new ones.
+  // The mains of the list that user levels have fixed, then new ones.
   void step(const PackedStep& s, int i, const Reached& from, const Choice& to,
             Reached& best) const {
     const Log2 bits = log2_fixed(s.bits), tolerance = log2_fixed(s.tolerance);
@@ -178,7 +181,7 @@ std::optional<Raised> raise(const Supply& supply, const Candidate& user, Work& w
   if (supply.plan.raised.empty()) return Raised{{}, {}, {}, user.pool.outer()};
   Candidate now = user;
   std::optional<Raised> out = climb(supply, now, work, stuck);
-  // The terminal that lets most steps be met, again and again.
+  // Adds the terminal with which the most steps are met, again and again.
   for (int extra = 0; !out && extra < kMostExtra && now.pool.size() < kMostPool; ++extra) {
     std::optional<Candidate> best;
     int furthest = -1;

@@ -1,26 +1,22 @@
-// What to say where a level cannot be packed: which one, and the nearest scales that can.
+// What to say if a level cannot be packed: which one it is, and the nearest scales that can be.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "math/errors.h"
+#include "math/text.h"
 #include "params/chain/packing.h"
 
 namespace latticino::packing {
 namespace {
 
 constexpr int kMostTries = 3;                  // scales on either side of a refused one
-constexpr double kApart = 0.2;                 // bits between them
+constexpr double kScaleStep = 0.2;             // bits between them
 const Log2 kReach = log2_fixed(24.0);          // of log2 Q around a refused one
 constexpr std::int64_t kMostWork = 5'000'000;  // to find factors that do
 
-std::string number(double x) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.2f", x);
-  return buffer;
-}
+std::string number(double x) { return formatted("%.2f", x); }
 
 double as_printed(double x) { return std::round(100 * x) / 100; }
 
@@ -29,6 +25,7 @@ double as_printed(double x) { return std::round(100 * x) / 100; }
 std::vector<Log2> products(const Supply& supply, int most) {
   std::vector<std::vector<Log2>> by_count = {{0}};
   std::vector<Log2> logs;
+  logs.reserve(supply.candidates.size());
   for (const std::uint32_t q : supply.candidates) logs.push_back(log2_fixed(q));
   std::vector<Log2> all = {0};
   const auto size = logs.size();
@@ -36,7 +33,7 @@ std::vector<Log2> products(const Supply& supply, int most) {
     all.push_back(logs[i]);
     for (std::size_t j = 0; most >= 2 && j < i; ++j) {
       all.push_back(logs[i] + logs[j]);
-      // A third and a fourth next to these, so that no prime is taken twice.
+      // Uses a third and a fourth candidate next to these, so that no prime is taken twice.
       for (std::size_t k = 0; most >= 3 && k < j; k += 3) {
         all.push_back(logs[i] + logs[j] + logs[k]);
         for (std::size_t n = 0; most >= 4 && n < k; n += 9) {
@@ -49,8 +46,8 @@ std::vector<Log2> products(const Supply& supply, int most) {
   return all;
 }
 
-// Scales of the next level (bits of the base) for which it has primes of its own, whatever others
-// need.
+// Scales of the next level (or bits of the base) for which it has primes of its own, whatever other
+// levels need.
 std::vector<double> scales_in_reach(const Supply& supply, const Levels& below, bool two) {
   const bool base = below.shape.empty();
   const Log2 least = base ? 0 : below.log_q.back() + log2_fixed(0.5);
@@ -97,13 +94,13 @@ void refuse_level(const Supply& supply, const Levels& below, Layout layout) {
   const double wanted = level == 0 ? plan.base_bits : plan.level_log_scale[level];
   std::sort(able.begin(), able.end(),
             [&](double a, double b) { return std::abs(a - wanted) < std::abs(b - wanted); });
-  // The nearest on either side with which a search passes the level.
+  // The nearest scales on either side with which a search gets past the level.
   std::string nearest;
   for (const bool over : {false, true}) {
     double last = 0;
     int tries = 0;
     for (const double value : able) {
-      if ((value > wanted) != over || std::abs(value - last) < kApart) continue;
+      if ((value > wanted) != over || std::abs(value - last) < kScaleStep) continue;
       last = value;
       if (++tries > kMostTries) break;
       if (!passes(plan, level, value, layout)) continue;
@@ -127,7 +124,7 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
   const PackingPlan& plan = supply.plan;
   const double wanted = plan.raised[step].bits;
   std::int64_t spent = 0;
-  // Whether the step is met with these bits, and every one with the same bits like it.
+  // Whether the step can be met with these bits, and with it every other step of the same bits.
   const auto does = [&](double bits) {
     PackingPlan other = plan;
     for (PackedStep& s : other.raised) {

@@ -9,7 +9,7 @@
 namespace latticino {
 namespace {
 
-// Slot error of the last merged division from which on a separate rescaling is worth its pass.
+// From this slot error of the last merged division on, a separate rescaling is worth its pass.
 constexpr double kMergedError = 0x1p-22;
 constexpr int kRuns = 20;  // over which the largest error is predicted
 constexpr double kTwoPi = 2 * std::numbers::pi;
@@ -31,7 +31,7 @@ double t2_gain(const BootstrapLiteral& b) {
   return sum / weights;
 }
 
-// What EvalMod leaves of a coefficient c at ratio e = scale / q0: |c - sin(2 pi e c) / (2 pi e)|,
+// The error of EvalMod for a coefficient c at ratio e = scale / q0: |c - sin(2 pi e c) / (2 pi e)|,
 // or the first term of the arcsine that is left out.
 double sine_error(const BootstrapLiteral& b, double c, double e) {
   const double w = kTwoPi * e, v = std::sin(w * c);
@@ -81,8 +81,8 @@ bool Params::bootstrap_merges_last() const {
   return std::sqrt(last) < kMergedError * scale_[end];
 }
 
-// From raising to the end of EvalMod; an error of variance v of a real coefficient, in units of q0,
-// counts `gain` v in a slot.
+// From raising to the end of EvalMod. An error of variance v of a real coefficient, in units of q0,
+// becomes `gain` v in a slot.
 BootstrapNoise Params::middle_noise(double count, double gain) const {
   const BootstrapLiteral& b = *literal_.bootstrap;
   const double spanned = spanned_coefficients(static_cast<int>(count));
@@ -92,7 +92,7 @@ BootstrapNoise Params::middle_noise(double count, double gain) const {
   // The switch back to the dense secret divides by P; the trace adds terms that double.
   const double trace = count < max_slots() ? 4.0 / 3 : 1.0;
   const double raised = overflow_power(b) + trace * division_variance(alpha());
-  // Divisions of one EvalMod level: with its key switch, or apart.
+  // Divisions of one EvalMod level: merged with its key switch, or separate.
   const int top = default_level_ + b.evalmod_levels;
   const double scale = rescale_factor(top);
   const double merged = slot_error(key_switch_variance(top, true), scale);
@@ -104,8 +104,8 @@ BootstrapNoise Params::middle_noise(double count, double gain) const {
   noise.raised = gain * raised / (base_modulus() * base_modulus());
   // x = K y: the last factor's division counts twice in z + conj(z), the conjugation once.
   noise.coeff_to_slot = gain * b.range_k * b.range_k * (2 * factor + key_switch);
-  // T_2 is divided apart. T_4 passes with about a quarter of its gain, T_8 with a quarter of that:
-  // 1/15 in all for the squares.
+  // T_2 is divided separately. A quarter of the gain of T_2 applies to T_4, and a quarter of that
+  // to T_8: 1/15 in all for the squares.
   noise.eval_mod = gain * t2_gain(b) * (apart + merged / 15);
   return noise;
 }
@@ -167,7 +167,7 @@ BootstrapPrecision Params::bootstrap_precision() const {
     return (square - parts.times_secret()) * largest_normal(count) +
            parts.times_secret() * largest_product(count);
   };
-  // Rayleigh distributed beside a fixed error `bias` that all slots share.
+  // Rayleigh distributed around a fixed error `bias` that all slots have.
   const auto bits = [&](double square, double bias) {
     return PrecisionBits{-0.5 * std::log2(bias * bias + square * std::numbers::pi / 4),
                          -std::log2(bias + std::sqrt(largest(square)))};

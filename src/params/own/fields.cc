@@ -1,11 +1,11 @@
-// What a request may say, field by field.
+// The fields of a request, and their ranges.
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <regex>
 
 #include "math/errors.h"
+#include "math/text.h"
 #include "params/bounds/security.h"
 #include "params/names.h"
 #include "params/own/plans.h"
@@ -177,9 +177,7 @@ std::optional<Fault> name_fault(const ParamsRequest& x) {
 
 std::string number(double x) {
   if (!std::isfinite(x)) return std::isnan(x) ? "nan" : x < 0 ? "-inf" : "inf";
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, "%.4f", std::clamp(x, -1e30, 1e30));
-  std::string out = buffer;
+  std::string out = formatted("%.4f", std::clamp(x, -1e30, 1e30));
   while (out.back() == '0') out.pop_back();
   if (out.back() == '.') out.pop_back();
   return out;

@@ -1,4 +1,4 @@
-// make_params: a refusal names changes that were tried.
+// make_params. If a request is refused, it names changes that were tried.
 #include <algorithm>
 #include <cmath>
 
@@ -94,7 +94,7 @@ Kind lower_security(const ParamsRequest& x) {
   return out;
 }
 
-// The last resort: a small set that every ring of its size has.
+// If nothing else helps: a small set that every ring of its size has.
 Kind plain(const ParamsRequest& x) {
   return {fix(x,
               "N=65536 and levels=1 and scale=2**40 and word=None and dnum=None and "
@@ -121,14 +121,14 @@ Kind one_scale(const ParamsRequest& x) {
     out.push_back(
         fix(x, "levels=" + to_string(levels) + " and scale=2**" + own::number(scale), [&](auto& r) {
           r.level_log_scale.reset();
-          // Takes the digits of the scale that the message shows.
+          // Rounds the scale to the digits that the message shows.
           r.levels = levels, r.log_scale = std::stod(own::number(scale));
         }));
   }
   return out;
 }
 
-// Changes that make the request one that is accepted.
+// Changes that turn the request into one that is accepted.
 std::vector<Fix> fixes_of(const ParamsRequest& x) {
   std::vector<Fix> out;
   for (const Kind& kind : {fewer_levels(x), other_digits(x), other_rings(x, true), other_scales(x),
@@ -138,7 +138,7 @@ std::vector<Fix> fixes_of(const ParamsRequest& x) {
         std::find_if(kind.begin(), kind.end(), [](const Fix& f) { return accepted(f.request); });
     if (found != kind.end()) out.push_back(*found);
   }
-  // A list may be packed where levels have no primes of their own.
+  // A list of scales may be packed if levels have no primes of their own.
   if (out.empty() && x.level_log_scale) {
     for (Kind kind : {other_rings(x, true), one_scale(x)}) {
       if (kind.size() > kMostPacked) kind.resize(kMostPacked);
@@ -179,7 +179,7 @@ std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
     if (outcome.params) return outcome.params;
     refuse(outcome.why, remedy_of(fixes_of(request), ""));
   }
-  // Fields out of range one after the other, then what the request lacks without them.
+  // Brings fields into range one after the other, then asks for what the request still lacks.
   std::string text = fault->fix.text;
   ParamsRequest x = fault->fix.request;
   constexpr int kMostFaults = 200;  // levels of a list, above all

@@ -28,7 +28,7 @@ constexpr int kCtsLevels = 4;
 constexpr double kPulled = 50;  // bits of a CoeffToSlot level that pulls terminals, about
 const double kBaseSteps[] = {0, 0.5, 1, 2, 3, 4, 6, 8};
 
-// Sizes that a single prime may have. Below, next to no primes are 1 mod 2N.
+// Sizes that a single prime may have. Below, hardly any primes are 1 mod 2N.
 struct Sizes {
   double low, high;
   bool fit(double bits, int count) const {
@@ -36,7 +36,7 @@ struct Sizes {
   }
 };
 
-// How many primes of about a size there are: within half a bit, 200 at most.
+// How many primes there are of about a size: within half a bit, at most 200.
 int supply(int log_n, int half_bits) {
   constexpr std::size_t kMostSizes = 4096;  // more than there are
   static auto& known = *new crypto::PerProcess<std::pair<int, int>, int>(kMostSizes);
@@ -51,7 +51,7 @@ class Demand {
  public:
   explicit Demand(int log_n) : log_n_(log_n) {}
   void add(double bits, int count) { count_[static_cast<int>(std::lround(2 * bits))] += count; }
-  // Leaves room to choose, also for neighbours that take from the same primes.
+  // Leaves room to choose, also for neighbouring sizes that use the same primes.
   bool met() const {
     return std::all_of(count_.begin(), count_.end(), [&](const auto& x) {
       return x.second == 0 || x.second + x.second / 4 + 1 <= supply(log_n_, x.first);
@@ -149,7 +149,7 @@ class Drafter {
     return {static_cast<std::uint16_t>(mains), static_cast<std::uint16_t>(units * cycle.terminals)};
   }
 
-  // Every level takes primes of its own, as many as its step needs.
+  // Every level has primes of its own, as many as its step needs.
   void add_groups() {
     std::vector<double> steps;
     for (std::size_t l = 1; l < s_.scales.size(); ++l) {
@@ -223,7 +223,7 @@ class Drafter {
     }
     const double terminal = draft.chain.terminal_bits;
     if (!s_.bootstrapping) {
-      // Mains that the top level gave back count in the keys.
+      // Mains that the top level has given up still count in the keys.
       draft.primes = most.mains + most.terminals;
       draft.log_q = log_q + (most.terminals - top.terminals) * terminal +
                     (most.mains - top.mains) * sizes_.high;
@@ -242,7 +242,7 @@ class Drafter {
     drafts_.push_back(std::move(draft));
   }
 
-  // EvalMod, then CoeffToSlot, whose last levels pull the terminals back in.
+  // EvalMod, then CoeffToSlot, whose last levels take the terminals in again.
   bool raise(Draft& draft, LevelShape top, int missing) const {
     const double terminal = draft.chain.terminal_bits;
     const auto add = [&](int mains, int terminals, double bits) {
@@ -291,11 +291,11 @@ std::vector<Digits> digits_of(int primes, int dnum) {
   std::vector<Digits> out;
   for (int alpha = 1; alpha <= primes; ++alpha) {
     const int digits = (primes + alpha - 1) / alpha;
-    // Among equal counts of digits, the smallest alpha.
+    // Among equal numbers of digits, the smallest alpha.
     if (!out.empty() && out.back().dnum == digits) continue;
     if (dnum == 0 || dnum == digits) out.push_back({alpha, digits});
   }
-  // Transforms and products of a key switch: each digit on all primes, and two results.
+  // Transforms and products of a key switch: each digit on all primes, and both results.
   std::stable_sort(out.begin(), out.end(), [&](Digits a, Digits b) {
     return (a.dnum + 2) * (primes + a.alpha) < (b.dnum + 2) * (primes + b.alpha);
   });

@@ -23,25 +23,25 @@ struct Schedule {
   double base_bits() const;  // least log2 Q_0
 };
 
-// A chain that may do, without its auxiliary primes: shapes and sizes are planned, primes not yet
-// chosen.
+// A possible chain, without its auxiliary primes. Shapes and sizes are planned, but primes are not
+// chosen yet.
 struct Draft {
   ChainPlan chain;
   std::int64_t limbs = 0;  // of all levels together, by which drafts are compared
   int primes = 0;          // of Q
-  int family = 0;          // drafts of one cycle, from other bases, are of one family
+  int family = 0;          // drafts of one cycle on other bases belong to one family
   double log_q = 0;
 };
 
-// The digits of a chain of `primes` primes for which a key switch at the top takes least work, best
-// first; `dnum` 0: any.
+// The digits of a chain of `primes` primes for which a key switch at the top takes the least work,
+// best first. `dnum` 0: any number of digits.
 struct Digits {
   int alpha = 1, dnum = 1;
 };
 std::vector<Digits> digits_of(int primes, int dnum);
 
-// Drafts for a schedule, the fewest limbs first: single primes, groups of equal primes, and cycles
-// that exchange terminals for mains (rational rescaling), whatever their sizes.
+// Drafts for a list of scales, with the fewest limbs first: single primes, groups of equal primes,
+// and cycles that exchange terminals for mains (rational rescaling) of any size.
 std::vector<Draft> drafts_of(const Schedule& schedule);
 
 // Sizes of the levels of bootstrapping.
@@ -74,7 +74,7 @@ struct Outcome {
   std::shared_ptr<const Params> params;
   Refusal why;
 };
-// `packs`: searches for packed chains at most, each of which may take half a second.
+// `packs`: the most searches for packed chains, each of which may take half a second.
 constexpr int kAllPacks = 4;
 Outcome solve(const ParamsRequest& request, int packs);
 

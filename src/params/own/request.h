@@ -1,6 +1,6 @@
-// Parameters of one's own: from scales, levels and a security level to a checked set. One interface
-// for all builders of chains. An impossible request is refused; the error names the limit, and
-// changes to the request that were tried and are accepted.
+// Parameters of your own: from scales, levels and a security level to a checked set. One interface
+// serves all builders of chains. If a request is impossible, the error names the limit, and changes
+// to the request that were tried and are accepted.
 #pragma once
 
 #include <cstdint>

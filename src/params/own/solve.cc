@@ -13,7 +13,7 @@ namespace latticino::own {
 namespace {
 
 constexpr int kMostBuilt = 30;  // chains of one attempt
-constexpr int kFewBuilt = 12;   // the same where many counts of levels are tried
+constexpr int kFewBuilt = 12;   // the same if many counts of levels are tried
 constexpr int kFewFailed = 2;   // drafts of one family that are tried there
 constexpr int kMostFailed = 6;
 constexpr int kMostDigits = 3;   // choices of digits that are built for one draft
@@ -23,8 +23,8 @@ constexpr double kNoBound = 1e9;
 constexpr int kAnyDigits = 1000;
 constexpr double kMostTried = 140;  // levels
 
-// Digits at most where levels are as many as fit: more buy few levels and cost keys. Where N is
-// small, P is one prime or two; where it is large, the sums of base conversion bound alpha.
+// The most digits if levels are as many as fit: more digits gain few levels and make keys larger.
+// If N is small, P is one prime or two. If it is large, the sums of base conversion limit alpha.
 int most_digits(std::int64_t n) { return n == 1 << 15 || n == 1 << 16 ? 4 : 8; }
 
 int log2_of(std::int64_t n) { return std::countr_zero(static_cast<std::uint64_t>(n)); }
@@ -62,7 +62,7 @@ class Solver {
         out = std::move(other);
       }
     }
-    // Who asks many times, for changes to name, asks for no explanation.
+    // If many sets are tried in order to name changes, no explanations are made.
     if (!out && packs == kAllPacks && !s_.uniform()) packs_freely_ = packs_freely();
     return out ? Outcome{std::move(out), {}} : Outcome{nullptr, refusal()};
   }
@@ -151,8 +151,9 @@ class Solver {
       literal.levels = std::move(chain.levels);
       literal.alpha = alpha;
       std::vector<double> raised;
+      raised.reserve(plan.raised.size());
       for (const RaisedLevel& r : plan.raised) raised.push_back(r.bits);
-      // Scales within 0.1 bit where it goes; else with a target a level, within half a bit.
+      // Scales within 0.1 bit if possible; else with a target per level, within half a bit.
       for (const bool targets : {false, true}) {
         if (auto params = unless_refused(literal, raised, targets)) return params;
       }
@@ -229,7 +230,7 @@ class Solver {
     }
   }
 
-  // BitPacker chains whose levels take the first terminals of one list or two, by the words' sizes.
+  // BitPacker chains whose levels take the first terminals of one list or of two, by word size.
   std::shared_ptr<const Params> packed(int packs) {
     for (const int word : {30, 31, 29, 28}) {
       if (x_.word != 0 && word != x_.word) continue;
@@ -284,6 +285,7 @@ class Solver {
     }
     literal.alpha = plan.alpha;
     std::vector<double> raised;
+    raised.reserve(plan.raised.size());
     for (const PackedStep& step : plan.raised) raised.push_back(step.bits);
     return unless_refused(literal, raised, true);
   }

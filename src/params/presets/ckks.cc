@@ -43,7 +43,7 @@ struct Recipe {
   Security security = Security::Bits128;
 };
 
-// CoeffToSlot levels that pull the terminals back in, by what the user levels leave.
+// CoeffToSlot levels that take the terminals in again. They follow from what the user levels leave.
 const std::vector<CtsStep> kCtsMains = {{2, 0, 58}, {2, 0, 58}, {2, 0, 58}, {2, 0, 58}};
 const std::vector<CtsStep> kCtsFour = {{2, 0, 60}, {2, 0, 60}, {0, 2, 50}, {0, 2, 50}};
 const std::vector<CtsStep> kCtsTwo = {{2, 0, 60}, {2, 0, 60}, {2, 0, 60}, {0, 2, 50}};
@@ -164,7 +164,7 @@ std::optional<ParamsLiteral> literal_named(const std::string& name) {
 
 constexpr std::size_t kMostNames = 256;  // of sets, presets or not
 
-// Generating primes takes milliseconds: each preset's text is made once.
+// Generating primes takes milliseconds, so the text of each preset is made once.
 std::optional<std::string> text_named(const std::string& name) {
   static auto& texts = *new crypto::PerProcess<std::string, std::optional<std::string>>(kMostNames);
   return texts.get(name, [&]() -> std::optional<std::string> {
@@ -181,7 +181,7 @@ void params::check_preset_name(const Params& p) {
   if (text && *text != p.canonical_text()) params::refuse_preset_name("params.check", p.name());
 }
 
-// Checking takes milliseconds: each preset is checked once, as sets do not change.
+// Checking takes milliseconds, so each preset is checked once: sets do not change.
 std::shared_ptr<const Params> preset(const std::string& name) {
   static auto& checked =
       *new crypto::PerProcess<std::string, std::shared_ptr<const Params>>(kMostNames);

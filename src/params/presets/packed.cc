@@ -5,7 +5,8 @@ namespace {
 
 using Security = ParamsLiteral::Security;
 
-// The first two sets were packed by a search that is gone (prefixes of one list, of any length).
+// The first two sets were packed by a search that no longer exists (prefixes of one list, of any
+// length).
 ParamsLiteral n14_d35_w28() {
   ParamsLiteral x;
   x.name = "n14-d35-w28-leveled-v1";
@@ -93,7 +94,7 @@ ParamsLiteral n16_d45_w30() {
   return x;
 }
 
-// The arcsine takes three levels and lets messages come near the ends of the sine, so that less of
+// The arcsine takes three levels. Messages may then come near the ends of the sine, so less of
 // EvalMod's noise reaches them.
 ParamsLiteral n16_d48_w30_precise() {
   ParamsLiteral x = bootstrapping("n16-d48-w30-precise-v1", 48, 9, 59.7, 52, 3, 3);
@@ -193,7 +194,7 @@ ParamsLiteral test_n10_boot_w28() {
   return x;
 }
 
-// The small twin of the precise set.
+// The small version of the precise set.
 ParamsLiteral test_n10_precise() {
   ParamsLiteral x = bootstrapping("test-n10-d48-w30-precise-insecure", 48, 6, 59.7, 52, 3, 3);
   x.log_n = 10;

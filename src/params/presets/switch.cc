@@ -54,7 +54,7 @@ void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) 
   }
 }
 
-// As preset() does: every context asks for all of them, to see which are of its parameters.
+// Like preset(): every context asks for all of them, to find those of its parameters.
 std::shared_ptr<const SwitchParams> switch_preset(const std::string& name) {
   constexpr std::size_t kMostNames = 64;  // more than there are
   static auto& checked =

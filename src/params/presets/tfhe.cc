@@ -71,13 +71,14 @@ TfheLiteral grouped(TfheLiteral x, int group, bool ternary = false) {
 
 std::vector<TfheLiteral> literals() {
   return {
-      // v1 is the faster one in exact arithmetic, v2 in FP64 (docs/tfhe.md).
+      // v1 is the faster one in exact arithmetic, v2 the faster one in FP64 (docs/tfhe.md).
       set("tfhe-gates-v1", 724, 2, 10, 1, {9, 2}, {4, 3}),
       failing(set("tfhe-gates-p64-v1", 700, 2, 10, 1, {9, 2}, {4, 3}), -64),
       set("tfhe-gates-v2", 721, 1, 11, 2, {23, 1}, {4, 3}),
       failing(set("tfhe-gates-p64-v2", 699, 1, 11, 2, {23, 1}, {4, 3}), -64),
       integers(set("tfhe-2-2-v1", 868, 1, 11, 2, {23, 1}, {3, 5}), -128),
-      // Eight digits of two bits instead of five of three take 36 steps from a rotation.
+      // Eight digits of two bits save 36 steps of a rotation compared with five digits of three
+      // bits.
       integers(set("tfhe-2-2-v2", 832, 1, 11, 2, {23, 1}, {2, 8}), -128),
       integers(set("tfhe-2-2-p64-v1", 840, 1, 11, 2, {23, 1}, {4, 4}), -64),
       integers(grouped(set("tfhe-2-2-group3-v1", 870, 1, 11, 2, {23, 1}, {3, 5}), 3), -128),

@@ -118,6 +118,7 @@ double deviations(double log_p) {
 void SwitchParams::pick_primes() {
   const Basis aux = ckks_->aux_basis();
   std::vector<std::uint16_t> by_size;
+  by_size.reserve(aux.size());
   for (int i = 0; i < aux.size(); ++i) by_size.push_back(static_cast<std::uint16_t>(aux.prime(i)));
   std::sort(by_size.begin(), by_size.end(),
             [&](int a, int b) { return ckks_->ring_primes()[a] > ckks_->ring_primes()[b]; });

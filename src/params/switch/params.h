@@ -60,8 +60,8 @@ class SwitchParams {
   // well.
   double sample_variance() const;
   double lookup_variance() const;
-  // The part of the torus' half that bounded values fill: what is left beside it keeps noise from
-  // carrying them over the edge.
+  // The part of half a torus that bounded values fill. The rest keeps noise from carrying them over
+  // the edge.
   double fill() const { return fill_; }
   // A looked-up value of the largest size, in units of q0 at ModRaise: 2^-log_message_ratio.
   double amplitude() const;
@@ -70,8 +70,9 @@ class SwitchParams {
   double packed_variance() const;
   // Without packing: that of a rotated table's constant coefficient, modulo the first prime.
   double value_variance() const;
-  // K, such that the phases of `values` ciphertexts under s' - 1/2, before their reduction modulo
-  // the modulus, stay below K - 1/4 times it but for a probability of 2^-80 in all.
+  // K. The phases of `values` ciphertexts under s' - 1/2, before they are reduced modulo the
+  // modulus, stay below (K - 1/4) times the modulus. The probability that any of them does not is
+  // 2^-80.
   int overflow_range(int values) const;
   // log2 of the modulus of the widest key under s', the largest that 128 bits allow.
   double log_key_modulus() const;

@@ -17,13 +17,14 @@ struct TfheNoiseModel {
   double bootstrap_step = 0, key_switch_step = 0;
   double log_lwe_modulus = 0, log_ring_modulus = 0;
   double secret_mean = 0.5, secret_square = 0.5;  // E[s], E[s^2] of an LWE key coefficient
-  int group = 1;                                  // mask elements a blind rotation step takes
+  int group = 1;                                  // mask elements per step of a blind rotation
   bool ternary = false;
   bool centred = true;  // the modulus switch corrects the mean of its rounding
 };
 
-// One blind rotation. The error of the key, for every digit, and the rounding of the digits times
-// the key; a step of several keys carries (X^e - 1) in front of each: twice the variance a key.
+// One blind rotation: the error of the key, for every digit, and the rounding of the digits times
+// the key. In a step of several keys each one is multiplied by (X^e - 1), so its variance counts
+// twice.
 double bootstrap_variance(const TfheNoiseModel& m);
 // What an FP64 transform of a 64-bit torus adds to it (tfhe-rs, noise formulas).
 double fft64_variance(const TfheNoiseModel& m);

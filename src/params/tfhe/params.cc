@@ -169,7 +169,7 @@ fourier::Refusal TfheParams::fourier_refusal() const {
   shape.primes = static_cast<int>(literal_.primes.size());
   shape.modulus = 1;
   for (const std::uint32_t q : literal_.primes) shape.modulus *= q;
-  const fourier::Refusal refusal = fourier::refusal(shape);
+  fourier::Refusal refusal = fourier::refusal(shape);
   if (!refusal.empty() || log_failure(true) <= literal_.log_failure) return refusal;
   return {"a failure probability of 2^" + text(log_failure(true)),
           "the stated 2^" + text(literal_.log_failure)};
@@ -194,6 +194,7 @@ std::size_t TfheParams::key_switch_key_bytes() const {
 std::string TfheParams::canonical_text() const { return params::to_text(literal_); }
 
 std::string TfheParams::explain() const {
+  const std::uint64_t bootstrap_in_files = bootstrap_key_bytes() / (glwe_dimension() + 1);
   std::ostringstream out;
   out.imbue(std::locale::classic());
   out.precision(4);
@@ -220,8 +221,8 @@ std::string TfheParams::explain() const {
               ? "above 2^-128: do NOT share decryptions under this set (docs/security.md)\n"
               : "")
       << "keys: bootstrapping " << bootstrap_key_bytes() / 1000000.0 << " MB, key switching "
-      << key_switch_key_bytes() / 1000000.0 << " MB; in files "
-      << bootstrap_key_bytes() / (glwe_dimension() + 1) / 1000000.0 << " MB in all\n"
+      << key_switch_key_bytes() / 1000000.0 << " MB; in files " << bootstrap_in_files / 1000000.0
+      << " MB in all\n"
       << "a ciphertext: " << 4 * (big_dimension() + 1)
       << " bytes, fresh in a file 4\nhash: " << hash_ << "\n";
   return out.str();

@@ -24,7 +24,7 @@ struct TfheLiteral {
   double glwe_sigma = 0;  // of the bootstrapping key; units of 1 modulo the product of the primes
   Gadget bootstrap, key_switch;
   bool ternary = false;  // the LWE key; a GLWE key is binary
-  int group = 1;         // LWE coefficients a step of the blind rotation takes (multi-bit), 1 to 4
+  int group = 1;         // LWE coefficients per step of the blind rotation (multi-bit), 1 to 4
   // Blocks of message_bits + carry_bits below one padding bit; 0 and 0: booleans at +-q/8.
   int message_bits = 0, carry_bits = 0;
   // 2-norm of the linear combinations between two bootstrappings, of integer blocks.

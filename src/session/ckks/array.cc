@@ -31,10 +31,10 @@ bool repeats_over(const Shape& inner, const Shape& outer) {
 
 Array repeated(const ArrayState& x, const ArrayState& larger) {
   const ckks::Ciphertext part = with_slots(x.parts()[0], larger.slots());
-  // Decoding reads more coefficients.
+  // In more slots, decoding reads more coefficients, and so more of the error.
   const double growth = std::sqrt(static_cast<double>(larger.slots()) / x.slots());
   Known known = x.known().repeated(larger.size(), growth);
-  const Rest rest = Rest::of(Rest::Kind::Filler, known.reach());
+  const UnusedSlots rest = UnusedSlots::of(UnusedSlots::Kind::Filler, known.reach());
   return result_of(x, {Parts(larger.parts().size(), part), std::move(known), rest}, larger.shape);
 }
 
@@ -47,12 +47,13 @@ std::vector<Complex> negated(const std::vector<Complex>& x) {
 Values like(const Values& x, std::vector<Complex> numbers) {
   if (!x.is_real()) return {std::move(numbers), x.shape()};
   std::vector<double> real;
+  real.reserve(numbers.size());
   for (const Complex& z : numbers) real.push_back(z.real());
   return {std::move(real), x.shape()};
 }
 
-// Whether a polynomial of what lies behind the values may leave the modulus, where that of the
-// values does not.
+// Whether the polynomial may leave the modulus in the slots without values, although it does not
+// for the values.
 bool leaves(const ArrayState& x, const Series& p) {
   constexpr double kLarge = 8 * std::numbers::ln2;
   if (!x.padded() || !x.rest().number) return false;
@@ -65,8 +66,9 @@ bool leaves(const ArrayState& x, const Series& p) {
   return y > std::max(1.0, of_values) && degree * std::log(y) > kLarge;
 }
 
-// x with a number behind the values that lies in their domain. It is no larger than they are,
-// because it could leave the box of a bootstrapping.
+// Puts a number from the domain of the polynomial into the slots without values. The number is no
+// larger than the values are, because a larger one could leave the range that a bootstrapping
+// accepts.
 Array filled(const Array& a, const Series& p) {
   const ArrayState& x = state(a);
   const double reach = x.known().reach();
@@ -89,7 +91,7 @@ Array times(const Array& a, const Array& b) {
 Array result_of(const ArrayState& x, Contents made, Shape shape) {
   ArrayState out{x.context, std::move(made), std::move(shape)};
   Contents& held = out.contents;
-  if (!out.padded()) held.rest = Rest::zero();
+  if (!out.padded()) held.rest = UnusedSlots::zero();
   std::vector<Misfit> misfits;
   held.known = fitting(std::move(held.known), held.parts[0], held.rest.bound, &misfits);
   for (const Misfit& m : misfits) x.host().report("compute", m.had, m.needs, m.remedy);
@@ -147,9 +149,9 @@ Array canonical(const Array& x) {
 using session::ArrayState;
 using session::Known;
 using session::Parts;
-using session::Rest;
 using session::result_of;
 using session::state;
+using session::UnusedSlots;
 
 Context Array::context() const { return Context(state_->context); }
 const Shape& Array::shape() const { return state_->shape; }
@@ -246,9 +248,9 @@ Array Array::polynomial(const std::vector<Complex>& coefficients,
           ? session::rescaled_error(params, x.level(), x.slots(), params.scale(x.level() - 1))
           : 0;
   Known known = x.known().polynomial(series, x.open().multiplied(parts), mapping);
-  Rest rest = Rest::of(Rest::Kind::Filler, known.reach());
+  UnusedSlots rest = UnusedSlots::of(UnusedSlots::Kind::Filler, known.reach());
   if (const auto number = x.rest().number) {
-    rest = Rest::holding(session::evaluated(series, session::mapped(series, *number)));
+    rest = UnusedSlots::holding(session::evaluated(series, session::mapped(series, *number)));
   }
   const Array made = result_of(x, {std::move(parts), std::move(known), rest});
   return fills ? session::with_rest(made, -*rest.number, 0) : made;

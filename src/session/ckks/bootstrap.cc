@@ -87,13 +87,13 @@ Array Array::bootstrap(const BootstrapOptions& options) const {
   const ArrayState& x = session::state(from);
   const Contents* const only[] = {&x.open()};
   session::Refresher& refresher = x.host().refresher();
-  const session::Manner manner =
-      refresher.manner(x.open(), session::Refresher::of(only, session::request_of(options, false)),
+  const session::RefreshMethod method =
+      refresher.method(x.open(), session::Refresher::of(only, session::request_of(options, false)),
                        session::message_of(options));
-  x.host().note(manner.note);
+  x.host().note(method.note);
   std::vector<session::Misfit> misfits;
-  Contents made = bootstrapped(x.evaluator(), refresher, manner, x.open(), &misfits);
-  x.host().bootstraps += manner.bootstraps();
+  Contents made = bootstrapped(x.evaluator(), refresher, method, x.open(), &misfits);
+  x.host().bootstraps += method.bootstraps();
   session::report(x.host(), misfits);
   return session::result_of(x, std::move(made));
 }

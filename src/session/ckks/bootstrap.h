@@ -5,14 +5,14 @@
 
 namespace latticino::session {
 
-// ParameterError without bootstrapping, LevelError for a level that is not; `merged`: of two arrays
-// of real values.
+// The form for these options. ParameterError without bootstrapping, LevelError for a level that the
+// set does not have. `merged`: two arrays of real values as one.
 ckks::bootstrap::Choice chosen_form(Host& host, int level, int slots,
                                     const BootstrapOptions& options, bool merged);
 
-// For an operation that takes so many levels. An arcsine takes some: where they are lacking, a
-// shorter one or none is chosen, and where they are lacking still, a second bootstrapping follows
-// if it leads higher: SlotToCoeff first, which needs the levels that the first one left.
+// x with at least `levels` levels, if bootstrapping leads there. If the form that would be chosen
+// leaves too few levels, its arcsine becomes shorter or is left out. If that is not enough, a
+// second bootstrapping follows, with SlotToCoeff first, where this leads higher.
 Array refreshed_for(const Array& x, int levels);
 
 }  // namespace latticino::session

@@ -14,7 +14,7 @@ namespace {
 
 using session::ArrayState;
 
-// Values of all ciphertexts of x, without what lies behind them.
+// The values of all ciphertexts of x, without the slots that hold none.
 std::vector<Complex> joined(const ArrayState& x, const std::vector<std::vector<Complex>>& rows) {
   std::vector<Complex> out;
   for (const std::vector<Complex>& row : rows) out.insert(out.end(), row.begin(), row.end());

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "ckks/evaluator/lowering.h"
 #include "math/errors.h"
+#include "math/text.h"
 #include "session/ckks/host.h"
 #include "session/claims/slot_noise.h"
 
@@ -16,28 +16,28 @@ using ckks::Evaluator;
 
 // 2^ the number with so many decimals, in error texts.
 std::string power_of_two(double x, int decimals) {
-  char text[48];
-  std::snprintf(text, sizeof text, "2^%.*f", decimals, std::log2(x));
-  return text;
+  return formatted("2^%.*f", decimals, std::log2(x));
 }
 
-Rest sum_of(const Contents& x, const Contents& y, double sign) {
-  if (x.rest.number && y.rest.number) return Rest::holding(*x.rest.number + sign * *y.rest.number);
-  return Rest::of(std::max(x.rest.kind, y.rest.kind), x.reach_of_rest() + y.reach_of_rest());
+UnusedSlots sum_of(const Contents& x, const Contents& y, double sign) {
+  if (x.rest.number && y.rest.number)
+    return UnusedSlots::holding(*x.rest.number + sign * *y.rest.number);
+  return UnusedSlots::of(std::max(x.rest.kind, y.rest.kind), x.reach_of_rest() + y.reach_of_rest());
 }
 
-Rest product_of(const Contents& x, const Contents& y) {
-  if (x.rest.clean() || y.rest.clean()) return Rest::zero();
-  if (x.rest.number && y.rest.number) return Rest::holding(*x.rest.number * *y.rest.number);
-  return Rest::of(std::max(x.rest.kind, y.rest.kind), x.reach_of_rest() * y.reach_of_rest());
+UnusedSlots product_of(const Contents& x, const Contents& y) {
+  if (x.rest.clean() || y.rest.clean()) return UnusedSlots::zero();
+  if (x.rest.number && y.rest.number) return UnusedSlots::holding(*x.rest.number * *y.rest.number);
+  return UnusedSlots::of(std::max(x.rest.kind, y.rest.kind), x.reach_of_rest() * y.reach_of_rest());
 }
 
-Rest plus_number_of(const Contents& x, ckks::Complex c) {
-  if (x.rest.number) return Rest::holding(*x.rest.number + c);
-  return Rest::of(std::max(x.rest.kind, Rest::Kind::Filler), x.reach_of_rest() + std::abs(c));
+UnusedSlots plus_number_of(const Contents& x, ckks::Complex c) {
+  if (x.rest.number) return UnusedSlots::holding(*x.rest.number + c);
+  return UnusedSlots::of(std::max(x.rest.kind, UnusedSlots::Kind::Filler),
+                         x.reach_of_rest() + std::abs(c));
 }
 
-// What a factor was rounded to that made the rescaled `made` from x.
+// The number that was really multiplied by when x became `made`: c as its factor was rounded.
 ckks::Complex rounded(const Contents& x, ckks::Complex c, const Parts& made) {
   const double factor = x.params().rescale_factor(x.level()) * (made[0].scale / x.scale());
   return {std::nearbyint(c.real() * factor) / factor, std::nearbyint(c.imag() * factor) / factor};
@@ -45,27 +45,27 @@ ckks::Complex rounded(const Contents& x, ckks::Complex c, const Parts& made) {
 
 }  // namespace
 
-Rest Rest::holding(ckks::Complex number) {
+UnusedSlots UnusedSlots::holding(ckks::Complex number) {
   if (number == ckks::Complex(0)) return zero();
   return {Kind::Filler, std::abs(number), number};
 }
 
-Rest Rest::of(Kind kind, double bound) {
+UnusedSlots UnusedSlots::of(Kind kind, double bound) {
   if (kind == Kind::Zero) return zero();
   return {kind, bound, std::nullopt};
 }
 
-Rest Rest::times(ckks::Complex c) const {
+UnusedSlots UnusedSlots::times(ckks::Complex c) const {
   return number ? holding(c * *number) : of(kind, std::abs(c) * bound);
 }
 
-Rest Rest::conjugated() const { return number ? holding(std::conj(*number)) : *this; }
+UnusedSlots UnusedSlots::conjugated() const { return number ? holding(std::conj(*number)) : *this; }
 
-Rest Rest::real() const { return number ? holding(number->real()) : *this; }
+UnusedSlots UnusedSlots::real() const { return number ? holding(number->real()) : *this; }
 
-Rest Rest::beside(const Rest& other) const {
+UnusedSlots UnusedSlots::beside(const UnusedSlots& other) const {
   if (number && other.number) return holding(number->real() - other.number->imag());
-  // What operations on real values leave elsewhere is real.
+  // Operations on real values leave real numbers in the slots without values.
   const double more = other.kind == Kind::Unknown ? other.bound : 0;
   return {std::max(kind, more > 0 ? other.kind : kind), bound + more, std::nullopt};
 }
@@ -167,7 +167,7 @@ Contents Contents::times_plain(const Evaluator& e, const Encoded& factors, Numbe
                                const Places* where) const {
   Parts made = e.multiply(parts, factors);
   Known after = known.times_plain(plain, slots(), factors[0].scale, rescaled(made), where);
-  return {std::move(made), std::move(after), Rest::zero()};
+  return {std::move(made), std::move(after), UnusedSlots::zero()};
 }
 
 Contents Contents::conjugated(const Evaluator& e) const {
@@ -185,7 +185,7 @@ Contents Contents::summed(const Evaluator& e, std::size_t kept, std::size_t size
   if (count > 1) part = e.inner_sum(part, width, count);
   Known after = known.summed(kept, static_cast<double>(size) / static_cast<double>(kept),
                              switched(width) * doubling(count), full());
-  return {{with_slots(part, width)}, std::move(after), Rest::zero()};
+  return {{with_slots(part, width)}, std::move(after), UnusedSlots::zero()};
 }
 
 Contents Contents::with_rest(const Evaluator& e,
@@ -198,7 +198,8 @@ Contents Contents::with_rest(const Evaluator& e,
     added = encoded_error(slots(), made[i].scale);
     made[i] = e.add(made[i], *encoded[i]);
   }
-  return {std::move(made), added > 0 ? known.plus_error(added) : known, Rest::holding(after)};
+  return {std::move(made), added > 0 ? known.plus_error(added) : known,
+          UnusedSlots::holding(after)};
 }
 
 std::optional<ckks::Complex> Contents::excess() const {
@@ -218,14 +219,14 @@ Contents dot(const Evaluator& e, std::span<const Factors> pairs) {
   int level = pairs[0].first->level();
   std::vector<Parts> left, right;
   bool clean = true;
-  Rest::Kind kind = Rest::Kind::Filler;
+  UnusedSlots::Kind kind = UnusedSlots::Kind::Filler;
   double bound = 0;
   std::optional<ckks::Complex> number = 0;
   for (const auto& [x, y] : pairs) {
     level = std::min({level, x->level(), y->level()});
     left.push_back(x->parts);
     right.push_back(y->parts);
-    const Rest rest = product_of(*x, *y);
+    const UnusedSlots rest = product_of(*x, *y);
     clean = clean && rest.clean();
     kind = std::max(kind, rest.kind);
     bound += std::max(x->rest.bound, x->known.reach()) * std::max(y->rest.bound, y->known.reach());
@@ -240,7 +241,8 @@ Contents dot(const Evaluator& e, std::span<const Factors> pairs) {
     Known product = x->known_at(level).times(y->known_at(level), x == y, i == 0 ? added : 0);
     known = i == 0 ? std::move(product) : known.plus(product);
   }
-  return {std::move(made), std::move(known), clean ? Rest::zero() : Rest{kind, bound, number}};
+  return {std::move(made), std::move(known),
+          clean ? UnusedSlots::zero() : UnusedSlots{kind, bound, number}};
 }
 
 Known fitting(Known known, const ckks::Ciphertext& part, double rest,

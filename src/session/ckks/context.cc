@@ -93,7 +93,7 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
     }
     known = Known::fresh(range, error);
   }
-  ArrayState out{context, {{}, known, Rest::zero()}, x.shape()};
+  ArrayState out{context, {{}, known, UnusedSlots::zero()}, x.shape()};
   constexpr std::size_t kMaxBatch = 16;  // encoded and encrypted in one go
   const auto rows = rows_of(x.numbers(), slots);
   for (std::size_t first = 0; first < rows.size(); first += kMaxBatch) {

@@ -1,10 +1,10 @@
 // Saving and loading of CKKS, with notes that describe arrays.
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 
 #include "io/switch_files.h"
 #include "math/errors.h"
+#include "math/text.h"
 #include "session/ckks/state.h"
 #include "session/file_options.h"
 #include "session/note.h"
@@ -14,17 +14,17 @@ namespace latticino {
 namespace session {
 namespace {
 
-std::string exact(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", x);
-  return text;
+// The file of a part of a bundle, next to the bundle's own.
+std::string file_beside(std::string path, const std::string& part) {
+  return std::move(path) + "." + part;
 }
+
+std::string exact(double x) { return formatted("%.17g", x); }
 
 std::string note_of(const ArrayState& x) {
   // What samples showed is stated as a range: it holds for them alone.
   const Range r = x.known().widest();
-  char error[32];
-  std::snprintf(error, sizeof error, "%.6g", x.known().error());
+  const std::string error = formatted("%.6g", x.known().error());
   std::string out = "{\"shape\": [";
   for (std::size_t i = 0; i < x.shape.size(); ++i) {
     out += (i ? ", " : "") + std::to_string(x.shape[i]);
@@ -72,7 +72,8 @@ Array array_of(const ContextStatePtr& context, io::Ciphertexts loaded) {
   const double error = note.number("error");
   Known& known = out.contents.known;
   known = Known::fresh(range_of(note.part("range")), error);
-  if (!note.flag("clean")) out.contents.rest = Rest::of(Rest::Kind::Filler, known.reach());
+  if (!note.flag("clean"))
+    out.contents.rest = UnusedSlots::of(UnusedSlots::Kind::Filler, known.reach());
   const std::size_t slots = parts.empty() ? 0 : static_cast<std::size_t>(parts[0].slots);
   bool fits = slots > 0 && error >= 0 && (out.size() + slots - 1) / slots == parts.size();
   for (const ckks::Ciphertext& part : parts) {
@@ -158,7 +159,7 @@ void save_server_keys(const std::string& path, const ServerKeys& keys, const Fil
     io::save_keys(sink, native.constants(), native.queue(), *bundle->keys);
   });
   for (const std::string& set : host.switch_sets()) {
-    const std::string beside = path + "." + set;
+    const std::string beside = session::file_beside(path, set);
     const auto at = bundle->switching.find(set);
     if (at == bundle->switching.end()) {
       session::remove_old(beside);
@@ -197,8 +198,9 @@ ServerKeys load_server_keys(const std::string& path, const Context& context,
     require_own(bundle->public_key->id);
   }
   for (const std::string& set : host->switch_sets()) {
-    if (!session::is_there(path + "." + set)) continue;
-    session::VerifiedFile source(path + "." + set, verify);
+    const std::string beside = session::file_beside(path, set);
+    if (!session::is_there(beside)) continue;
+    session::VerifiedFile source(beside, verify);
     const session::SwitchContextPtr switching = host->switching(set);
     bundle->switching[set] = {switching, io::load_switch_keys(source, *switching)};
     require_own(bundle->switching[set].second->ckks_id);

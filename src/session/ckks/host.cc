@@ -81,7 +81,7 @@ Host::Host(const Host& like, Dry)
       on_warning_(like.on_warning_),
       switch_sets_(like.switch_sets_),
       plaintexts_(kPlaintexts, [](const auto& x) { return bytes_of(x); }),
-      products_(kNoLimit, [](const auto& x) { return x.bytes(); }),  // a plan counts them all
+      products_(kNoLimit, [](const auto& x) { return x.bytes(); }),  // a plan counts all of them
       tables_(kTables, [](const auto& x) { return x.polynomial.buffer->bytes(); }),
       refresher_(std::make_unique<Refresher>(native, *like.refresher_)),
       choices_(like.choices_) {}
@@ -160,7 +160,7 @@ RepackRoute Host::repack_route(const std::string& name, int slots, bool minimal_
   options.slots = slots;
   options.minimal_keys = minimal_keys;
   options.route = route;
-  // What is asked for by name is made whatever it takes.
+  // A route that was asked for by name is made, whatever memory its key takes.
   const std::uint64_t budget =
       route == switching::Route::Automatic ? switching::kMatvecKeyBudget : std::uint64_t{1} << 63;
   const switching::RouteCost best =

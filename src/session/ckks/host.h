@@ -52,7 +52,7 @@ class Host {
   std::shared_ptr<rlwe::KeyRecorder> recorder;  // of a twin
   std::atomic<std::uint64_t> bootstraps{0};
   bool dry() const { return store == nullptr; }
-  // Caches are read under the queue's lock, which one that records holds.
+  // The caches are guarded by the lock of the queue. A recording holds it.
   std::unique_lock<std::recursive_mutex> lock() const { return native->queue().lock(); }
 
   void warn(Warning::Kind kind, const std::string& message) const;
@@ -94,7 +94,8 @@ class Host {
   }
 
   std::uint64_t constant_bytes() const;
-  // Keeps all constants while a program is recorded. Under the queue's lock.
+  // While one lives, the caches drop nothing: a recording needs its constants. Made under the lock
+  // of the queue.
   class Pins {
    public:
     explicit Pins(Host& host)
@@ -117,7 +118,7 @@ class Host {
   ConstantCache<ckks::MatrixProduct> products_;
   ConstantCache<switching::Table> tables_;
   std::unique_ptr<Refresher> refresher_;
-  // Comparing ways back takes longer than using one: twins share what is known.
+  // Choosing a route back takes longer than using it, so twins share what was chosen.
   struct Choices {
     std::mutex mutex;
     std::map<std::tuple<std::string, int, bool, switching::Route>, RepackRoute> repack_routes;
@@ -130,10 +131,11 @@ class Host {
 
 // A ciphertext without data, for dry contexts: the shape of a fresh encryption.
 ckks::Ciphertext shape_only(const CkksContextPtr& context, int level, double scale, int slots);
-// The same ciphertext seen with another slot count: more slots always hold, they repeat; fewer only
-// where the caller knows that the slots repeat with that period. ShapeError for what is no count.
+// The same ciphertext seen with another slot count. More slots are always right, because the slots
+// repeat. Fewer are right only if the caller knows that the slots repeat with that period.
+// ShapeError for a count that is not possible.
 ckks::Ciphertext with_slots(const ckks::Ciphertext& x, int slots);
-// An uninitialised ciphertext of the shape of `like`, and the copy of one into another's memory.
+// An uninitialised ciphertext of the shape of `like`.
 ckks::Ciphertext allocate_like(const ckks::Ciphertext& like);
 void copy_into(const ckks::Ciphertext& from, const ckks::Ciphertext& to);
 std::size_t bytes_of(const ckks::Ciphertext& x);

@@ -1,18 +1,14 @@
 #include "session/ckks/lookup.h"
+#include "math/text.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace latticino::session {
 namespace {
 
-std::string short_text(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", x);
-  return text;
-}
+std::string short_text(double x) { return formatted("%.4g", x); }
 
-// The slots of each ciphertext that flags choose: none without a value for a ciphertext.
+// The slots that flags choose, for each ciphertext. A ciphertext without a chosen value has none.
 std::vector<std::vector<int>> chosen_slots(const Contents& x, const std::vector<bool>& where) {
   const auto slots = static_cast<std::size_t>(x.slots());
   std::vector<std::vector<int>> out(x.parts.size());
@@ -44,10 +40,10 @@ Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher
   const switching::TableReport report = switcher.report(table);
   Known known = x.known.looked_up(how.f, how.range, how.constant ? report.packed : report.deviation,
                                   {report.argument, report.packed}, where);
-  const Rest rest = where != nullptr && x.rest.clean()
-                        ? Rest::zero()
-                        : Rest::of(std::max(x.rest.kind, Rest::Kind::Filler),
-                                   std::max(x.rest.bound, known.reach()));
+  const UnusedSlots rest = where != nullptr && x.rest.clean()
+                               ? UnusedSlots::zero()
+                               : UnusedSlots::of(std::max(x.rest.kind, UnusedSlots::Kind::Filler),
+                                                 std::max(x.rest.bound, known.reach()));
   return {std::move(made), std::move(known), rest};
 }
 

@@ -10,26 +10,27 @@
 
 namespace latticino::session {
 
-// A function as a table has it.
+// The function of a table.
 struct Lookup {
   RealMap f;
   Range range;  // of its results
-  // Arguments lie away from the jumps of a function that is constant elsewhere: then the error of
-  // the argument does not count.
+  // The function is constant between jumps, and the arguments are not near a jump. Then the error
+  // of an argument does not count.
   bool constant = false;
 };
 
-// Why values are no arguments of a table of that bound, if their range is known and exceeds it. A
-// value at the bound has noise: six deviations of it are allowed for.
+// Why values are out of the table's bound, if their range is known and exceeds it. Noise may carry
+// a value over the bound, so six deviations of it are allowed for.
 std::optional<Misfit> beyond(const Known& known, double bound);
 
-// The values through a table, row by row in their slots. Where a flag of `where` is false, values
-// stay. Null: all are looked up.
+// The values through a table, row by row in their slots. `where`: one flag for each value; values
+// with false stay as they are. Null: all go through the table.
 Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher,
                    const switching::Table& table, const Contents& x, const Lookup& how,
                    const std::vector<bool>* where);
 
-// Of a value chosen among some within `bound`: it is one of them, whatever sums of ranges say.
+// The contents after one of several values within `bound` was chosen. The range is that bound, and
+// not the one that follows from sums.
 Contents chosen_within(Contents x, double bound);
 
 }  // namespace latticino::session

@@ -56,22 +56,24 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
   const ckks::Evaluator e = x.evaluator();
   Parts parts;
   for (std::size_t at = 0; at < w.columns; at += width) {
-    // Columns of zeros fill the last ciphertext of several: a narrower block would repeat behind.
+    // If there are several ciphertexts, columns of zeros fill the last one. In a narrower block the
+    // values would repeat.
     const std::size_t columns = w.columns > width ? width : w.columns;
     parts.push_back(row_of_blocks(x, e, w, at, columns, out_slots));
   }
-  // Longer inputs leave each result in pieces, which rotations add up (ckks/linear/matrix.h).
+  // If inputs are longer than results, each result comes in pieces, which rotations add up
+  // (ckks/linear/matrix.h).
   const int pieces = std::max(1, x.slots() / out_slots);
   const Params& params = x.params();
   const double moved =
       switched_error(params, parts[0].level, parts[0].slots, parts[0].scale) * doubling(pieces);
-  // Slots over which a shorter x is repeated: decoding reads more coefficients.
+  // A shorter x is repeated over these slots, and decoding reads more coefficients.
   const int slots = std::max(x.slots(), out_slots);
   const double count = static_cast<double>(x.parts().size());
   const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
                          std::sqrt(static_cast<double>(w.rows) * count);
   const double products = std::hypot(pieces * x.open().multiplied(parts), moved) * std::sqrt(count);
-  // Rotations of x meet the weights with what their keys leave.
+  // The errors that key switches leave in rotations of x are multiplied by the weights.
   std::vector<double> l1(w.columns), squares(w.columns);
   double all = 0;
   for (std::size_t i = 0; i < w.entries.size(); ++i) {
@@ -93,7 +95,7 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
                     .repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
                     .mapped(times_w, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
                             real, added, rounded);
-  return result_of(x, {std::move(parts), std::move(known), Rest::zero()}, std::move(shape));
+  return result_of(x, {std::move(parts), std::move(known), UnusedSlots::zero()}, std::move(shape));
 }
 
 void require_vector(const Array& x, const Values& w, const Shape& a, const Shape& b) {

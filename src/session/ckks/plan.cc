@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <ostream>
 #include <sstream>
 
 #include "math/errors.h"
+#include "math/text.h"
 #include "session/ckks/state.h"
 #include "session/claims/slot_noise.h"
 
@@ -57,17 +57,11 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
   } else {
     known = Known::fresh(input->range ? range_of(*input->range) : Range::assumed(false), error);
   }
-  ArrayState out{twin, {{}, std::move(known), Rest::zero()}, shape};
+  ArrayState out{twin, {{}, std::move(known), UnusedSlots::zero()}, shape};
   for (std::size_t i = 0; i < count; ++i) {
     out.contents.parts.push_back(shape_only(twin->host()->native, level, scale, slots));
   }
   return Array(std::make_shared<const ArrayState>(std::move(out)));
-}
-
-std::string text(const char* format, double x) {
-  char out[48];
-  std::snprintf(out, sizeof out, format, x);
-  return out;
 }
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
@@ -93,6 +87,7 @@ Plan detail::plan_of(const Context& context, const ListProgram& program,
   const auto twin = std::make_shared<session::ContextState>(host);
   const Queue& queue = host->native->queue();
   std::vector<Array> inputs;
+  inputs.reserve(examples.size());
   for (const Example& example : examples) {
     inputs.push_back(session::stand_in(twin, original, example));
   }
@@ -171,23 +166,23 @@ std::vector<std::string> Plan::missing(const ServerKeys& keys) const {
 
 std::string Plan::str() const {
   using session::mib;
-  using session::text;
   std::ostringstream out;
-  out << "evaluation keys    " << state_->keys.size() << ", " << text("%.0f MiB", mib(key_bytes()))
-      << "\nencoded matrices   " << text("%.0f MiB", mib(constant_bytes()))
-      << "\npeak memory        " << text("%.0f MiB", mib(peak_bytes())) << "\nresult levels      ";
+  out << "evaluation keys    " << state_->keys.size() << ", "
+      << formatted("%.0f MiB", mib(key_bytes())) << "\nencoded matrices   "
+      << formatted("%.0f MiB", mib(constant_bytes())) << "\npeak memory        "
+      << formatted("%.0f MiB", mib(peak_bytes())) << "\nresult levels      ";
   for (std::size_t i = 0; i < state_->levels.size(); ++i) {
     out << (i ? ", " : "") << state_->levels[i];
   }
   const char* const claims[] = {"assumed", "declared", "calibrated"};
   for (const Bits& b : state_->bits) {
-    out << "\nexpected bits      " << text("%.1f", b.mean) << ", worst value "
-        << text("%.1f", b.worst) << " (" << claims[static_cast<int>(b.claim)] << ")";
+    out << "\nexpected bits      " << formatted("%.1f", b.mean) << ", worst value "
+        << formatted("%.1f", b.worst) << " (" << claims[static_cast<int>(b.claim)] << ")";
   }
   out << "\nbootstrappings     " << state_->bootstraps;
   if (state_->lookups > 0) out << "\ntable lookups      " << state_->lookups;
-  out << "\ndata moved         " << text("%.2f GiB", mib(state_->bytes_moved) / 1024)
-      << "\npredicted time     " << text("%.3g s", state_->seconds);
+  out << "\ndata moved         " << formatted("%.2f GiB", mib(state_->bytes_moved) / 1024)
+      << "\npredicted time     " << formatted("%.3g s", state_->seconds);
   for (const std::string& note : state_->notes) out << "\n" << note;
   return out.str();
 }

@@ -10,8 +10,8 @@ namespace latticino {
 namespace session {
 namespace {
 
-// Bounds of what lies behind the values may exceed the recording's by so much, as samples show
-// only roughly how large values are.
+// By this factor, bounds of the slots without values may exceed those of the recording: samples
+// show only roughly how large values are.
 constexpr double kMoreThanRecorded = 1.25;
 
 }  // namespace
@@ -24,8 +24,8 @@ class RecordedArrays {
   std::uint64_t arena_bytes() const { return program_->arena_bytes(); }
 
  private:
-  // What a replay takes for granted of an argument; sums skip a mask where slots behind the values
-  // are zero.
+  // What a replay relies on in an argument. For example, sums skip a mask if the slots without
+  // values are zero.
   struct Form {
     Shape shape;
     std::size_t parts = 0;
@@ -38,7 +38,7 @@ class RecordedArrays {
   struct Result {
     Shape shape;
     std::size_t parts = 0;
-    Rest rest;
+    UnusedSlots rest;
     Known known;
   };
   void require_own(std::span<const Array> arrays, const char* operation) const;
@@ -68,8 +68,9 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
   }
   const auto held = host.lock();  // caches fill and stay as they are until all is recorded
   const Host::Pins pins(host);
-  // Builds matrices and constants first: they belong to the context, not to the recording.
-  // Arguments with errors of one source each show what becomes of those.
+  // The first call makes matrices and constants, which belong to the context and not to the
+  // recording. Each argument has errors of one source, so the results show how much of their error
+  // comes from it.
   std::vector<Array> first;
   Parts parts;
   for (const Array& example : examples) {
@@ -83,7 +84,7 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
     ArrayState taken = x;
     Contents& contents = taken.contents;
     if (!x.clean()) {  // other arguments may hold other numbers there
-      contents.rest = Rest::of(Rest::Kind::Filler, x.open().reach_of_rest());
+      contents.rest = UnusedSlots::of(UnusedSlots::Kind::Filler, x.open().reach_of_rest());
     }
     contents.known = x.known().renamed(&form.source);
     first.push_back(Array(std::make_shared<const ArrayState>(std::move(taken))));
@@ -123,7 +124,7 @@ void RecordedArrays::require_own(std::span<const Array> arrays, const char* oper
   }
 }
 
-// Parts of a result's error that come from an argument grow with its error.
+// The part of a result's error that comes from an argument grows with the error of that argument.
 Known RecordedArrays::known_of(const Result& result, std::span<const Array> arguments) const {
   std::vector<std::pair<std::uint64_t, double>> grown;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -150,7 +151,7 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
                            : std::to_string(forms_.size()) + " arguments",
                        "pass what it was recorded with, or record it again");
     }
-    // What is assumed is assumed of each argument anew.
+    // An assumed range says nothing of the argument, so it is not compared.
     const Range& range = x.known().range();
     if (range.claim != Claim::Assumed && !forms_[i].range.contains(range)) {
       throw ScaleError("program", "values " + range.str(),

@@ -5,6 +5,7 @@
 
 #include "crypto/per_process.h"
 #include "math/errors.h"
+#include "math/text.h"
 #include "session/ckks/host.h"
 
 namespace latticino::session {
@@ -13,34 +14,32 @@ namespace {
 using ckks::bootstrap::Choice;
 using Message = ckks::BootstrapOptions::Message;
 
-// Bits that suffice, and by how many a faster form may fall below the most precise one otherwise.
+// The precision in bits that is always enough. Below it, a faster form may have so many bits less
+// than the most precise one.
 constexpr double kEnough = 18, kFewerBits = 0.5;
-constexpr double kAsFast = 1.05;  // times alike: the more precise form is taken
+// Times within this factor count as equal: then the more precise form is taken.
+constexpr double kEqualTimes = 1.05;
 
 int option(const std::optional<bool>& x) { return x ? static_cast<int>(*x) : -1; }
 int option(const std::optional<int>& x) { return x ? *x : -1; }
 
-constexpr std::size_t kMostForms = 4096;  // of all sets of parameters, that are kept
-
-std::string number(const char* format, double x) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
-}
+// The most forms that are kept, of all parameter sets together.
+constexpr std::size_t kMostForms = 4096;
 
 std::string time_text(double seconds) {
-  return seconds < 1 ? number("%.3g ms", seconds * 1e3) : number("%.3g s", seconds);
+  return seconds < 1 ? formatted("%.3g ms", seconds * 1e3) : formatted("%.3g s", seconds);
 }
 
-// Whether the values are real, and nothing else lies beside them that a real form would change.
+// Whether the values are real, and the slots without values hold nothing that a form for real
+// values would change.
 bool known_real(const Contents& x) {
   return x.known.range().is_real() && x.known.widest().is_real() &&
          (!x.rest.number || x.rest.number->imag() == 0);
 }
 
-// Whether two ciphertexts of the array can be the parts of one.
+// Whether two ciphertexts of the array can be refreshed as one.
 bool pairable(const Contents& x) {
-  return x.parts.size() > 1 && x.rest.kind != Rest::Kind::Unknown &&
+  return x.parts.size() > 1 && x.rest.kind != UnusedSlots::Kind::Unknown &&
          std::ranges::all_of(x.parts, [&](const ckks::Ciphertext& part) {
            return part.scale == x.parts[0].scale && part.level == x.parts[0].level;
          });
@@ -48,14 +47,14 @@ bool pairable(const Contents& x) {
 
 // A way to refresh an array, with what decides between several.
 struct Way {
-  Manner manner;
+  RefreshMethod method;
   std::string name;
   double seconds = 0;
   double bits() const {
-    const double each = manner.each.predicted.mean_bits;
-    if (!manner.pair) return each;
-    const double pair = manner.pair->predicted.mean_bits;
-    return manner.leaves_one() ? std::min(each, pair) : pair;
+    const double each = method.each.predicted.mean_bits;
+    if (!method.pair) return each;
+    const double pair = method.pair->predicted.mean_bits;
+    return method.has_last_one() ? std::min(each, pair) : pair;
   }
 };
 
@@ -68,7 +67,7 @@ const Way& best_of(const std::vector<Way>& ways) {
   for (const Way& w : ways) {
     if (fits(w) && (best == nullptr || w.seconds < best->seconds)) best = &w;
   }
-  const double most = best->seconds * kAsFast;
+  const double most = best->seconds * kEqualTimes;
   for (const Way& w : ways) {
     if (fits(w) && w.seconds <= most && w.bits() > best->bits()) best = &w;
   }
@@ -77,8 +76,8 @@ const Way& best_of(const std::vector<Way>& ways) {
 
 // What was chosen among these, with the times of all.
 std::string comparison(const std::vector<Way>& ways, const Way& best) {
-  std::string out = "; real values " + best.name + ", about " + number("%.1f bits, ", best.bits()) +
-                    time_text(best.seconds) + " predicted";
+  std::string out = "; real values " + best.name + ", about " +
+                    formatted("%.1f bits, ", best.bits()) + time_text(best.seconds) + " predicted";
   const char* joint = " (";
   for (const Way& w : ways) {
     if (&w == &best) continue;
@@ -90,9 +89,9 @@ std::string comparison(const std::vector<Way>& ways, const Way& best) {
 
 }  // namespace
 
-int Manner::output_level() const {
+int RefreshMethod::output_level() const {
   if (!pair) return each.output_level;
-  return leaves_one() ? std::min(each.output_level, pair->output_level) : pair->output_level;
+  return has_last_one() ? std::min(each.output_level, pair->output_level) : pair->output_level;
 }
 
 Refresher::Refresher(Context context, TimedAs timed)
@@ -120,7 +119,7 @@ bool Refresher::refreshes(const Contents& x, int levels) const {
   const int first = first_level();
   if (levels == 0 || level - levels >= first || level < first) return false;
   const Contents* const only[] = {&x};
-  const Manner chosen = manner(x, of(only, {}), std::nullopt);
+  const RefreshMethod chosen = method(x, of(only, {}), std::nullopt);
   return chosen.each.options.slot_to_coeff_first && level < chosen.output_level();
 }
 
@@ -141,7 +140,7 @@ std::optional<int> Refresher::arcsine_for(const Contents& x, int levels) const {
   const int most = context_->params().level_after_bootstrap();
   const int needed = levels <= most ? levels : std::min(levels, first_level());
   for (const int degree : {3, 1}) {
-    const Manner chosen = manner(x, request, std::nullopt);
+    const RefreshMethod chosen = method(x, request, std::nullopt);
     if (chosen.output_level() >= needed || chosen.each.options.arcsine <= 1) break;
     request.arcsine = degree;
   }
@@ -156,16 +155,16 @@ std::string Refresher::note_of_arcsine(int arcsine, int levels) {
 
 bool Refresher::leads_higher(const Contents& x, int levels) const {
   const Contents* const only[] = {&x};
-  return x.level() < levels && manner(x, of(only, {}), std::nullopt).output_level() > x.level();
+  return x.level() < levels && method(x, of(only, {}), std::nullopt).output_level() > x.level();
 }
 
 ckks::bootstrap::Choice Refresher::form(const Request& request) const {
   const Params& params = context_->params();
-  // Samples and bounds are the caller's own.
+  // Choices for samples and bounds are not kept: few requests share them.
   if (!request.known.sample.empty() || request.known.largest != 1) {
     return ckks::bootstrap::choose_form(params, request);
   }
-  // Levels that lead to one choice are one.
+  // All levels at which the same forms are possible have one key.
   const int first = first_level();
   const int level = request.slot_to_coeff_first.value_or(false) ? std::min(request.level, first)
                                                                 : request.level >= first;
@@ -183,10 +182,10 @@ ckks::bootstrap::Choice Refresher::form(const Request& request) const {
                    [&] { return ckks::bootstrap::choose_form(params, request); });
 }
 
-Manner Refresher::manner(const Contents& x, const Request& request,
-                         std::optional<Message> message) const {
+RefreshMethod Refresher::method(const Contents& x, const Request& request,
+                                std::optional<Message> message) const {
   Request asked = request;
-  Manner out;
+  RefreshMethod out;
   out.count = x.parts.size();
   if (!message && known_real(x)) {
     out = fastest(x, request);
@@ -211,10 +210,10 @@ Manner Refresher::manner(const Contents& x, const Request& request,
   return out;
 }
 
-Manner Refresher::fastest(const Contents& x, const Request& request) const {
+RefreshMethod Refresher::fastest(const Contents& x, const Request& request) const {
   const std::size_t count = x.parts.size();
-  // All ways take the form of complex values: what is known of the values decides no level, and so
-  // no key. A plan may know less of them than a run.
+  // All ways take the form that is chosen for complex values. What is known of the values must not
+  // decide levels, and so not keys: a plan may know less of the values than a run.
   Request asked = request;
   asked.message = Message::Complex;
   const Choice complex = form(asked);
@@ -235,12 +234,13 @@ Manner Refresher::fastest(const Contents& x, const Request& request) const {
   if (pairable(x)) {
     const Way alone = best_of(ways);
     const Choice pair = of_message(Message::MergedReals);
-    double seconds = seconds_of(pair.options) * static_cast<double>(count / 2);
+    const std::size_t pairs = count / 2;
+    double seconds = seconds_of(pair.options) * static_cast<double>(pairs);
     if (count % 2 == 1) seconds += alone.seconds / static_cast<double>(count);
-    ways.push_back({{alone.manner.each, pair, count, ""}, "two ciphertexts as one", seconds});
+    ways.push_back({{alone.method.each, pair, count, ""}, "two ciphertexts as one", seconds});
   }
   const Way& best = best_of(ways);
-  Manner out = best.manner;
+  RefreshMethod out = best.method;
   out.note = note(request, complex) + comparison(ways, best);
   return out;
 }
@@ -259,7 +259,8 @@ double Refresher::predicted_seconds(const ckks::BootstrapOptions& options) const
   const int level = b.input_level();
   const ckks::Ciphertext x = shape_only(dry, level, dry->params().scale(level), options.slots);
   double before = 0, after = 0;
-  for (int run = 0; run < 2; ++run) {  // the first one makes what later ones find
+  // The second run finds constants and keys that the first one made.
+  for (int run = 0; run < 2; ++run) {
     before = counts_of(dry->queue().report(), timed_).seconds;
     if (options.message == Message::MergedReals) {
       b.bootstrap_pair(e, x, x);
@@ -318,13 +319,13 @@ std::uint64_t Refresher::bytes() const {
 
 namespace {
 
-// What is known of values that `b` refreshed; `partner`: of those that were the imaginary parts
-// meanwhile.
-Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x, const Rest& rest,
+// What is known of values after `b` refreshed them. `partner`: the values that were the imaginary
+// parts meanwhile.
+Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x, const UnusedSlots& rest,
                          const Known* partner, std::vector<Misfit>* misfits) {
-  const bool beside = rest.kind == Rest::Kind::Unknown || rest.bound > x.known.reach();
-  // With SlotToCoeff first, one half has half of the noise, imaginary errors among it. In the usual
-  // order the real part of all of it is left, whose variance is that of a real part as it was.
+  const bool beside = rest.kind == UnusedSlots::Kind::Unknown || rest.bound > x.known.reach();
+  // With SlotToCoeff first, one half is refreshed, with half of the noise; imaginary errors are
+  // part of it. In the usual order all noise is there, and its real part is left.
   const bool one_half = b.options().slot_to_coeff_first && b.options().message != Message::Complex;
   const Refreshing how{.noise = std::sqrt(b.noise().total() / (one_half ? 2 : 1)),
                        .sine_ratio = b.sine_ratio(),
@@ -338,9 +339,9 @@ Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x, const R
   return x.known.bootstrapped(how, misfits);
 }
 
-Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const Manner& manner,
+Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const RefreshMethod& method,
                   const Contents& x, std::vector<Misfit>* misfits) {
-  const auto pair = refresher.bootstrapper(manner.pair->options);
+  const auto pair = refresher.bootstrapper(method.pair->options);
   const Parts level = e.to_level(x.parts, x.level());
   Parts made;
   for (std::size_t i = 0; i + 1 < level.size(); i += 2) {
@@ -349,13 +350,13 @@ Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const Manner& 
     made.push_back(std::move(second));
   }
   const Known partner = x.known.partners(x.slots());
-  const Rest rest = x.rest.beside(x.rest);
+  const UnusedSlots rest = x.rest.beside(x.rest);
   Known known = known_bootstrapped(*pair, x, rest, &partner, misfits);
-  if (manner.leaves_one()) {
-    const auto each = refresher.bootstrapper(manner.each.options);
+  if (method.has_last_one()) {
+    const auto each = refresher.bootstrapper(method.each.options);
     made.push_back(each->bootstrap(e, level.back()));
-    made = e.to_level(made, manner.output_level());
-    // Its error is of its own form: the larger one is claimed of all.
+    made = e.to_level(made, method.output_level());
+    // The last one has the error of its own form. The larger error is claimed of all.
     const Known alone = known_bootstrapped(*each, x, rest, nullptr, misfits);
     if (alone.error() > known.error()) known = alone;
   }
@@ -364,10 +365,10 @@ Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const Manner& 
 
 }  // namespace
 
-Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const Manner& manner,
+Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const RefreshMethod& method,
                       const Contents& x, std::vector<Misfit>* misfits) {
-  if (manner.pair) return in_pairs(e, refresher, manner, x, misfits);
-  const auto b = refresher.bootstrapper(manner.each.options);
+  if (method.pair) return in_pairs(e, refresher, method, x, misfits);
+  const auto b = refresher.bootstrapper(method.each.options);
   Parts made;
   for (const ckks::Ciphertext& part : x.parts) made.push_back(b->bootstrap(e, part));
   const bool real = b->options().message == Message::Real;
@@ -386,7 +387,7 @@ std::pair<Contents, Contents> bootstrapped_pair(const ckks::Evaluator& e,
   }
   // The second is the real part of -i (x + i y) = y - i x.
   const Known minus_x = x.known.times_number(-1, 0);
-  const Rest behind_x = x.rest.beside(y.rest), behind_y = y.rest.beside(x.rest.times(-1));
+  const UnusedSlots behind_x = x.rest.beside(y.rest), behind_y = y.rest.beside(x.rest.times(-1));
   Known left = known_bootstrapped(b, x, behind_x, &y.known, misfits);
   Known right = known_bootstrapped(b, y, behind_y, &minus_x, misfits);
   return {{std::move(first), std::move(left), behind_x},

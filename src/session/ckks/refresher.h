@@ -1,5 +1,5 @@
-// Bootstrapping of arrays: whether it happens by itself, in which form, with what, and what is
-// known of the result. A context of either front door holds one.
+// Bootstrapping of arrays: when a context bootstraps automatically, in which form, with which
+// objects, and what is known of the result. Each context has one, in C++ and in Python.
 #pragma once
 
 #include <map>
@@ -18,15 +18,14 @@
 namespace latticino::session {
 
 // How the ciphertexts of an array are refreshed.
-struct Manner {
-  ckks::bootstrap::Choice each;  // of one by itself
-  std::optional<ckks::bootstrap::Choice>
-      pair;               // two of real values as one; one left over by itself
-  std::size_t count = 1;  // ciphertexts of the array
-  std::string note;       // what a plan notes of it
+struct RefreshMethod {
+  ckks::bootstrap::Choice each;                 // of a ciphertext by itself
+  std::optional<ckks::bootstrap::Choice> pair;  // of two real ones as one
+  std::size_t count = 1;                        // ciphertexts of the array
+  std::string note;                             // what a plan notes
 
   std::size_t bootstraps() const { return pair ? (count + 1) / 2 : count; }
-  bool leaves_one() const { return !pair || count % 2 == 1; }
+  bool has_last_one() const { return !pair || count % 2 == 1; }
   int output_level() const;
 };
 
@@ -35,40 +34,44 @@ class Refresher {
   using Context = std::shared_ptr<const ckks::Context>;
   using Request = ckks::bootstrap::FormRequest;
   using Message = ckks::BootstrapOptions::Message;
-  // `timed`: whose rates predict what forms take.
+  // `timed`: the device whose rates predict times.
   Refresher(Context context, TimedAs timed);
-  // Of a twin of the context of `like`.
+  // For a twin of the context of `like`.
   Refresher(Context context, const Refresher& like);
 
-  // What to do where levels are lacking; `automatic`: bootstraps by itself.
+  // What to do if levels are missing, for messages. `automatic`: the context bootstraps
+  // automatically.
   std::string more_levels(bool automatic) const;
-  // Whether a context that bootstraps by itself refreshes x before an operation that takes
-  // `levels`. It does where the levels do not suffice, and where the operation would end below the
-  // level that SlotToCoeff first needs, if that is the form chosen there and levels are gained.
+  // Whether a context that bootstraps automatically refreshes x before an operation that takes
+  // `levels`. It does if the levels do not suffice. It also does if the operation would end below
+  // the level that SlotToCoeff first needs, if that form would be chosen at the present level, and
+  // if levels are gained.
   bool refreshes(const Contents& x, int levels) const;
-  // ParameterError without bootstrapping.
+  // ParameterError for parameters without bootstrapping.
   void require(const char* operation) const;
-  // Whether one level below must be taken first: SlotToCoeff at its own level has none to spare for
-  // a scale that is not the canonical one.
+  // Whether x must go down by one level first. SlotToCoeff at its own level has no level to spare
+  // for changing a scale that is not the canonical one.
   bool lowers_first(const Contents& x) const;
 
-  // The arcsine of a refresh before an operation that takes `levels`: a shorter one, or none (1),
-  // where the one that is chosen otherwise would leave fewer.
+  // The arcsine of a refresh before an operation that takes `levels`. If the usual choice would
+  // leave fewer levels, it is a shorter one, or none (1).
   std::optional<int> arcsine_for(const Contents& x, int levels) const;
   static std::string note_of_arcsine(int arcsine, int levels);
-  // Whether another refresh leads higher where `levels` are lacking still: SlotToCoeff first, which
-  // needs the levels that the one before it left.
+  // Whether a second refresh leads higher if `levels` are still missing after the first one. It has
+  // SlotToCoeff first, and needs the levels that the first one left.
   bool leads_higher(const Contents& x, int levels) const;
 
-  // As choose_form. Comparing forms takes a tenth of a second or more: a process compares them once
-  // for each set of parameters.
+  // The same as choose_form. Comparing forms takes a tenth of a second or more, so a process does
+  // it once for each set of parameters.
   ckks::bootstrap::Choice form(const Request& request) const;
-  // How to refresh x. `message`: as its caller asks; none: complex values as such; real values by
-  // themselves or two ciphertexts as one, whichever is predicted to be faster and about as precise.
-  // UnsupportedError for merged values of one ciphertext, or of values not known to be real.
-  Manner manner(const Contents& x, const Request& request, std::optional<Message> message) const;
-  // `request` with the lowest level of these arrays and their slots. Only what is declared of them
-  // counts as known: sample data of a plan do not, as the run may have none.
+  // How to refresh x. `message`: what the caller asks for. None: complex values as such; real
+  // values by themselves, or two ciphertexts as one, whichever is predicted to be faster at about
+  // the same precision. UnsupportedError for merged values of one ciphertext, or of values that are
+  // not known to be real.
+  RefreshMethod method(const Contents& x, const Request& request,
+                       std::optional<Message> message) const;
+  // `request` with the lowest level of these arrays, their slots, and what is declared of their
+  // values. Sample data do not count: the run of a plan may have none.
   static Request of(std::span<const Contents* const> xs, Request request);
   // What a plan notes of a choice.
   static std::string note(const Request& request, const ckks::bootstrap::Choice& choice);
@@ -81,20 +84,20 @@ class Refresher {
   using FormKey = std::tuple<int, int, int, bool, int, int, int, int, bool>;
   int first_level() const;  // from which SlotToCoeff can come first
   static Key key_of(const ckks::BootstrapOptions& options);
-  // Predicted, of one bootstrapping.
+  // Predicted time of one bootstrapping.
   double seconds_of(const ckks::BootstrapOptions& options) const;
   double predicted_seconds(const ckks::BootstrapOptions& options) const;  // by a dry run
-  Manner fastest(const Contents& x, const Request& request) const;
+  RefreshMethod fastest(const Contents& x, const Request& request) const;
 
   Context context_;
   TimedAs timed_;
   std::map<Key, std::shared_ptr<const ckks::Bootstrapper>> made_;  // under the queue's lock
 };
 
-// `misfits`: why nothing is claimed of the result, where values leave the message box.
-Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const Manner& manner,
+// `misfits`: why nothing is claimed of the result, if values leave the message box.
+Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const RefreshMethod& method,
                       const Contents& x, std::vector<Misfit>* misfits);
-// Of two arrays of real values as one: imaginary errors of either become errors of the other.
+// Two arrays of real values, refreshed as one. Imaginary errors of one become errors of the other.
 std::pair<Contents, Contents> bootstrapped_pair(const ckks::Evaluator& e,
                                                 const ckks::Bootstrapper& b, const Contents& x,
                                                 const Contents& y, std::vector<Misfit>* misfits);

@@ -1,8 +1,9 @@
-// What moves values between slots: rotations, and the sums that are made of them.
+// Operations that move values between slots: rotations, and sums that are made of rotations.
 //
-// A vector of n values lies in slots 0..n-1 of a ciphertext with the next power of two slots, zeros
-// behind; a longer one lies in several ciphertexts of N/2 slots, in order. Arrays of more
-// dimensions are laid out row by row. A ciphertext with fewer slots than N/2 repeats periodically.
+// A vector of n values lies in slots 0..n-1 of a ciphertext with the next power of two of slots;
+// the slots behind are zero. A longer vector lies in several ciphertexts of N/2 slots, in order.
+// Arrays of more dimensions are laid out row by row. A ciphertext with fewer slots than N/2 repeats
+// periodically.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,24 +17,25 @@ namespace latticino {
 namespace session {
 namespace {
 
-// One rotation of a source ciphertext, and the slots of the result that it fills: all if empty.
-struct Turn {
+// A rotation of a source ciphertext, and the slots of the result that it fills. Empty: all slots.
+struct MaskedRotation {
   std::size_t source;
   int steps;
   std::vector<bool> mask;
 };
 
-// How a cyclic shift of `size` values by k to the left is made, for each ciphertext of the result:
-// value i is value (i + k) mod size of the source.
-std::vector<std::vector<Turn>> rotation_groups(std::size_t size, std::size_t slots, std::size_t k) {
+// The rotations that make a cyclic shift of `size` values by k to the left, for each ciphertext of
+// the result. Value i of the result is value (i + k) mod size of the source.
+std::vector<std::vector<MaskedRotation>> rotation_groups(std::size_t size, std::size_t slots,
+                                                         std::size_t k) {
   if (size == slots) return {{{0, static_cast<int>(k % slots), {}}}};
-  std::vector<std::vector<Turn>> groups;
+  std::vector<std::vector<MaskedRotation>> groups;
   for (std::size_t first = 0; first < size; first += slots) {
     std::map<std::pair<std::size_t, std::size_t>, std::vector<bool>> masks;
     for (std::size_t i = first; i < std::min(first + slots, size); ++i) {
       const std::size_t from = (i + k) % size;
-      const std::size_t turn = (from % slots + slots - i % slots) % slots;
-      std::vector<bool>& mask = masks[{from / slots, turn}];
+      const std::size_t rotation = (from % slots + slots - i % slots) % slots;
+      std::vector<bool>& mask = masks[{from / slots, rotation}];
       mask.resize(slots);
       mask[i % slots] = true;
     }
@@ -48,20 +50,20 @@ std::vector<std::vector<Turn>> rotation_groups(std::size_t size, std::size_t slo
 }
 
 // What the rounding of a rotation's masks, encoded at `scale`, adds to the sample of x.
-Numbers rounding_of_masks(const ArrayState& x, const std::vector<std::vector<Turn>>& groups,
-                          double scale) {
+Numbers rounding_of_masks(const ArrayState& x,
+                          const std::vector<std::vector<MaskedRotation>>& groups, double scale) {
   const auto slots = static_cast<std::size_t>(x.slots());
   const NumbersView exact = std::as_const(*x.known().sample()).row(0);
   Numbers rows(exact.begin(), exact.end()), out(groups.size() * slots);
   rows.resize(x.parts().size() * slots);
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    for (const Turn& turn : groups[i]) {
-      if (turn.mask.empty()) continue;
-      const Numbers mask(turn.mask.begin(), turn.mask.end());
+    for (const MaskedRotation& rotation : groups[i]) {
+      if (rotation.mask.empty()) continue;
+      const Numbers mask(rotation.mask.begin(), rotation.mask.end());
       const Numbers off = rounding(mask, x.slots(), scale);
       for (std::size_t j = 0; j < slots; ++j) {
-        const std::size_t from = (j + static_cast<std::size_t>(turn.steps)) % slots;
-        out[i * slots + j] += rows[turn.source * slots + from] * off[j];
+        const std::size_t from = (j + static_cast<std::size_t>(rotation.steps)) % slots;
+        out[i * slots + j] += rows[rotation.source * slots + from] * off[j];
       }
     }
   }
@@ -117,7 +119,6 @@ ckks::Plaintext first_of_rows(const ArrayState& x, const ckks::Ciphertext& part,
 using session::ArrayState;
 using session::Parts;
 using session::result_of;
-using session::state;
 
 Array Array::rotate(std::int64_t steps) const {
   const auto count = static_cast<std::int64_t>(size());
@@ -127,7 +128,7 @@ Array Array::rotate(std::int64_t steps) const {
   const auto groups = session::rotation_groups(size(), slots, k);
   bool masked = false;
   for (const auto& group : groups) {
-    for (const session::Turn& turn : group) masked = masked || !turn.mask.empty();
+    for (const session::MaskedRotation& rotation : group) masked = masked || !rotation.mask.empty();
   }
   const Array from = masked ? session::ready(*this, 1) : *this;
   const ArrayState& x = session::state(from);
@@ -136,18 +137,18 @@ Array Array::rotate(std::int64_t steps) const {
   double encoded = 0, scale_of_masks = 0;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     std::optional<ckks::Ciphertext> sum;
-    for (const session::Turn& turn : groups[i]) {
-      const ckks::Ciphertext& source = x.parts()[turn.source];
-      ckks::Ciphertext y = turn.steps ? e.rotate(source, turn.steps) : source;
-      if (!turn.mask.empty()) {
+    for (const session::MaskedRotation& rotation : groups[i]) {
+      const ckks::Ciphertext& source = x.parts()[rotation.source];
+      ckks::Ciphertext y = rotation.steps ? e.rotate(source, rotation.steps) : source;
+      if (!rotation.mask.empty()) {
         const std::string name = "rotation " + std::to_string(x.size()) + " " +
                                  std::to_string(slots) + " " + std::to_string(k) + " " +
-                                 std::to_string(i) + " " + std::to_string(turn.source) + " " +
-                                 std::to_string(turn.steps) + " ";
+                                 std::to_string(i) + " " + std::to_string(rotation.source) + " " +
+                                 std::to_string(rotation.steps) + " ";
         const double scale = x.factor_scale(y);
         const ckks::Plaintext factor = x.host().encode_named(
-            name, [&] { return std::vector<Complex>(turn.mask.begin(), turn.mask.end()); }, y.level,
-            scale);
+            name, [&] { return std::vector<Complex>(rotation.mask.begin(), rotation.mask.end()); },
+            y.level, scale);
         y = e.multiply(y, factor);
         scale_of_masks = factor.scale;
         encoded = session::encoded_error(x.slots(), factor.scale) *
@@ -157,7 +158,7 @@ Array Array::rotate(std::int64_t steps) const {
     }
     parts.push_back(*sum);
   }
-  // A result without a mask next to masked ones keeps its level: sums and products align it.
+  // A part that needs no mask keeps its level. Later sums and products align the levels.
   const double added = std::hypot(x.open().switched(), masked ? x.open().rescaled(parts) : 0.0);
   session::Numbers off;
   if (masked && x.known().sample() != nullptr) {
@@ -165,8 +166,8 @@ Array Array::rotate(std::int64_t steps) const {
   }
   session::Known known = x.known().rotated(static_cast<std::int64_t>(k), masked, added,
                                            encoded * x.known().widest().rms, off);
-  // Values that do not fill their slots are masked, which leaves zeros in the others.
-  return result_of(x, {std::move(parts), std::move(known), session::Rest::zero()});
+  // Values that do not fill their slots are masked, so the other slots are zero.
+  return result_of(x, {std::move(parts), std::move(known), session::UnusedSlots::zero()});
 }
 
 Array Array::sum() const { return session::total(*this, false); }
@@ -179,7 +180,7 @@ Array Array::spread_sum(Complex factor) const {
   const ArrayState& x = session::state(from);
   const ckks::Evaluator e = x.evaluator();
   const auto count = static_cast<int>(c);
-  // Steps along the row: what one leaves in a slot meets what it left in others.
+  // These sums run within rows, and they also leave sums in the other slots of a row.
   const Parts summed = e.inner_sum(x.parts(), 1, count);
   const double root = std::sqrt(static_cast<double>(c)), less = std::sqrt(c - 1.0);
   std::vector<ckks::Plaintext> masks;
@@ -191,10 +192,11 @@ Array Array::spread_sum(Complex factor) const {
   const double added = std::hypot(
       std::hypot(std::abs(factor) * x.open().switched() * less, x.open().rescaled(first) * root),
       session::switched_error(x.params(), first[0].level, x.slots(), first[0].scale) * less);
-  // The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
+  // The rounding of the mask is multiplied by sums of c values in all slots, and is then added up
+  // as well.
   const double rounding = session::encoded_error(x.slots(), masks[0].scale) * root;
   session::Known known = x.known().spread(factor, c, added, rounding, x.slots());
-  return result_of(x, {std::move(parts), std::move(known), session::Rest::zero()});
+  return result_of(x, {std::move(parts), std::move(known), session::UnusedSlots::zero()});
 }
 
 }  // namespace latticino

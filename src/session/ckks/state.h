@@ -81,7 +81,7 @@ struct ArrayState {
   Host& host() const { return *context->host(); }
   const Params& params() const { return context->params(); }
   const Known& known() const { return contents.known; }
-  const Rest& rest() const { return contents.rest; }
+  const UnusedSlots& rest() const { return contents.rest; }
   // What operations compute with.
   const Contents& open() const {
     Scope::require_open(scope.get());

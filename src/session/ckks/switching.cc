@@ -167,8 +167,8 @@ std::vector<Candidate> candidates_of(const ArrayState& x, double bound) {
       place[j] = static_cast<double>(first + j);
       filler[j] = j < count ? 0 : -bound;
     }
-    const Array part =
-        result_of(x, {{x.parts()[i]}, x.known().part(first, count, slots), Rest::zero()}, {slots});
+    const Array part = result_of(
+        x, {{x.parts()[i]}, x.known().part(first, count, slots), UnusedSlots::zero()}, {slots});
     out.push_back({count < slots ? within(part + Values(filler), bound) : part, std::move(place)});
   }
   return out;

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 
 #include "math/errors.h"
+#include "math/text.h"
 #include "session/ckks/state.h"
 
 namespace latticino {
@@ -62,11 +62,7 @@ std::string text_of(const Shape& shape) {
   return out + (shape.size() == 1 ? ",)" : ")");
 }
 
-std::string short_number(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", x);
-  return text;
-}
+std::string short_number(double x) { return formatted("%.4g", x); }
 
 void require_finite(Complexes values, const char* operation) {
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -26,8 +26,8 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 // Expected largest modulus of n complex normal numbers of mean square 1.
 double largest_of_normal(double n) { return std::sqrt(std::log(n) + 1); }
 
-// The same of n products of two such numbers: x exceeds one of them with probability
-// sqrt(pi x) exp(-2 x), and the largest of n lies about 0.3 beyond the x where that is 1/n.
+// The same for products of two such numbers. Such a product exceeds x with probability sqrt(pi x)
+// exp(-2 x). The largest of n lies about 0.3 beyond the x where this probability is 1/n.
 double largest_of_products(double n) {
   double x = 1;
   for (int i = 0; i < 20; ++i) {
@@ -93,7 +93,8 @@ void Error::add(const ErrorPart& part) {
   }
 }
 
-// The smallest parts become one, as if they were correlated: too large rather than too small.
+// The smallest parts become one, as if they were correlated. The sum is then rather too large than
+// too small.
 void Error::bound_parts() {
   while (parts_.size() > kMostParts) {
     std::size_t a = 0, b = 1;

@@ -10,22 +10,24 @@ namespace latticino::session {
 
 struct ErrorPart {
   std::uint64_t id = 0;      // parts of one id are multiples of the same error
-  std::uint64_t source = 0;  // the id that the part began with
+  std::uint64_t source = 0;  // the id that the part had at first
   double rms = 0;            // root mean square over the slots
-  double largest = 0;        // the same where what multiplied it was largest
+  double largest = 0;        // the same in the slots with the largest factors
   bool white = true;         // uncorrelated between slots
-  // A random polynomial times the secret, as divisions leave it. Where all slots are in use, a slot
-  // of it is a product of two complex normal numbers, which exceeds its mean further than one.
+  // A random polynomial times the secret, as divisions leave it. If all slots are in use, its value
+  // in a slot is a product of two complex normal numbers. The largest of such products is further
+  // above the mean than that of single normal numbers.
   bool by_secret = true;
 };
 
 class Error {
  public:
   Error() = default;
-  // A source of its own. Errors of 0 have no part.
+  // The error of a new source. An error of 0 has no part.
   static Error fresh(double rms, bool white = true, bool by_secret = true);
-  // The same that follows the values, and is `worst` where one of `slots` is largest: of sparse
-  // values that is more than normal errors of this root mean square reach.
+  // The same for an error that is larger where values are larger; `worst` is the error at the
+  // largest of `slots` values. If values are sparse, this is more than the largest of so many
+  // normal errors.
   static Error of_values(double rms, double worst, double slots);
 
   bool exact() const { return parts_.empty(); }
@@ -36,21 +38,22 @@ class Error {
   const std::vector<ErrorPart>& parts() const { return parts_; }
 
   Error operator+(const Error& other) const;
-  // Times data of this root mean square and this bound, which are independent of the errors' sizes.
+  // Times data of this root mean square and this bound, if the size of the data says nothing of the
+  // size of the errors.
   Error times(double rms, double bound) const;
-  // The same of data that may be largest where the errors are.
+  // Times data that may be largest where the errors are.
   Error times_aligned(double rms, double bound) const;
-  // Values moved to other slots: what is white is independent of what it was, but not of another
-  // array moved alike.
+  // Values moved to other slots. The white part becomes independent of what it was before, but
+  // another array that is moved in the same way has the same part.
   Error moved(std::uint64_t by) const;
-  // For values of which several are copies of one: their errors are equal, so errors of sums grow
-  // with the number of copies.
+  // For values of which some are copies of one value. Their errors are equal, so errors of sums
+  // grow with the number of copies.
   Error shared() const;
   // For weighted sums: white parts grow by `l2`, others by `l1`. Sums over all slots are not white.
   Error summed(double l1, double l2, bool white) const;
-  // All of it as one source. `source` receives its name; nothing changes if the error is 0.
+  // All errors as one source, whose name is written to `source`. Nothing changes if the error is 0.
   Error renamed(std::uint64_t* source) const;
-  // Parts that began with `source` times `factor`.
+  // The parts that came from `source` become `factor` times as large.
   Error with_source(std::uint64_t source, double factor) const;
 
  private:

@@ -11,13 +11,13 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr int kLeastSamples = 1024;  // of a polynomial on its interval
+constexpr int kLeastSamples = 1024;  // at which a polynomial is sampled
 constexpr int kSamplesPerDegree = 8;
-constexpr double kNarrow = 1e-6;  // of the domain: over which a slope is measured at least
-constexpr int kPoints = 256;      // of an interval, at which the errors of products are followed
+constexpr double kNarrow = 1e-6;  // the shortest part of a domain on which a slope is measured
+constexpr int kPoints = 256;      // of an interval, at which errors of products are computed
 
-// Coefficients of real values have a symmetry that their rounding keeps: its error is real, and so
-// all of it lies where errors of real values count. Elsewhere half does.
+// The coefficients of real values have a symmetry, and rounding keeps it. So the rounding error is
+// real, and all of it counts as error of real values. Otherwise half of it does.
 double of_rounding(const Range& x, const Range& plain) {
   return x.is_real() && plain.is_real() ? std::numbers::sqrt2 : 1;
 }
@@ -49,7 +49,7 @@ PolynomialFacts on_interval(const Range& x, const Series& p) {
   const int samples =
       std::max(kLeastSamples, kSamplesPerDegree * static_cast<int>(p.coefficients.size() - 1));
   const double width = x.re.high - x.re.low, step = width / samples;
-  // In a narrow interval, the difference of two samples would be rounding.
+  // In a narrow interval, the difference of two samples would be a rounding error.
   const double h = std::max(step / 2, kNarrow * (p.upper - p.lower));
   std::vector<Complex> values;
   for (int i = 0; i <= samples; ++i) values.push_back(value(p, x.re.low + step * i));
@@ -94,9 +94,9 @@ PolynomialFacts in_disc(const Range& x, const Series& p) {
   return out;
 }
 
-// Products inside have errors too. That of the power (or T) of index g = 1, 2, 4 .. reaches the
-// result times the derivative of the result by it. Of declared ranges nothing is known about signs:
-// terms add up linearly; else in squares.
+// Products inside have errors too. The error of the power (or T) of index g = 1, 2, 4, ... is
+// multiplied by the derivative of the result with respect to it. If ranges are declared, nothing is
+// known about signs, so terms add up linearly; otherwise they add up in squares.
 double inner_gain(const Series& p, double y, bool linear) {
   double squares = 0;
   const int degree = static_cast<int>(p.coefficients.size()) - 1;
@@ -115,13 +115,14 @@ double inner_gain(const Series& p, double y, bool linear) {
   return std::sqrt(squares);
 }
 
-// What errors grow by: of the argument y at the point where that is most, and of products.
+// The factors by which errors grow: the error of the argument, at the point where that grows most,
+// and the errors of products.
 struct Gains {
   double of_argument = 0, of_products = 0;
 };
 
-// The evaluation of a polynomial by halves, p = q T_g + r for g = 2^k (or x^g in place of T_g),
-// down to terms of degree 1: where the error of each product goes.
+// Follows the error of each product in the evaluation of a polynomial by halves: p = q T_g + r for
+// g = 2^k (or x^g in place of T_g), down to terms of degree 1.
 class Splits {
  public:
   explicit Splits(const Series& p)
@@ -143,7 +144,8 @@ class Splits {
     }
   }
 
-  // For values all over an interval, or for those at the point where products lose most.
+  // The factors for values anywhere in an interval, or (`worst`) at the point where products lose
+  // most.
   Gains gains(const Interval& x, bool worst) const {
     Gains out;
     double squares = 0;
@@ -151,7 +153,7 @@ class Splits {
     for (int i = 0; i <= kPoints; ++i) {
       points.push_back(mapped(x.low + (x.high - x.low) * i / kPoints));
     }
-    for (const double y : {-1.0, -0.5, 0.0, 0.5, 1.0}) {  // where squares of T_n lose most
+    for (const double y : {-1.0, -0.5, 0.0, 0.5, 1.0}) {  // squares of T_n lose most here
       if (worst && points.front() <= y && y <= points.back()) points.push_back(y);
     }
     for (const double y : points) {
@@ -182,7 +184,7 @@ class Splits {
       }
       nodes.resize(nodes.size() / 2);
     }
-    // Downwards: what each node is multiplied by on its way to the result.
+    // From the root down: the factor with which each node counts in the result.
     std::vector<double> weights = {1};
     double squares = 1;
     for (std::size_t k = element.size(); k-- > 0;) {
@@ -209,8 +211,8 @@ class Splits {
   std::vector<Complex> leaves_;
 };
 
-// Declared ranges are promises: values may be large where the errors of the other factor are, as in
-// powers of what was divided by small numbers.
+// A declared range is only a bound. Values may be large where the errors of the other factor are
+// large, for example in powers of a value that was divided by small numbers.
 Error times(const Error& error, const Range& by, bool declared) {
   return declared ? error.times_aligned(by.rms, by.bound) : error.times(by.rms, by.bound);
 }
@@ -325,8 +327,8 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
     }
     loss = gain * largest * largest * range.rms;
   }
-  // It follows the values: where these are equal its mean is its root mean square, which the mean
-  // of a normal error is not, and it is real where they are.
+  // This error follows the values. If these are equal, its mean is its root mean square, unlike the
+  // mean of a normal error. It is real if the values are.
   loss *= range.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
   return {range,
           x.error + Error::fresh(noise, true, of_slots) + Error::of_values(loss, worst, slots)};

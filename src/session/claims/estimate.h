@@ -23,7 +23,7 @@ Estimate product(const Estimate& x, const Estimate& y, bool same, double added);
 // Times and plus plain values, encoded with errors of root mean square `rounding`.
 Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added);
 Estimate plus_plain(const Estimate& x, const Range& plain, double rounding);
-// Times a number: no error of its own but `added`.
+// Times a number. The operation adds the error `added`.
 Estimate times_number(const Estimate& x, std::complex<double> c, double added);
 Estimate conjugate(const Estimate& x, double added);
 // Slots moved by `steps`; `masked`: with zeros among them.
@@ -47,8 +47,9 @@ std::complex<double> mapped(const Series& p, std::complex<double> x);
 std::complex<double> evaluated(const Series& p, std::complex<double> y);
 Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping = 0);
 
-// Bootstrapping adds noise of root mean square `noise`. Its sine takes 6.58 ratio^2 |m|^3 from a
-// coefficient m, or from a slot where SlotToCoeff comes first (`of_slots`); 0 with the arcsine.
+// Bootstrapping adds noise of root mean square `noise`. Its sine also takes 6.58 ratio^2 |m|^3 from
+// each coefficient m; if SlotToCoeff comes first (`of_slots`), from each slot. `ratio` is 0 if
+// there is an arcsine.
 Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots);
 
 // Slot errors, as root mean squares, of n slots at a scale: a coefficient error of standard

@@ -1,53 +1,49 @@
 // What is claimed, and the same claims restated. Operations: known_operations.cc.
 #include "session/claims/known.h"
+#include "math/text.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numbers>
 
 namespace latticino::session {
 namespace {
 
 constexpr std::size_t kReplicas = 4;
-// Other data of few values and of many, as a sum of few ones is known from these alone.
-constexpr std::size_t kOthersOfFew = 12, kOthersOfMany = 4, kManyValues = 1 << 12;
-constexpr std::size_t kMostSamples = std::size_t{1} << 22;  // values with their replicas: 64 MiB
-constexpr double kFew = 256;  // values, below which errors are averaged as root mean squares
-// A margin on expected largest errors: of 5,600 results of the fuzz the furthest exceeded its own
-// by 1.35 bits, and a claim may be too small by 1 bit at most.
+// How many other data sets are made. Few values need more of them, because their sums have no other
+// source of information.
+constexpr std::size_t kOtherSetsOfFew = 12, kOtherSetsOfMany = 4, kManyValues = 1 << 12;
+constexpr std::size_t kMostSamples = std::size_t{1} << 22;  // values and their replicas: 64 MiB
+constexpr double kFewValues = 256;  // errors of fewer values are averaged as root mean squares
+// A margin on expected largest errors. In 5,600 results of the fuzz, an error exceeded its expected
+// largest one by up to 1.35 bits, and a claim may be too small by at most 1 bit.
 const double kMoreThanExpected = std::exp2(0.5);
-constexpr double kMostByChance = 4;  // times what samples of a few values show, the error may be
-// Values with errors near the largest one, below which they are few. Of 10,092 results of the fuzz
-// on sparse data, those of 8 to 16 such values exceeded what replicas show by up to 3.5 bits.
+constexpr double kMostAboveSample = 4;  // times what samples of a few values show
+// If fewer values than this have errors near the largest one, they are few. In 10,092 results of
+// the fuzz on sparse data, largest errors with 8 to 16 such values exceeded what replicas show by
+// up to 3.5 bits.
 constexpr double kFewLargest = 16;
-// The largest error of few values is claimed to be half of its estimate, where that lies within
-// these multiples of what replicas show. Of the same results the errors were then at most 2.2 bits
-// larger than claimed, and 97 % of them within 2 bits.
-constexpr double kLeastOfFew = 1.3, kMostOfFew = 5;
-// Other data show that values cancel in the sample if their values are so many times as large, or
-// their errors.
+// If few values have large errors, the largest one is claimed to be half of its estimate, but at
+// least and at most these multiples of what replicas show. In the same results, errors were then at
+// most 2.2 bits larger than claimed, and 97 % of them within 2 bits.
+constexpr double kLeastAboveReplicas = 1.3, kMostAboveReplicas = 5;
+// If the values or errors of other data are this many times as large as those of the sample, values
+// cancel in the sample.
 constexpr double kCancels = 2;
-const double kApart = std::exp2(0.5), kFarApart = 4;
-constexpr double kFurthest = 6;      // deviations of a few values
-constexpr double kFurtherApart = 4;  // and of the largest of many
+const double kLarger = std::exp2(0.5), kMuchLarger = 4;
+constexpr double kDeviationsOfFew = 6;      // deviations, for few values
+constexpr double kDeviationsOfLargest = 4;  // the same for the largest of many values
 // Means of the modulus of a complex Gaussian and of its real part, in units of its root mean
 // square.
 const double kMean = std::sqrt(std::numbers::pi) / 2;
 const double kRealMean = 1 / std::sqrt(std::numbers::pi);
 constexpr double kDouble = 0x1p-52;  // relative: what encoding and decoding in doubles lose
 
-std::string number(const char* format, double x) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
-}
-
 SamplePtr rows_of(NumbersView exact, std::size_t replicas, std::size_t others, double error) {
   auto out = std::make_shared<Sample>(replicas, others, exact.size());
   for (std::size_t r = 0; r < out->first_other(); ++r)
     std::ranges::copy(exact, out->row(r).begin());
-  if (others > 0) fill_others(*out, static_cast<std::size_t>(kFew));
+  if (others > 0) fill_others(*out, static_cast<std::size_t>(kFewValues));
   add_noise(*out, error);
   return out;
 }
@@ -99,7 +95,8 @@ Shown shown_by(const Sample& sample, bool real) {
   return out;
 }
 
-// What other data show, as root mean squares over them: each may cancel by chance as well.
+// What the other data sets show, as root mean squares over the sets: values may cancel by chance in
+// each of them, too.
 Known::Errors shown_by_others(const Sample& sample, bool real) {
   Known::Errors out;
   for (std::size_t k = 0; k < sample.others; ++k) {
@@ -111,18 +108,18 @@ Known::Errors shown_by_others(const Sample& sample, bool real) {
   return {out.mean / root, out.worst / root};
 }
 
-// Where few values have errors near the largest, the largest one follows these: replicas show
-// little of it, and other data may have larger values there. The estimate takes all factors to be
-// largest in one place, which they seldom are.
+// The largest error if few values have errors near it. Replicas show little of that error, and
+// other data may have larger values in these places. The estimate assumes that all factors are
+// largest in one place, which is seldom so.
 double worst_of_few(const Shown& shown, double estimate) {
   const double least = std::max(shown.worst, shown.largest_rms);
-  return std::clamp(estimate / 2, kLeastOfFew * least, kMostOfFew * least);
+  return std::clamp(estimate / 2, kLeastAboveReplicas * least, kMostAboveReplicas * least);
 }
 
-// Where other data may lie, if values cancel in the sample. Of many values the largest of several
-// other data are known, and how far these lie from each other. Of few ones the deviation is. Six of
-// it are exceeded once in 16,000 times where it follows from 12 other data, and once in 250 where
-// it follows from four.
+// Where the values of other data may lie, if values cancel in the sample. For many values, each
+// other data set has a largest value, and the distances between these are known. For few values,
+// only a deviation is known. Six deviations are exceeded once in 16,000 times if the deviation
+// comes from 12 data sets, and once in 250 times if it comes from four.
 std::optional<Range> of_others(const Sample& sample, const Range& own) {
   std::vector<double> squares(sample.size);
   const NumbersView exact = sample.row(0);
@@ -145,9 +142,9 @@ std::optional<Range> of_others(const Sample& sample, const Range& own) {
     }
   }
   if (!(largest > kCancels * own.bound)) return std::nullopt;
-  out.bound = largest + kFurtherApart * std::sqrt(std::max(sum_of_squares - sum * sum, 0.0));
+  out.bound = largest + kDeviationsOfLargest * std::sqrt(std::max(sum_of_squares - sum * sum, 0.0));
   const auto count = static_cast<double>(exact.size());
-  const double furthest = count < kFew ? kFurthest / (1 + std::log(count) / 2) : 0;
+  const double furthest = count < kFewValues ? kDeviationsOfFew / (1 + std::log(count) / 2) : 0;
   for (std::size_t i = 0; i < exact.size(); ++i) {
     out.bound = std::max(out.bound, std::abs(exact[i]) + furthest * std::sqrt(squares[i]));
   }
@@ -186,8 +183,8 @@ Known Known::fresh(NumbersView sample, bool real, double error) {
   const Range range = Range::of_sample(sample, real);
   if (sample.size() * (kReplicas + 1) > kMostSamples) return fresh(range, error);
   const std::size_t others = sample.size() > kMostWithOthers ? 0
-                             : sample.size() > kManyValues   ? kOthersOfMany
-                                                             : kOthersOfFew;
+                             : sample.size() > kManyValues   ? kOtherSetsOfMany
+                                                             : kOtherSetsOfFew;
   return {of_encryption(range, error), rows_of(sample, kReplicas, others, error), false};
 }
 
@@ -238,8 +235,8 @@ std::string Known::within() const {
   }
 }
 
-// Halfway between what the sample and other data show, which may be small by chance, and the
-// estimate, which may be too large where errors cancel.
+// Halfway between what the sample and other data show and the estimate. The former may be small by
+// chance; the latter may be too large if errors cancel.
 double Known::error_of_few() const {
   double own = 0, of_others = 0;
   for (std::size_t r = 1; r < sample_->rows; ++r) {
@@ -251,7 +248,7 @@ double Known::error_of_few() const {
       std::max((own + of_others) / rows,
                sample_->others > 0 ? of_others / static_cast<double>(sample_->others) : 0);
   const double shown = std::sqrt(squares);
-  const double most = std::max(shown, std::min(estimate_.error.rms(), kMostByChance * shown));
+  const double most = std::max(shown, std::min(estimate_.error.rms(), kMostAboveSample * shown));
   return std::sqrt((squares + most * most) / 2);
 }
 
@@ -260,20 +257,21 @@ Known::Errors Known::errors_of_sample(double size, bool full) const {
   const Shown seen = shown_by(*sample_, real);
   const Errors others = shown_by_others(*sample_, real);
   Errors out{seen.mean, seen.worst};
-  if (size < kFew) {
+  if (size < kFewValues) {
     const double error = error_seen(), more = error > 0 ? error_of_few() / error : 1;
     out = {error * more * (real ? kRealMean : kMean), out.worst * more};
-    if (others.worst > kApart * out.worst) out.worst = others.worst;
+    if (others.worst > kLarger * out.worst) out.worst = others.worst;
   } else {
     if (seen.near_largest < kFewLargest) {
       out.worst = worst_of_few(seen, estimate_.error.worst(size, false));
     }
-    // The largest errors of sparse data have a claim of their own, unless these are far apart.
-    const double apart = others.mean > kApart * out.mean ? kApart : kFarApart;
-    if (others.mean > kApart * out.mean) out.mean = others.mean;
+    // Sparse data have a claim of their own for the largest error, so other data decide it only if
+    // they show much more.
+    const double apart = others.mean > kLarger * out.mean ? kLarger : kMuchLarger;
+    if (others.mean > kLarger * out.mean) out.mean = others.mean;
     if (others.worst > apart * out.worst) out.worst = others.worst;
   }
-  const double normal = estimate_.error.worst(size, false);  // as the samples' noise is
+  const double normal = estimate_.error.worst(size, false);  // the noise of samples is normal
   if (full && normal > 0) out.worst *= estimate_.error.worst(size, true) / normal;
   return out;
 }
@@ -314,16 +312,16 @@ double Known::largest_coefficient(int slots) const {
 std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double rest) const {
   const double whole = std::exp2(log_q), reach = this->reach();
   const std::string where =
-      " at level " + std::to_string(level) + " and scale 2^" + number("%.1f", std::log2(scale));
+      " at level " + std::to_string(level) + " and scale 2^" + formatted("%.1f", std::log2(scale));
   std::vector<Misfit> out;
   if (rest * scale * 2 >= whole) {
-    out.push_back({"slots without values that hold up to " + number("%.3g", rest),
-                   "less than " + number("%.3g", whole / 2 / scale) + where,
+    out.push_back({"slots without values that hold up to " + formatted("%.3g", rest),
+                   "less than " + formatted("%.3g", whole / 2 / scale) + where,
                    "clear them before: x.contiguous()"});
   }
   if (!(reach * scale * 2 < whole)) {
-    out.push_back({"values that may reach " + number("%.3g", reach) + " (" + of_whom() + ")",
-                   "values below " + number("%.3g", whole / 2 / scale) + where,
+    out.push_back({"values that may reach " + formatted("%.3g", reach) + " (" + of_whom() + ")",
+                   "values below " + formatted("%.3g", whole / 2 / scale) + where,
                    "scale the values down, or state a smaller range with declare()"});
   }
   return out;

@@ -26,28 +26,28 @@
 
 namespace latticino::session {
 
-// What a function makes of one row of a sample.
+// A function of one row of a sample.
 using RowMap = std::function<Numbers(NumbersView)>;
 using RealMap = std::function<std::vector<double>(std::span<const double>)>;
 
-// Why values do not fit, in the words of an error.
+// Why values do not fit, in words for an error message.
 struct Misfit {
   std::string had, needs, remedy;
 };
 
 class Known;
 
-// How a bootstrapping meets the values of an array.
+// What a bootstrapping does to the values of an array.
 struct Refreshing {
   double noise = 0;       // of a slot, root mean square
-  double sine_ratio = 0;  // at which the sine alone takes what EvalMod takes of a coefficient of 1
+  double sine_ratio = 0;  // with this ratio the sine alone loses what EvalMod loses
   double message_ratio = 0;
   int log_message_ratio = 0;  // of the parameters
   int arcsine = 0;            // degree; 0: the largest one
-  bool slots_first = false;   // SlotToCoeff comes first: each slot errs by its own value
+  bool slots_first = false;   // SlotToCoeff comes first: errors depend on slots
   int slots = 0;
-  double rest = 0;  // what slots without values hold, up to this size
-  // Real values that are the imaginary parts meanwhile, as many as there are real ones.
+  double rest = 0;  // a bound of what slots without values hold
+  // Real values that are the imaginary parts meanwhile. There are as many as real parts.
   const Known* partner = nullptr;
 };
 
@@ -60,8 +60,8 @@ class Known {
 
   Known() = default;
   explicit Known(Estimate estimate) : estimate_(std::move(estimate)) {}
-  // What is known of an encryption. Samples that are too large to compute with give their range
-  // only; `real`: they stand for real values.
+  // What is known of an encryption. If there are more samples than are computed with, only their
+  // range is kept. `real`: they stand for real values.
   static Known fresh(const Range& range, double error);
   static Known fresh(NumbersView sample, bool real, double error);
   // What is known of an encryption whose values are known, exact and with noise.
@@ -76,24 +76,24 @@ class Known {
   bool shadow() const { return shadow_; }
   // Root mean square of a slot's complex error, as claimed.
   double error() const;
-  // The same as the sample shows it, if there is one. Claims may be pessimistic, and add up when
-  // results are used again, so the errors of a shadow do not follow them.
+  // The same error as the sample shows it, if there is a sample. Claims may be pessimistic and add
+  // up when results are used again; the errors that a shadow shows do not.
   double error_seen() const;
   double rms_seen() const;      // of the values: of the sample where there is one
-  Claim claim() const;          // what is claimed rests on
+  Claim claim() const;          // what the claim rests on
   std::string within() const;   // in words, for people
   std::string of_whom() const;  // the same, and whether other data may have larger values
   // Where values of other data may lie. This is the range, or a wider one if values cancel in the
   // sample.
   const Range& widest() const { return estimate_.range; }
   double reach() const { return widest().reach(); }  // largest magnitude expected
-  // Expected mean error, and the largest of `size` values; `full`: of ciphertexts whose slots are
-  // all in use. Of real values errors of the real part count.
+  // Expected mean error, and expected largest error of `size` values. `full`: all slots of the
+  // ciphertexts are in use. For real values the error of the real part counts.
   Errors errors(double size, bool full) const;
   // -log2 of the same; infinite if the result is exact.
   Errors bits(double size, bool full) const;
-  // Largest coefficient of the message as bootstrapping meets it: measured on a sample, or bounded
-  // by the range.
+  // The largest coefficient of the message that a bootstrapping gets: measured on a sample, or
+  // bounded by the range.
   double largest_coefficient(int slots) const;
   // Checks that the values fit a modulus of 2^log_q at a scale, and that what lies in slots without
   // values, up to `rest` in size, does too. Returns what does not fit.
@@ -101,11 +101,11 @@ class Known {
 
   // The same claims without samples, but with what the samples showed.
   Known detached(double size, bool full) const;
-  // For values that may exceed what the parameters hold: their errors are as large as they are.
+  // For values that may exceed what the parameters hold. Their errors are as large as the values.
   Known lost() const;
-  // All error as one source. `source` receives its name; 0 if there is no error.
+  // All errors as one source, whose name is written to `source`, or 0 if there is no error.
   Known renamed(std::uint64_t* source) const;
-  // The same with the errors of these sources that many times as large.
+  // The errors of these sources become that many times as large.
   Known with_sources(std::span<const std::pair<std::uint64_t, double>> grown) const;
   // The same with other claims, which the caller knows better than the rules do.
   Known with_estimate(Estimate estimate) const { return with(std::move(estimate), sample_); }
@@ -113,20 +113,20 @@ class Known {
   Known declared(const Range& range) const;
   // With the range cut to a domain: a caller that names one states that values lie there.
   Known within_domain(Interval domain) const;
-  // For values whose imaginary parts are nothing but error.
+  // For values whose imaginary parts are only errors.
   Known as_real() const;
 
-  // The following functions move values to other places. `count` values from the flat place `first`
-  // on. Zeros follow, up to `slots` values.
+  // The following functions move values to other places.
+  // The `count` values from flat place `first` on. Zeros follow, up to `slots` values.
   Known part(std::size_t first, std::size_t count, std::size_t slots) const;
   // The values with these flat indices, in an array of that shape. No ciphertext is touched.
   Known taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const;
   // Repeated up to `size` values. Decoding then reads more coefficients: errors grow by `growth`.
   Known repeated(std::size_t size, double growth) const;
-  // Moved to other slots by rotations and masks; `name` stands for these slots.
+  // Values moved to other slots by rotations and masks. `name` stands for these slots.
   Known placed(std::uint64_t name, double added, double rounded) const;
-  // Moved as by `placed`, after which rotations make copies of values. Values of equal `sources`
-  // are copies of one value; what the rotations add is nearly the same in all of them.
+  // The same, and then rotations make copies of values. Values with equal `sources` are copies of
+  // one value. The errors of the rotations are nearly the same in all copies.
   Known copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                double rounded) const;
   // Several arrays as one: its value i is value index[i] of the concatenation of the arrays, which
@@ -134,8 +134,8 @@ class Known {
   static Known joined(std::span<const Known> several, std::span<const std::size_t> sizes,
                       std::span<const std::int64_t> index);
 
-  // Operations; `added`: error of their own, root mean square of a slot. `rounded`: what the
-  // rounding of weights adds to values of size 1.
+  // Operations. `added`: the error that the operation adds, as root mean square of a slot.
+  // `rounded`: the error that rounded weights add to values of size 1.
   Known plus(const Known& other) const;
   Known minus(const Known& other) const;
   Known times(const Known& other, bool same, double added) const;
@@ -144,86 +144,88 @@ class Known {
   Known times_plain(NumbersView plain, int slots, double scale, double added,
                     const Places* where = nullptr) const;
   Known plus_number(Complex c, double scale) const;
-  // `actual`: what c is rounded to.
+  // `actual`: the number that c was rounded to.
   Known times_number(Complex c, double added, std::optional<Complex> actual = std::nullopt) const;
-  // Plus and times a number anywhere in a range, the same for all slots; `rounding`: what it may
-  // differ by from what is added, or multiplied by. What samples show of one number says nothing of
-  // the others: the result has none.
+  // Plus or times any number of a range, the same for all slots. `rounding`: how far the number
+  // that is added or multiplied may be from the exact one. The result has no samples, because those
+  // of one number say nothing of the others.
   Known plus_scalar(const Range& c, double rounding) const;
   Known times_scalar(const Range& c, double rounding, double added) const;
-  // Adjusted to a level below: times the integer next to `factor`, which is divided out, and
+  // Brought to a level below: multiplied by the integer next to `factor`, divided by `factor`, and
   // rescaled.
   Known lowered(double added, double factor) const;
   Known conjugated(double added) const;
-  // `rounded_claim`: error by masks, of values without structure; `off`: what it is for the sample,
-  // if there are masks.
+  // `rounded_claim`: claimed error of masks, for values without structure. `off`: the error of
+  // masks on the sample, if there are masks.
   Known rotated(std::int64_t steps, bool masked, double added, double rounded_claim,
                 NumbersView off) const;
-  // Sums over the first axis that keep `kept` values, of `count` values each. Where the ciphertext
-  // was `full`, only what is added lies in coefficients that the sums do not decode from.
+  // Sums over the first axis, of `count` values each, which leave `kept` sums. `full`: all slots of
+  // the ciphertext were in use. Then the sums do not decode from all coefficients; only the added
+  // error lies in the others.
   Known summed(std::size_t kept, double count, double added, bool full) const;
   // Sums of an array of this shape over these axes, of `count` values each, times a number.
   Known reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes, double count,
                 Complex factor, double added, double rounded) const;
-  // Sums of rows of `count` values, in all places of the row; `added`: error, the same in all of a
-  // row. `rounding`: of the mask, which meets sums of as many neighbouring slots.
+  // Sums of rows of `count` values, repeated in all places of the row. `added`: the error, which is
+  // the same in all places of a row. `rounding`: of the mask, which is multiplied by sums of
+  // `count` neighbouring slots.
   Known spread(Complex factor, std::size_t count, double added, double rounding, int slots) const;
   // A linear map, and bounds of the sum of magnitudes and of the root of the sum of squares of the
   // weights of any one result.
   Known mapped(const RowMap& f, double l1, double l2, bool real, double added,
                double rounded) const;
-  // `added`: by each product; `mapping`: by bringing the domain to [-1, 1].
+  // `added`: the error of each product. `mapping`: the error of bringing the domain to [-1, 1].
   Known polynomial(const Series& p, double added, double mapping) const;
   // A real function with values within `ends`, whose slope is at most `slope` where the values lie.
   Known through(const RowMap& f, double slope, double added, Interval ends) const;
-  // As an approximation of other values that these differ from by up to `error`; `values`: those
-  // for the sample, if there is one.
+  // The array as an approximation of other values, which differ from its own by up to `error`.
+  // `values`: those other values for the sample, if there is one.
   Known meant(NumbersView values, double error) const;
-  // `seen`: what is added to a sample, where it is not what is claimed.
+  // `seen`: the error that is added to a sample, if it differs from what is claimed.
   Known plus_error(double added, std::optional<double> seen = std::nullopt) const;
-  // Bootstrapped; what of the values does not fit is told in `misfits`: nothing is claimed then.
+  // After a bootstrapping. If values do not fit, nothing is claimed, and `misfits` says why.
   Known bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) const;
-  // The part of it that is its error; `ratio`: at which the sine alone takes what EvalMod takes of
-  // a coefficient of size 1. `partner` as above.
+  // The errors alone of a bootstrapping. `ratio`: with this ratio the sine alone loses as much of a
+  // coefficient of size 1 as EvalMod loses. `partner` as above.
   Known refreshed(double noise, double ratio, bool of_slots, int slots,
                   const Known* partner = nullptr) const;
-  // What is the imaginary part of each ciphertext where two of `slots` slots are refreshed as one,
-  // the second as the real part of -i times their sum: values of the other one, with its sign.
+  // The imaginary parts if two of `slots` slots are refreshed as one. The second slot is the real
+  // part of -i times their sum, so its imaginary part is the first value with the other sign.
   Known partners(int slots) const;
-  // Through the table of a function with values of `range`; deviations of the noise beside an
-  // argument and beside a result. Where `where` is false, values stay.
+  // After a table of a function with values in `range`. `deviations`: of the noise of an argument,
+  // and of the noise of a result. Values whose flag in `where` is false stay as they are.
   Known looked_up(const RealMap& f, const Range& range, double error,
                   std::pair<double, double> deviations, const std::vector<bool>* where) const;
 
  private:
   using Rows = std::shared_ptr<Sample>;
-  // Values up to which other data are computed with as well: 32 MiB.
+  // Up to so many values, other data are computed as well: 32 MiB.
   static constexpr std::size_t kMostWithOthers = std::size_t{1} << 18;
   Known(Estimate estimate, SamplePtr sample, bool shadow,
         std::optional<double> white = std::nullopt);
-  // The result of an operation on this, and on another.
+  // The result of an operation on this array; the second form: on this array and another one.
   Known with(Estimate estimate, SamplePtr sample, std::optional<double> white = std::nullopt) const;
   Known with(Estimate estimate, const Known& other, SamplePtr sample,
              std::optional<double> white = std::nullopt) const;
   std::optional<double> white_of(double factor, double added) const;
-  // The error that an operation that rounds adds to the claimed errors.
+  // The error that an operation with rounding adds to the claim.
   double claimed(double added, double rounded) const;
   std::optional<double> white_of_sum(const Known& other) const;
-  // Root mean square error of a few values, of which samples show little.
+  // Root mean square error of a few values. Samples show little of it.
   double error_of_few() const;
   bool too_large(std::size_t size) const;
   SamplePtr others_within(Interval domain) const;
-  // These real values and i times others.
+  // These real values plus i times other ones.
   Known with_imaginary(const Known& partner) const;
   Errors errors_of_sample(double size, bool full) const;
 
   Estimate estimate_;
   SamplePtr sample_;
   std::optional<Errors> measured_;
-  std::optional<Range> seen_;  // of the sample, where that of the estimate is wider
+  std::optional<Range> seen_;  // of the sample, if the estimate is wider
   bool shadow_ = false;
-  // What of a sample's error lies in all coefficients, not in those alone that the slots decode
-  // from; none: all of it.
+  // The part of a sample's error that lies in all coefficients. The rest lies only in those that
+  // the slots decode from. None: all of it is the first part.
   std::optional<double> white_;
 };
 

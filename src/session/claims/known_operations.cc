@@ -1,12 +1,12 @@
 // What operations make of what is known: the rules of Estimate, and the same steps on sample data.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numbers>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
 
+#include "math/text.h"
 #include "session/claims/known.h"
 #include "session/claims/slot_noise.h"
 
@@ -16,8 +16,8 @@ namespace {
 using Complex = std::complex<double>;
 using Rows = std::shared_ptr<Sample>;
 
-// What is added to rows with noise, root mean square: `added`, and `rounded` times the values that
-// the row stands for.
+// The noise that is added to noisy rows, as root mean square: `added`, and `rounded` times the
+// values of the row.
 struct Noise {
   Noise(double added, double rounded = 0) : added(added), rounded(rounded) {}  // NOLINT: a number
   double of_row(const Sample& sample, std::size_t r) const {
@@ -27,11 +27,12 @@ struct Noise {
   double added, rounded;
 };
 
-// By how much more than half the rounding of real weights counts where values are real: its error
-// is real as well.
+// The factor by which rounded real weights count more if the values are real: then all of their
+// error is real.
 double of_rounding(const Range& range) { return range.is_real() ? std::numbers::sqrt2 : 1; }
 
-// A sample of `size` values from one: f(values, results, number of the row), then noise.
+// A sample of `size` values, made from another one: f(values, results, number of the row), then
+// noise.
 template <class F>
 Rows each(const SamplePtr& sample, std::size_t size, const Noise& noise, F f) {
   if (sample == nullptr) return nullptr;
@@ -45,7 +46,7 @@ Rows each(const SamplePtr& sample, std::size_t size, const Noise& noise, F f) {
   return out;
 }
 
-// The same of each value by itself: f(value, number of it, whether the row has noise).
+// The same for functions of single values: f(value, number of the value, whether the row is noisy).
 template <class F>
 Rows each_value(const SamplePtr& sample, const Noise& noise, F f) {
   return each(sample, sample == nullptr ? 0 : sample->size, noise,
@@ -61,7 +62,8 @@ Rows both(const SamplePtr& x, const SamplePtr& y, double added, F f) {
   if (x->size != y->size) throw std::invalid_argument("samples of two sizes");
   auto out = std::make_shared<Sample>(Sample::of_both(*x, *y));
   for (std::size_t r = 0; r < out->rows; ++r) {
-    // Rows of a shadow, which has one replica and no other data, are the first ones of all samples.
+    // The row of a shadow. It has one replica and no other data, so these are the first rows of
+    // every sample.
     const NumbersView a = x->row(r), b = y->row(r);
     std::ranges::transform(a, b, out->row(r).begin(), f);
   }
@@ -69,7 +71,7 @@ Rows both(const SamplePtr& x, const SamplePtr& y, double added, F f) {
   return out;
 }
 
-// Whether an index names a place twice.
+// Whether an index names a place more than once.
 bool repeats(std::span<const std::int64_t> index) {
   if (index.empty()) return false;
   std::vector<bool> seen(static_cast<std::size_t>(*std::ranges::max_element(index)) + 1);
@@ -84,8 +86,8 @@ Rows copy(const SamplePtr& sample, const Noise& noise) {
   return each_value(sample, noise, [](Complex z, std::size_t, bool) { return z; });
 }
 
-// How much of the error of one product reaches a polynomial in powers of y: its own, and those of
-// y^2, y^4 .., times the derivative of the result by them.
+// How much of the error of one product reaches a polynomial in powers of y. The powers are y, y^2,
+// y^4, ...; the error of each counts with the derivative of the result with respect to it.
 double inner_gain(const Series& p, Complex y) {
   double squares = 1;
   for (std::size_t g = 2; g < p.coefficients.size(); g *= 2) {
@@ -98,7 +100,7 @@ double inner_gain(const Series& p, Complex y) {
   return std::sqrt(squares);
 }
 
-// A name of places: the same for the same ones in an array of the same shape.
+// A name for places. Equal places in arrays of equal shape have equal names.
 std::uint64_t name_of(std::span<const std::size_t> shape, std::span<const std::int64_t> index) {
   std::uint64_t x = shape.size();
   const auto take = [&](std::uint64_t y) {
@@ -358,7 +360,8 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
   Estimate sums =
       session::times_number(session::summed(estimate_, count, 0), factor, claimed(added, rounded));
   if (sample_ == nullptr) return with(std::move(sums), nullptr);
-  // How far the place of a sum moves with each index, and where the sum of each value lies.
+  // How far the place of a sum moves with each index, and the place of the sum that each value
+  // belongs to.
   std::vector<std::size_t> strides(shape.size()), at(shape.size()), target;
   std::size_t size = 1;
   for (std::size_t a = shape.size(); a-- > 0;) {
@@ -459,7 +462,7 @@ Known Known::through(const RowMap& f, double slope, double added, Interval ends)
 
 Known Known::meant(NumbersView values, double error) const {
   Rows sample = copy(sample_, 0);
-  // The distance is that of values, which lie in the coefficients that the slots decode from.
+  // The distance between values counts. They lie in the coefficients that the slots decode from.
   std::optional<double> white;
   if (sample != nullptr) {
     std::ranges::copy(values, sample->row(0).begin());
@@ -475,11 +478,7 @@ Known Known::plus_error(double added, std::optional<double> seen) const {
 
 Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) const {
   constexpr int kLargestArcsine = 7;
-  const auto text = [](double x) {
-    char out[48];
-    std::snprintf(out, sizeof out, "%.3g", x);
-    return std::string(out);
-  };
+  const auto text = [](double x) { return formatted("%.3g", x); };
   const bool alone = how.slots_first || how.partner == nullptr;
   const double of_values = how.slots_first ? this->reach()
                            : alone         ? largest_coefficient(how.slots)
@@ -500,8 +499,8 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   }
   double sine = how.sine_ratio;
   if (!how.slots_first && reach > 1) {
-    // An arcsine of degree d leaves a part of the coefficient that grows with its power d + 1, not
-    // with its square.
+    // An arcsine of degree d leaves an error that grows with the power d + 1 of the coefficient,
+    // and not with its square.
     const int degree = how.arcsine > 0 ? how.arcsine : kLargestArcsine;
     sine *= std::pow(std::min(reach, limit), (degree - 1) / 2.0);
   }
@@ -510,7 +509,8 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   const Interval largest{-how.rest, how.rest};
   const Estimate others =
       session::refreshed({Range::declared(largest, largest), {}}, 0, sine, false, how.slots);
-  // What other slots hold is bounded, not known: a shadow shows what the values themselves lose.
+  // What the slots without values hold is bounded and not known. A shadow shows what the values
+  // themselves lose.
   const double loss = others.error.rms();
   return known.plus_error(loss, shadow_ ? 0 : loss);
 }
@@ -523,7 +523,7 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots,
   SamplePtr meant = sample_;
   if (mixed) {
     const Known whole = with_imaginary(*partner);
-    // Of a complex error whose parts are alike, what is real of it; its mean is its root mean
+    // The real part of a complex error whose parts are alike. Its mean follows from its root mean
     // square.
     const double loss =
         session::refreshed({whole.estimate_.range, {}}, 0, ratio, false, slots).error.rms() *
@@ -531,7 +531,7 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots,
     estimate.error = estimate.error + Error::of_values(loss, 0, slots);
     meant = whole.sample_;
   }
-  // Of rows with noise, what the sine takes of all that is refreshed, and of it the real part.
+  // For noisy rows: the real part of what the sine loses of all that is refreshed.
   const auto out_of = [&](NumbersView in, std::span<Complex> out, std::size_t r) {
     std::ranges::copy(in, out.begin());
     if (meant == nullptr || !meant->noisy(r) || ratio == 0) return;  // what is meant

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "math/errors.h"
+#include "math/text.h"
 
 namespace latticino::session {
 namespace {
 
-constexpr double kHardlyComplex = 1e-150;
+constexpr double kNegligibleImaginary = 1e-150;
 constexpr double kDeviations = 6;  // that values of an assumed range reach
 
 Interval plus(const Interval& a, const Interval& b) { return {a.low + b.low, a.high + b.high}; }
@@ -32,8 +32,8 @@ Range clipped(Range x) {
   return x;
 }
 
-// The root mean square of sums and products: independent values add in squares, but of declared
-// ones nothing but the bound is known.
+// The root mean square of sums and products. Independent values add up in squares; of declared
+// values only the bound is known.
 double rms_of_sum(Claim claim, double a, double b) {
   return claim == Claim::Assumed ? std::hypot(a, b) : a + b;
 }
@@ -42,11 +42,7 @@ double rms_of_product(Claim claim, const Range& x, const Range& y) {
   return claim == Claim::Assumed ? x.rms * y.rms : std::min(x.rms * y.bound, x.bound * y.rms);
 }
 
-std::string number(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", x);
-  return text;
-}
+std::string number(double x) { return formatted("%.4g", x); }
 
 }  // namespace
 
@@ -98,8 +94,8 @@ Range Range::of(std::complex<double> value) { return of({&value, 1}); }
 Range Range::of_sample(std::span<const std::complex<double>> values, bool real) {
   Range out = of(values);
   if (!real && out.im.low == 0 && out.im.high == 0) {
-    out.im.high = kHardlyComplex;
-    out.bound = std::max(out.bound, kHardlyComplex);
+    out.im.high = kNegligibleImaginary;
+    out.bound = std::max(out.bound, kNegligibleImaginary);
   }
   return out;
 }
@@ -167,9 +163,9 @@ Range hull(std::span<const Range> several, std::span<const std::size_t> sizes) {
     count += static_cast<double>(sizes[i]);
     largest = std::max(largest, x.rms);
   }
-  // For declared values, the root mean square may be that of any part.
+  // Any part of declared values may have the root mean square of all of them.
   out.rms = out.claim == Claim::Declared ? largest : std::sqrt(squares / count);
-  // What samples showed holds only for the samples.
+  // What samples show holds only for the samples.
   if (out.claim == Claim::Calibrated) out.claim = Claim::Declared;
   return out;
 }

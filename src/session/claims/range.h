@@ -24,27 +24,27 @@ struct Range {
   Claim claim = Claim::Declared;
   Interval re, im;
   double bound = 0;  // of the complex modulus
-  double rms = 0;    // of the complex modulus over the slots; for declared values a bound of it
+  double rms = 0;    // of the complex modulus over the slots; a bound for declared values
   // Values without structure: no mean and no pattern, so that all coefficients are small.
   bool random_like = false;
 
-  // Uniform in the unit box, the imaginary parts 0 where values are real.
+  // Uniform in the unit box. If the values are real, imaginary parts are 0.
   static Range assumed(bool real);
-  // Within a box. `rms` 0: as large as the bound. Throws ValueError for what is no box.
+  // Within a box. `rms` 0: as large as the bound. ValueError if the numbers do not form a box.
   static Range declared(Interval re, Interval im, double rms = 0, bool random_like = false);
   // The range of plain values.
   static Range of(std::span<const std::complex<double>> values);
   static Range of(std::complex<double> value);
-  // The range of sample data. If they stand for complex values and happen to be real, it is complex
-  // all the same: decryption drops imaginary parts of real arrays.
+  // The range of sample data. If they stand for complex values and happen to be real, the range is
+  // complex all the same, because decryption drops the imaginary parts of real arrays.
   static Range of_sample(std::span<const std::complex<double>> values, bool real);
-  // With a bound and a root mean square of the modulus, as far as the box allows them.
+  // With a bound and a root mean square of the modulus, both limited by the box.
   static Range stated(Claim claim, Interval re, Interval im, double bound, double rms,
                       bool random_like);
 
   bool is_real() const { return im.low == 0 && im.high == 0; }
   bool contains(const Range& other) const;
-  // Magnitude that values are expected to reach: the bound, and of assumed values six deviations.
+  // The size that values are expected to reach: the bound, or for assumed values six deviations.
   double reach() const;
   std::string str() const;
 };
@@ -53,15 +53,15 @@ Range operator+(const Range& x, const Range& y);
 Range operator-(const Range& x);
 Range operator*(const Range& x, const Range& y);
 Range conjugate(const Range& x);
-// The range of all values together, if `sizes` of them lie in each of these.
+// The range of all values together, if `sizes[i]` of them lie in range i.
 Range hull(std::span<const Range> several, std::span<const std::size_t> sizes);
 Range square(const Range& x);
 // The range of sums of `count` values.
 Range sum(const Range& x, double count);
 // The range if there are zeros among the values, as after a mask.
 Range with_zero(const Range& x);
-// After a map with real or complex weights: `l1` bounds the sum of their sizes, `l2` the root of
-// the sum of their squares, for any one result.
+// After a linear map. For each result, `l1` bounds the sum of the sizes of its weights, and `l2`
+// the root of the sum of their squares.
 Range mapped(const Range& x, double l1, double l2, bool real);
 
 }  // namespace latticino::session

@@ -16,7 +16,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Deviations that differ by less than this count as equal: 1/64 of a power of two, and what
+// Deviations that differ by less than 1/64 of a power of two count as equal, and so do those that
 // rounding leaves of a constant.
 constexpr double kSteps = 64, kLeastApart = 1e-12;
 constexpr std::uint64_t kSeed = 20240229, kStep = 0x9E3779B97F4A7C15u;
@@ -52,7 +52,7 @@ Numbers transformed(NumbersView in, bool to_coefficients) {
   return out;
 }
 
-// A function of rows of `slots` values, of values with zeros behind.
+// Applies a function to rows of `slots` values. Zeros fill the last row.
 template <class F>
 Numbers by_rows(NumbersView values, int slots, F f) {
   const auto width = static_cast<std::size_t>(slots);
@@ -77,12 +77,13 @@ Numbers rounding_of_row(NumbersView row, double scale) {
   return to_slots(c);
 }
 
-// Values of a class are exchanged for each other: so many, whose deviations from the mean are alike
-// up to this factor.
-constexpr std::size_t kAlike = 16;
-constexpr double kAlikeFactor = 2;
-// Relative, of few values. Other data are smaller, as powers of larger ones grow without end.
-constexpr double kNear = 0.1;
+// Values are exchanged within classes of this size. Within a class, the deviations from the mean
+// differ at most by this factor.
+constexpr std::size_t kClassSize = 16;
+constexpr double kClassRatio = 2;
+// By this part, few values become smaller. They do not become larger, because powers of larger
+// values would grow without end.
+constexpr double kShrinking = 0.1;
 
 double deviation(Complex z, Complex mean) { return std::abs(z - mean); }
 
@@ -91,8 +92,8 @@ Complex mean_of(NumbersView values) {
          static_cast<double>(values.size());
 }
 
-// Places by falling deviation from the mean. Equal ones in an order by chance: neighbours may
-// have a pattern.
+// Places in the order of falling deviation from the mean. Equal deviations are in random order,
+// because neighbours may have a pattern.
 std::vector<std::size_t> by_deviation(NumbersView values) {
   const Complex mean = mean_of(values);
   std::vector<std::pair<double, double>> keys;
@@ -112,9 +113,9 @@ void shuffle_alike(NumbersView values, std::span<const std::size_t> order, std::
   const Complex mean = mean_of(values);
   Random& random = Random::of_this_thread();
   for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-    const double least = deviation(values[order[begin]], mean) / kAlikeFactor;
+    const double least = deviation(values[order[begin]], mean) / kClassRatio;
     end = begin + 1;
-    while (end < order.size() && end - begin < kAlike &&
+    while (end < order.size() && end - begin < kClassSize &&
            deviation(values[order[end]], mean) >= least) {
       ++end;
     }
@@ -187,7 +188,7 @@ void fill_others(Sample& sample, std::size_t few) {
     for (std::size_t k = 0; k < sample.others; ++k) {
       const std::span<Complex> out = sample.row(sample.other(k));
       for (std::size_t i = 0; i < out.size(); ++i)
-        out[i] = exact[i] * (1 - kNear * (1 + random.uniform()) / 2);
+        out[i] = exact[i] * (1 - kShrinking * (1 + random.uniform()) / 2);
     }
   } else {
     const std::vector<std::size_t> order = by_deviation(exact);

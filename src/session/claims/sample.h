@@ -14,9 +14,9 @@ namespace latticino::session {
 using Numbers = std::vector<std::complex<double>>;
 using NumbersView = std::span<const std::complex<double>>;
 
-// Row 0 is exact, `replicas` rows behind it are the same with noise. Then come other data of the
-// same kind, in pairs of an exact row and one with noise: what cancels in the sample by chance does
-// not cancel there. Values in the order of the array's shape.
+// Rows of values, in the order of the array's shape. Row 0 is exact, and the next `replicas` rows
+// are the same with noise. Then come other data of the same kind, in pairs of an exact row and a
+// noisy one. Values that cancel in the sample by chance do not cancel in them.
 struct Sample {
   Sample(std::size_t replicas, std::size_t others, std::size_t size)
       : replicas(replicas),
@@ -30,7 +30,7 @@ struct Sample {
   NumbersView row(std::size_t r) const { return {values.data() + r * size, size}; }
   std::size_t first_other() const { return 1 + replicas; }
   std::size_t other(std::size_t k) const { return first_other() + 2 * k; }  // the exact row
-  // The row without noise that a row belongs to; itself where it has none.
+  // The exact row of a noisy row; an exact row itself.
   std::size_t exact_of(std::size_t r) const {
     return r < first_other() ? 0 : r - (r - first_other()) % 2;
   }
@@ -42,14 +42,15 @@ struct Sample {
 using SamplePtr = std::shared_ptr<const Sample>;
 
 double rms_of(NumbersView values);
-// The sample alone.
+// The sample without other data.
 SamplePtr without_others(const SamplePtr& sample);
-// Other data of a sample's kind: with the same values, large ones in the same places, but signs of
-// deviations from the mean as they come. Of fewer than `few` values: the same, less up to a tenth.
+// Fills in the other data. They have the values of the sample, with large ones in the same places,
+// but deviations from the mean have random signs. If there are fewer than `few` values, these also
+// become smaller by up to a tenth.
 void fill_others(Sample& sample, std::size_t few);
 
-// A generator of random numbers (splitmix64), of another seed in each thread: what two threads add
-// to samples is independent. It holds no lock, so that a fork leaves it whole.
+// A generator of random numbers (splitmix64). Each thread has its own seed, so what two threads add
+// to samples is independent. It holds no lock, so a fork cannot leave it locked.
 class Random {
  public:
   static Random& of_this_thread();
@@ -65,8 +66,8 @@ class Random {
 void add_noise(Sample& sample, double rms);
 void add_noise(std::span<std::complex<double>> row, double rms);
 
-// Where values lie that do not lie row by row from the first slot on: value i has address places[i]
-// among the slots of `ciphertexts`.
+// The slots of values that do not lie row by row from the first slot on: value i has address
+// places[i] among the slots of `ciphertexts`.
 struct Places {
   std::span<const std::int64_t> of_values;
   std::size_t ciphertexts = 0;
@@ -76,16 +77,17 @@ struct Places {
 Numbers to_coefficients(NumbersView slots);
 Numbers to_slots(NumbersView coefficients);
 
-// What encoding at `scale` in ciphertexts of `slots` slots adds to plain values: the rounding of
-// coefficients.
+// The error that encoding adds to plain values, at `scale` and in ciphertexts of `slots` slots.
+// Coefficients are rounded.
 Numbers rounding(NumbersView plain, int slots, double scale, const Places* where = nullptr);
-// Largest real or imaginary part of a coefficient of values row by row in ciphertexts of `slots`.
+// The largest real or imaginary part of a coefficient, if values lie row by row in ciphertexts of
+// `slots`.
 double largest_coefficient(NumbersView values, int slots);
-// What the sine of a bootstrapping takes from values that lie so, which the arcsine does not give
-// back: `gain` times the third power of each coefficient, or of each slot.
+// What the sine of a bootstrapping takes from such values and the arcsine does not give back:
+// `gain` times the third power of each coefficient, or of each slot.
 Numbers lost_to_sine(NumbersView values, int slots, double gain, bool of_slots);
-// Root mean square of the sums of each value and the count - 1 behind it, cyclically in a
-// ciphertext; at least that of values without a mean, whose sums may be small by chance.
+// Root mean square of sums of `count` neighbouring values, cyclically within a ciphertext. It is at
+// least that of values without a mean, whose sums may be small by chance.
 double rms_of_windows(NumbersView values, int slots, std::size_t count);
 
 }  // namespace latticino::session

@@ -29,10 +29,11 @@ inline double multiplied_error(const Params& params, int level, int slots, doubl
   return slot_error(rlwe::key_switch_rescale_variance(params, level), slots, scale);
 }
 // The part of `switched_error` that comes from the errors of the key, without the division by P
-// after it: what rotations leave that share one division (a matrix product's).
+// that follows. Rotations that share one division leave only this part (in a matrix product, for
+// example).
 inline double key_error_alone(const Params& params, int level, int slots, double scale) {
-  // Merged with a rescaling, a key switch has the same division, and next to nothing of the key's
-  // errors.
+  // If a key switch is merged with a rescaling, there is only one division, and nearly nothing of
+  // the key's errors is left.
   const double division =
       rlwe::key_switch_rescale_variance(params, level) - rlwe::rescale_variance(params, level);
   const double alone = rlwe::key_switch_variance(params, level) - division;
@@ -41,8 +42,8 @@ inline double key_error_alone(const Params& params, int level, int slots, double
 // What rounding plain values at `scale` adds: 1/12 for each of 2 n coefficients.
 inline double encoded_error(int slots, double scale) { return std::sqrt(slots / 6.0) / scale; }
 
-// How often the error of one key switch counts where `count` parts of the slots are added up: each
-// of log2(count) steps doubles what those before it left, the root of 1 + 4 + 16 + ...
+// The factor for the error of a key switch if `count` parts of the slots are added up. Each of the
+// log2(count) steps doubles the error of the steps before it: the root of 1 + 4 + 16 + ...
 inline double doubling(double count) { return std::sqrt((count * count - 1) / 3); }
 
 }  // namespace latticino::session

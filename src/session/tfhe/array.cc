@@ -52,7 +52,7 @@ TfheArray widened(const TfheArray& x, int bits) {
   return tfhe_array(s.context, std::move(parts), bits);
 }
 
-// An operand of x's context; clear values become ciphertexts that anyone can read.
+// An operand in the context of x. Clear values become ciphertexts that anyone can read.
 TfheArray operand(const TfheArrayState& x, const TfheOperand& y, int bits, const char* operation) {
   if (const TfheArray* array = std::get_if<TfheArray>(&y.value)) {
     if (state(*array).context != x.context) {
@@ -81,7 +81,7 @@ struct Pair {
   int bits = 0;
 };
 
-// Both with the wider one's type.
+// Both operands in the wider type.
 Pair alike(const TfheArray& x, const TfheOperand& y, const char* operation) {
   const TfheArrayState& s = state(x);
   const TfheArray other = operand(s, y, s.bits, operation);
@@ -94,7 +94,8 @@ Pair alike(const TfheArray& x, const TfheOperand& y, const char* operation) {
   return {widened(x, bits), widened(other, bits), bits};
 }
 
-// A function of arrays of one length or of single values, in pieces that the device takes at once.
+// Applies a function to arrays of one length or single values, in pieces that the device takes at
+// once.
 using Function = std::function<TfheBatches(const std::vector<TfheBatches>&)>;
 TfheArray each(const char* operation, const std::vector<TfheArray>& operands, int bits,
                const Function& f) {
@@ -187,7 +188,7 @@ TfheArray shifted(const TfheArray& x, const TfheOperand& by, bool left) {
   return each("shift", {x}, s.bits, [&](const auto& p) { return engine->shift(p[0], bits, left); });
 }
 
-// f of all values, by halves.
+// Combines all values by f, in halves.
 TfheArray folded(TfheArray x,
                  const std::function<TfheArray(const TfheArray&, const TfheArray&)>& f) {
   const auto range = [](std::size_t from, std::size_t to) {
@@ -208,7 +209,7 @@ TfheArray folded(TfheArray x,
   return x;
 }
 
-// Result blocks of a type in tables: 0 for bits, -1 for integers modulo 2^p.
+// The number of result blocks of a type in tables: 0 for bits, -1 for integers modulo 2^p.
 int blocks_of(const TfheParams& params, int bits) {
   return std::max(bits / std::max(params.literal().message_bits, 1), -1);
 }
@@ -231,7 +232,7 @@ void require_arguments(const TfheArrayState& x, int count) {
       "at most u" + std::to_string(most) + " each", "compose it of comparisons and where()");
 }
 
-// A table of booleans under a set of gates: a gate where both arguments count.
+// A table of booleans under a set of gates. It is a gate if both arguments count.
 TfheArray gate_of(const std::vector<std::uint64_t>& table, const TfheArray& x, const TfheArray& y) {
   if (const std::optional<Gate> gate = tfhe::gate_with(table)) return logic(*gate, x, y, "apply");
   const std::size_t size = std::max(x.size(), y.size());
@@ -242,7 +243,7 @@ TfheArray gate_of(const std::vector<std::uint64_t>& table, const TfheArray& x, c
     const std::vector<std::uint64_t> values(size, table[0]);
     return operand(state(x), values, 0, "apply");
   }
-  // The one argument that counts: of x where its halves are constant.
+  // The one argument that counts: x if its halves are constant.
   const TfheArray z = spread(table[0] == table[table.size() / 2 - 1] ? x : y);
   return table[0] ? ~z : z;
 }
@@ -363,7 +364,7 @@ TfheArray TfheArray::sum() const {
   const TfheArrayState& s = session::state(x);
   if (s.bits < 0) return session::folded(x, [](const auto& a, const auto& b) { return a + b; });
   session::require_integers(s, "sum");
-  constexpr std::size_t kTerms = 16;  // of one sum: beyond that carries are a small part
+  constexpr std::size_t kTerms = 16;  // per sum; beyond that, carries are a small part
   const auto engine = s.engine();
   while (x.size() > 1) {
     const std::size_t size = x.size(), terms = std::min(size, kTerms);
@@ -438,7 +439,7 @@ TfheArray operator*(const TfheArray& x, const TfheOperand& y) {
     throw UnsupportedError("multiply", session::name_of(s.bits) + " and an array",
                            "one clear integer", "convert both for a product of encrypted values");
   }
-  // Modulo 2^p of the smallest size: its square multiplies the noise.
+  // Of the smallest size modulo 2^p, as the noise is multiplied by its square.
   const int count = 1 << -s.bits;
   const int least = ((*number + count / 2) % count + count) % count - count / 2;
   const auto engine = s.engine();

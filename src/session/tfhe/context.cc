@@ -1,10 +1,10 @@
 // Contexts, sessions, keys and clients of TFHE, and plans.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
 
 #include "math/errors.h"
+#include "math/text.h"
 #include "session/tfhe/arithmetic.h"
 #include "session/tfhe/owner.h"
 #include "session/tfhe/state.h"
@@ -13,7 +13,7 @@ namespace latticino {
 namespace session {
 namespace {
 
-// Elements of the largest round that run at once: bounded by memory on a GPU.
+// Values that one round of the largest operation takes at once. Memory limits them on a GPU.
 constexpr std::size_t kMaxBatchCuda = std::size_t{1} << 16, kMaxBatchCpu = 256;
 constexpr int kMostBits = 64;
 constexpr double kLeastShared = -128;  // log2 of a failure probability that may be shared
@@ -26,8 +26,7 @@ void warn_of_security(const TfheHost& host) {
                          " is not held to 128 bits of security; choose another set for data that "
                          "matter"});
   } else if (params.literal().log_failure > kLeastShared) {
-    char text[32];
-    std::snprintf(text, sizeof text, "2^%.0f", params.literal().log_failure);
+    const std::string text = formatted("2^%.0f", params.literal().log_failure);
     host.on_warning(
         {Warning::Kind::Security, "TfheContext: a bootstrapping of " + params.name() +
                                       " gives a wrong result with probability " + text +
@@ -128,7 +127,7 @@ void require_values(std::span<const std::uint64_t> values, TfheType type, const 
   const std::uint64_t most = most_of(type.bits);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] <= most) continue;
-    throw ValueError(operation, "a value above at index " + std::to_string(i),
+    throw ValueError(operation, "too large a value at index " + std::to_string(i),
                      "0 to " + std::to_string(most) + " for " + type.name(), "use a wider type");
   }
 }
@@ -301,17 +300,15 @@ TfhePlan detail::plan_of(const TfheContext& context, const TfheListProgram& prog
 }
 
 std::ostream& operator<<(std::ostream& out, const TfhePlan& p) {
-  char text[512];
   const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  std::snprintf(
-      text, sizeof text,
-      "server keys        %.0f MiB\ninputs             %.1f MiB\npeak memory        %.0f MiB\n"
-      "bootstrappings     %llu in %llu rounds\nany of them fails  2^%.1f\n"
-      "predicted time     %.3g s",
-      mib(p.key_bytes), mib(p.input_bytes), mib(p.peak_bytes),
-      static_cast<unsigned long long>(p.bootstrappings), static_cast<unsigned long long>(p.rounds),
-      p.log_failure, p.seconds);
-  return out << text;
+  return out << formatted(
+             "server keys        %.0f MiB\ninputs             %.1f MiB\npeak memory        %.0f "
+             "MiB\n"
+             "bootstrappings     %llu in %llu rounds\nany of them fails  2^%.1f\n"
+             "predicted time     %.3g s",
+             mib(p.key_bytes), mib(p.input_bytes), mib(p.peak_bytes),
+             static_cast<unsigned long long>(p.bootstrappings),
+             static_cast<unsigned long long>(p.rounds), p.log_failure, p.seconds);
 }
 
 }  // namespace latticino

@@ -39,6 +39,7 @@ std::vector<tfhe::Integers::Function> functions_of(std::span<const int> blocks,
 
 std::vector<TfheBatches> parts_of(std::vector<Integer> several) {
   std::vector<TfheBatches> out;
+  out.reserve(several.size());
   for (Integer& x : several) out.push_back(std::move(x.blocks));
   return out;
 }
@@ -87,7 +88,7 @@ double log_failure_of(const Ciphertext& x) {
   const bool full = x.encoding == tfhe::Encoding::Full;
   const double distance = boolean ? 0.125 : std::exp2(-(params.plain_bits() + 2));
   const bool fourier = x.context->in_fourier();
-  // A full message is halved, and has a bootstrapped one added.
+  // Halves a full message, and adds a bootstrapped one.
   const double norm2 = full ? x.norm2 / 4 + 1 : boolean ? x.norm2 + 1 : x.norm2;
   return log_failure(params.decision_variance(std::sqrt(norm2), 0, fourier), distance);
 }

@@ -1,6 +1,6 @@
-// What a server of TFHE computes, on lists of batches: one of booleans or single bits, or the
-// blocks of integers, least significant first. Gates and integers have one interface: bits are
-// booleans of a gate set, or blocks of an integer set.
+// What a server of TFHE computes, on lists of batches. A list is one batch of booleans or single
+// bits, or the blocks of integers, least significant first. Gates and integers have one interface:
+// bits are booleans of a set of gates, or blocks of an integer set.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace latticino::session {
 
 using TfheBatches = std::vector<tfhe::Ciphertext>;
 
-// The encoding of a type. bits < 0: full messages; 0: single bits, in the set's own encoding.
+// The encoding of a type. bits < 0: full messages. 0: single bits, in the encoding of the set.
 tfhe::Encoding encoding_of(const TfheParams& params, int bits);
 std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values);
-// Batches without data, for dry contexts: fresh encryptions, or what a program has come to with the
-// errors of `like`. ContextError for other contexts.
+// Batches without data, for dry contexts: fresh encryptions, or ciphertexts with the errors of
+// `like`. ContextError for other contexts.
 tfhe::Ciphertext tfhe_shape_only(const std::shared_ptr<const tfhe::Context>& context,
                                  std::uint32_t count, std::uint32_t largest, double norm2, int bits,
                                  const tfhe::Ciphertext* like);
-// log2 of the probability that the next table on x, or the next gate on it and a bootstrapped one,
-// decides wrongly.
+// log2 of the probability that the next decision is wrong: that of a table on x, or of a gate on x
+// and a bootstrapped value.
 double log_failure_of(const tfhe::Ciphertext& x);
-// Arrays of one width, one behind the other. ShapeError for others.
+// Arrays of one width, joined one after the other. ShapeError for others.
 TfheBatches concatenate(std::span<const TfheBatches> x);
 TfheBatches take(const TfheBatches& x, std::span<const std::uint32_t> places);
 // The same as for ciphertexts of CKKS (session/ckks/host.h).
@@ -58,7 +58,8 @@ class TfheEngine {
   Batches add_full(const Batches& x, const Batches& y) const;
   Batches sub_full(const Batches& x, const Batches& y) const;
   Batches multiply_full(const Batches& x, std::int32_t factor) const;
-  // tables[t][x], a function t each; of blocks[t] 0 the results are bits, of -1 full messages.
+  // tables[t][x] for each table t. blocks[t]: the number of result blocks; 0: results are bits; -1:
+  // full messages.
   std::vector<Batches> lookup(const Batches& x, std::span<const int> blocks,
                               std::span<const Table> tables) const;
   std::vector<Batches> lookup_full(const Batches& x, std::span<const int> blocks,

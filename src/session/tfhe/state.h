@@ -14,8 +14,8 @@
 
 namespace latticino::session {
 
-// TFHE parameters on a device, or without data (dry), where an engine with keys without data serves
-// everybody.
+// TFHE parameters on a device, or without data (dry). A dry host has one engine, with keys without
+// data, for all keys.
 struct TfheHost {
   std::shared_ptr<const TfheParams> params;
   TfheContextPtr native;
@@ -30,7 +30,7 @@ struct TfheHost {
   TfheHost(const std::string& preset, const TfheContextOptions& options);
   struct Dry {};
   TfheHost(const TfheHost& like, Dry);
-  // Elements of a type that one operation takes at once; products pair all blocks.
+  // Values of a type that one operation takes at once. A product pairs all blocks of both operands.
   std::size_t together(int bits) const;
 };
 

@@ -25,7 +25,7 @@ BlindRotateArithmetic arithmetic_of(const std::string& name);
 
 class ArithmeticRule {
  public:
-  // From so many ciphertexts at once on.
+  // From so many ciphertexts at once.
   struct Range {
     std::uint32_t from = 1;
     BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact;
@@ -33,7 +33,7 @@ class ArithmeticRule {
   };
 
   ArithmeticRule(BlindRotateArithmetic one) : ranges_{{1, one}} {}  // NOLINT: one is a rule
-  // The first is from 1, and neighbours differ.
+  // The first entry starts at 1, and neighbours differ.
   explicit ArithmeticRule(std::vector<Range> ranges);
 
   BlindRotateArithmetic of(std::uint32_t count) const;
@@ -48,8 +48,8 @@ class ArithmeticRule {
   std::vector<Range> ranges_;
 };
 
-// The faster one of a device: by the times that were measured of rotations of this shape, or, where
-// there are none of both, by the rates that predict times of programs. Exact for sets without FP64.
+// The faster arithmetic of a device, by measured times of rotations of this shape. If one
+// arithmetic has none, by the rates that predict times of programs. Exact for sets without FP64.
 ArithmeticRule faster_arithmetic(const TfheParams& params, std::span<const RotationTime> measured,
                                  const RateTable& rates);
 

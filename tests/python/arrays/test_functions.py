@@ -191,6 +191,16 @@ def test_values_outside_are_found_where_they_are_known():
             use()
 
 
+def test_missing_levels_of_signs_name_options_that_exist(ctx, client):
+    x = client.encrypt(np.linspace(-1, 1, 8), level=2)
+    for use in (lambda: x.abs(), lambda: x.relu(), lambda: x.maximum(0.5), lambda: x.minimum(x)):
+        with pytest.raises(lt.LevelError, match="; fewer bits need fewer levels$"):
+            use()
+    for use in (lambda: x.sign(), lambda: x.compare(0.5, method="polynomial")):
+        with pytest.raises(lt.LevelError, match="; fewer bits or a wider gap need fewer levels$"):
+            use()
+
+
 def test_levels_that_lack(ctx, client):
     x = client.encrypt(np.linspace(-1, 1, 16), level=3, range=(-1, 1))
     with pytest.raises(lt.LevelError, match="approximate: had level 3; needs 5 levels for degree"):

@@ -1,4 +1,4 @@
-"""numpy's ufuncs of encrypted arrays: the operators among them compute, the others say what to call."""
+"""numpy's ufuncs and functions of encrypted arrays: those that the arrays have compute, the others say what to call."""
 
 import numpy as np
 import pytest
@@ -12,16 +12,27 @@ SAME = {
     "square": lambda x, v: np.square(x), "conjugate": lambda x, v: np.conj(x), "negative": lambda x, v: np.negative(x),
     "positive": lambda x, v: np.positive(x), "power": lambda x, v: np.power(x, 2),
     "matmul": lambda x, v: np.matmul(np.outer(v, v), x), "matmul, array second": lambda x, v: np.matmul(x, np.outer(v, v)),
-    "broadcast": lambda x, v: v[:, None] + x}
+    "broadcast": lambda x, v: v[:, None] + x,
+    "sum": lambda x, v: np.sum(np.add.outer(v, v) + x, axis=0, keepdims=True), "mean": lambda x, v: np.mean(x),
+    "var": lambda x, v: np.var(np.reshape(x, (2, 4)), 1, ddof=1), "reshape": lambda x, v: np.reshape(x, (4, -1)),
+    "transpose": lambda x, v: np.transpose(np.reshape(x, (2, 2, 2)), (2, 0, 1)), "ravel": lambda x, v: np.ravel(v[:, None] + x),
+    "moved axes": lambda x, v: np.moveaxis(np.swapaxes(np.reshape(x, (2, 1, 4)), 0, 2), -1, 0),
+    "axes of length 1": lambda x, v: np.squeeze(np.expand_dims(np.expand_dims(x, 0), -1), axis=0),
+    "broadcast_to": lambda x, v: np.broadcast_to(x, (2, 8)), "roll and flip": lambda x, v: np.flip(np.roll(x, 3, axis=0)),
+    "concatenate": lambda x, v: np.concatenate([np.reshape(x, (2, 4))] * 2, axis=1), "stack": lambda x, v: np.stack((x, -x), -1),
+    "vstack": lambda x, v: np.vstack([x, np.reshape(x, (1, 8))]), "hstack": lambda x, v: np.hstack([x[0], x]),
+    "hstack of rows": lambda x, v: np.hstack([np.reshape(x, (2, 4))] * 2), "dot": lambda x, v: np.dot(np.outer(v, v), x),
+    "dot, encrypted first": lambda x, v: np.dot(x, v), "dot with a number": lambda x, v: np.dot(0.5, x),
+    "convolve": lambda x, v: np.convolve(x, v[:3], "same"), "correlate": lambda x, v: np.correlate(x, v[:3])}
 
 
 @pytest.mark.parametrize("f", SAME.values(), ids=SAME)
-def test_ufuncs_that_are_operators_compute(ctx, client, rng, f):
+def test_what_the_array_has_computes(ctx, client, rng, f):
     values, other = rng.uniform(-0.5, 0.5, 8), rng.uniform(0.25, 0.5, 8)
     x = client.encrypt(values)
     ctx.use(client.server_keys(lambda a: f(a, other), lt.Shape((8,))))
     y = f(x, other)
-    assert isinstance(y, lt.Ciphertext)
+    assert isinstance(y, lt.Ciphertext) and y.shape == np.shape(f(values, other))
     np.testing.assert_allclose(client.decrypt(y).unmarked(), f(values, other), atol=2.0**-20, rtol=0)
 
 
@@ -37,16 +48,36 @@ REFUSED = {
     "at": (lambda x, v: np.add.at(v, [0], x), "numpy.add.at"), "outer": (lambda x, v: np.multiply.outer(v, x), "numpy.multiply.outer"),
     "out": (lambda x, v: np.add(v, x, out=v), r"numpy.add.*out=.*a = a \+ x"), "in place": (lambda x, v: v.__iadd__(x), r"a = a \+ x"),
     "where": (lambda x, v: np.add(v, x, where=v > 0), "option where"), "dtype": (lambda x, v: np.add(x, 1, dtype=float), "option dtype"),
-    "a function": (lambda x, v: np.sum(x), "numpy.sum")}
+    "a function": (lambda x, v: np.cumsum(x), "numpy.cumsum.*decrypt first"),
+    "a function with a bound": (lambda x, v: np.max(x), r"numpy.a?max: .*x.a?max\(bound=bound\)"),
+    "a function on a domain": (lambda x, v: np.sort(x), r"numpy.sort: .*lt.sort\(x, domain, bits\)"),
+    "std": (lambda x, v: np.std(x), r"x.var\(axis\).sqrt\(domain, bits\)"),
+    "another order": (lambda x, v: np.reshape(x, (2, 4), order="F"), "numpy.reshape: had the option order; needs shape only"),
+    "a type of sums": (lambda x, v: np.sum(x, 0, float), "numpy.sum: had the option dtype; needs axis, keepdims only"),
+    "a result elsewhere": (lambda x, v: np.concatenate([x, x], out=v), "numpy.concatenate: .*'out'.*; needs arrays, axis only"),
+    "a choice": (lambda x, v: np.where(v > 0, x, v), r"numpy.where: .*x \* mask"),
+    "dot of three axes": (lambda x, v: np.dot(np.reshape(x, (2, 2, 2)), np.eye(2)), "numpy.dot: had arrays of 3 and 2 axes"),
+    "an argument that is not first": (lambda x, v: np.sum(v, where=x), "numpy.add.reduce")}
 
 
 @pytest.mark.parametrize("f, message", REFUSED.values(), ids=REFUSED)
-def test_other_ufuncs_name_what_to_call(client, f, message):
+def test_the_others_name_what_to_call(client, f, message):
     v = np.linspace(0.1, 0.5, 8)
     before = v.copy()
     with pytest.raises(lt.UnsupportedError, match=message):
         f(client.encrypt(v), v)
     assert (v == before).all()
+
+
+def test_saved_programs_may_use_functions_of_numpy(ctx, client, tmp_path):
+    def program(x):
+        return np.sum(np.reshape(np.concatenate([x, 2 * x]), (2, 4)), axis=0)
+
+    lt.save_program(tmp_path / "program", program, ctx, lt.Shape((4,), None, (-1, 1)))
+    saved, v = lt.load_program(tmp_path / "program"), np.linspace(-0.3, 0.3, 4)
+    ctx.use(client.server_keys(saved.plan))
+    result = client.decrypt(saved.run(ctx, *saved.encrypt(client, v)))
+    np.testing.assert_allclose(result.unmarked(), 3 * v, atol=2.0**-20)
 
 
 def test_decrypted_values_meet_encrypted_ones(client):
@@ -71,7 +102,13 @@ def test_ufuncs_of_integers():
         assert np.array_equal(client.decrypt(f(w, x)), f(w, v)), f
     assert np.array_equal(client.decrypt(np.square(x)), v * v)
     assert np.array_equal(client.decrypt(np.left_shift(x, 1)), v << 1)
+    assert np.array_equal(client.decrypt(+x), v)
+    for g in (np.sum, np.min, np.max, np.any, np.all, np.ravel, lambda y: np.reshape(y, (3, 1)), lambda y: np.concatenate([y, y]),
+              lambda y: np.vstack([y, y]), lambda y: np.transpose(np.stack([y, y])), lambda y: np.where(y > 1, y, 7),
+              lambda y: np.where(w > 1, y, 7), lambda y: np.sum(y, dtype=np.uint16)):
+        assert np.array_equal(client.decrypt(g(x)), g(v)), g
     for use, message in ((lambda: np.maximum(x, w), r"lt.maximum\(x, y\)"), (lambda: np.add.reduce(x), r"x.sum\(axis\)"),
-                         (lambda: np.sqrt(x), r"x.apply\(f\)"), (lambda: np.logical_and(x, x), "x & y")):
+                         (lambda: np.sqrt(x), r"x.apply\(f\)"), (lambda: np.mean(x), "numpy.mean: .*decrypt first"),
+                         (lambda: np.dot(x, w), r"numpy.dot: .*\(x \* w\).sum"), (lambda: np.logical_and(x, x), "x & y")):
         with pytest.raises(lt.UnsupportedError, match=message):
             use()

@@ -158,6 +158,21 @@ def test_context_without_keys_and_without_a_public_key(device, rng):
         bare.encrypt([1.0])
 
 
+def test_missing_keys_name_the_operation_that_was_called(device):
+    ctx = lt.Context("test-n10-boot-insecure", device)
+    own = lt.keygen(ctx)
+    a = own.encrypt(np.linspace(-1, 1, 64))
+    uses = ((lambda: a * a, "multiply"), (lambda: a.rotate(1), "rotate"), (lambda: a @ np.ones((64, 2)), "matmul"), (a.conj, "conj"),
+            (a.bootstrap, "bootstrap"), (lambda: own.encrypt(np.ones(64), level=3).bootstrap(), "bootstrap"))
+    for use, operation in uses:
+        with pytest.raises(lt.KeyError, match=f"^{operation}: had a context without evaluation keys"):
+            use()
+    ctx.use(own.server_keys(lambda x: x * x, lt.Shape((64,))))
+    for use, operation in uses[1:]:
+        with pytest.raises(lt.KeyError, match=f"^{operation}: had no key of "):
+            use()
+
+
 def test_sums_and_plain_products_need_no_keys(device, rng):
     bare = lt.Context("test-n10-leveled-insecure", device)
     own, x = lt.keygen(bare), rng.uniform(-1, 1, 64)

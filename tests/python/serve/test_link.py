@@ -14,7 +14,7 @@ from latticino.serve.http import Link
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """Gives the answers of the server's list, one a request: (status, headers, body), or None to break the connection."""
+    """Gives the answers of the server's list, one per request: (status, headers, body), or None to break the connection."""
 
     protocol_version = "HTTP/1.1"
 

@@ -15,12 +15,12 @@ struct World {
   explicit World(const std::shared_ptr<const Params>& params)
       : context(ckks::Context::create_dry(params)), refresher(context, {"avx2", 2}) {}
 
-  Manner manner(int level, int slots) {
+  RefreshMethod method(int level, int slots) {
     const ckks::Ciphertext part = shape_only(context, level, context->params().scale(level), slots);
     const Range unit = Range::declared({-1, 1}, {0, 0});
-    const Contents x{{part, part}, Known::fresh(unit, 1e-9), Rest::zero()};
+    const Contents x{{part, part}, Known::fresh(unit, 1e-9), UnusedSlots::zero()};
     const Contents* const only[] = {&x};
-    return refresher.manner(x, Refresher::of(only, {}), std::nullopt);
+    return refresher.method(x, Refresher::of(only, {}), std::nullopt);
   }
 
   std::shared_ptr<const ckks::Context> context;
@@ -36,7 +36,7 @@ TEST(Refresher, ThreadsWithContextsOfTheirOwnAgree) {
     threads.emplace_back([&] {
       World world(params);
       for (const int level : {0, 3}) {
-        for (const int slots : {64, 512}) found.push_back(world.manner(level, slots).note);
+        for (const int slots : {64, 512}) found.push_back(world.method(level, slots).note);
       }
     });
   }

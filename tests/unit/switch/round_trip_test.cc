@@ -191,7 +191,7 @@ TEST(SwitchRoundTrip, TheShadowCheckFindsSlotsBeyondTheBound) {
     seeing.extract(blind.evaluator(), blind.encrypt(x));
     FAIL() << "nothing was thrown";
   } catch (const ValueError& e) {
-    EXPECT_NE(std::string(e.what()).find("a value in slot 3 beyond it"), std::string::npos)
+    EXPECT_NE(std::string(e.what()).find("a value in slot 3 above the bound"), std::string::npos)
         << e.what();
   }
 }

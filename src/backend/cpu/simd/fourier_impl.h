@@ -124,14 +124,15 @@ inline void tail(double* re, double* im, const FourierTable& table, Fetch& fetch
   }
 }
 
-// The stages before the tail: what does not fill passes comes first.
+// The stages before the tail. If their number is no multiple of a pass, the shorter pass comes
+// first.
 template <bool kForward>
 inline void odd_pass(double* re, double* im, int count, const FourierTable& table, Fetch& fetch) {
   if (count == 1) pass<kForward, 1>(re, im, 0, table, fetch);
   if (count == 2) pass<kForward, 2>(re, im, 0, table, fetch);
 }
 
-// How the stages are cut, and into how many pieces of work.
+// How the stages are divided into passes, and into how many pieces of work.
 struct Cut {
   explicit Cut(const FourierTable& table)
       : head(table.log_n - 1 - Doubles::kLogLanes), odd(head % Doubles::kPassStages) {
@@ -164,7 +165,7 @@ inline void inverse(double* re, double* im, const FourierTable& table, Prefetch&
   odd_pass<false>(re, im, cut.odd, table, fetch);
 }
 
-// Whole cache lines of the key at a time.
+// Reads whole cache lines of the key at a time.
 template <int kParts>
 inline void products_of(double* sums, const double* x, const double* key, int rows, std::size_t n) {
   constexpr std::size_t kLine = FourierKeyOrder::kInterleaved, kVectors = kLine / kLane;

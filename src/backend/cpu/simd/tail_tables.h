@@ -6,9 +6,9 @@
 
 namespace latticino::cpu {
 
-// The stages of strides below the vector length L, for blocks of L^2 words: for stride L/2, L/4, ..
-// 1 and each butterfly block of that stride, L twiddles, one for each group of L words. Raw
-// pointers: the kernels' translation units must not emit library code of their own.
+// The stages of strides below the vector length L, for blocks of L^2 words. For each stride L/2,
+// L/4, .. 1 and each of its butterfly blocks there are L twiddles, one for each group of L words.
+// These are raw pointers, because the translation units of the kernels must not emit library code.
 struct TailTables : BackendTable {
   const std::uint32_t *root = nullptr, *root_quotient = nullptr;
   const std::uint32_t *inverse = nullptr, *inverse_quotient = nullptr;

@@ -7,7 +7,7 @@
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
 
-// Whether kernels ask for what comes (simd/fetch.h): on a busy Zen 3 no gain was seen.
+// Whether kernels prefetch (simd/fetch.h): no gain was seen on a busy Zen 3.
 constexpr bool kFetchesAhead = false;
 
 struct Vec {

@@ -14,7 +14,7 @@ namespace latticino::cuda {
 namespace {
 
 constexpr int kMaxSources = 24;    // of a tile: six steps of the matrix units
-constexpr int kSquareDegree = 16;  // log2 N of square tiles: others always take matrix units
+constexpr int kSquareDegree = 16;  // log2 N of square tiles; others always use the matrix units
 constexpr int kPlainThreads = 128;
 
 // Coeff: an entry per thread; its centred sources stay in shared memory.
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kPlainThreads)
   }
 }
 
-// The least a tile can be: whole warps on whole strips.
+// The smallest possible tile: whole warps on whole strips.
 template <int LOG_ROWS, int STEPS>
 using NarrowTile = TileShape<LOG_ROWS, 0, LOG_ROWS == 5 ? 2 : 1, 256, 1, 1, STEPS>;
 
@@ -121,8 +121,8 @@ struct ConvertBatch {
     using Deep = TileShape<8, 8, 1, 512, 2, 1, STEPS>;
     using Narrow = TileShape<8, 8, 1, 256, 1, 1, STEPS>;
     using Teams = TileShape<8, 8, 1, 512, 1, 1, STEPS, true>;
-    // Wide: more sources fit into no multiprocessor. Narrow: never faster than Teams where these
-    // take as much memory. Teams: beside more sources there is no room for a second block.
+    // Wide: for more sources it fits into no multiprocessor. Narrow: it is never faster than Teams
+    // if these take as much memory. Teams: with more sources there is no room for a second block.
     constexpr bool kWide = STEPS <= 3, kNarrow = STEPS >= 3, kTeams = STEPS <= 4;
     using Integer = IntegerTile<STEPS <= 3 ? 3 : 6>;
     using Eager = IntegerTile<STEPS <= 3 ? 3 : 6, false>;
@@ -179,7 +179,7 @@ struct ConvertBatch {
   }
 };
 
-// Shared memory of the smallest tile of a conversion; more than any device has where there is none.
+// Shared memory of the smallest tile of a conversion. If there is none, more than any device has.
 std::size_t least_shared_bytes(int log_n, int sources, int targets, bool matrix) {
   std::size_t bytes = std::numeric_limits<std::size_t>::max();
   if (!matrix) return log_n == kSquareDegree ? IntegerTile<6>::shared_bytes(targets) : bytes;
@@ -191,7 +191,7 @@ std::size_t least_shared_bytes(int log_n, int sources, int targets, bool matrix)
   return bytes;
 }
 
-// What no tile can take goes through Coeff: same integers, three launches.
+// A conversion that fits no tile goes through Coeff: the same integers, in three launches.
 void run_through_coeff(Launcher& launcher, const Convert& op) {
   std::size_t limbs = 0;
   for (const Convert::Item& item : op.items) limbs += item.in.limbs() + item.out.limbs();

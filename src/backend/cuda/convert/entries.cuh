@@ -14,7 +14,8 @@ __device__ __forceinline__ std::uint32_t reduce_twice(std::int64_t x, const Modu
 }
 
 // The sum over n centred sources, `stride` words apart, times a row of the matrix. LAZY: the sum is
-// reduced once; without it every product is, to measure what that gives (features.h).
+// reduced once. Otherwise every product is reduced, to measure what lazy reduction gains
+// (features.h).
 template <bool LAZY>
 __device__ __forceinline__ std::uint32_t convert_entry(const std::int32_t* y, int stride,
                                                        const std::int32_t* row, int n,

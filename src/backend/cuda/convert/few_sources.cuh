@@ -1,8 +1,8 @@
-// Base conversion between two Half polynomials from very few sources, as in rescaling: like the
-// tile (convert/tile.cuh), but a team of two warps makes one target at a time, from sources to
-// Half, with the prime in uniform registers. What matrix units would save is too little to put
-// eight primes side by side in a warp: a butterfly whose prime differs by lane takes 12.8 cycles,
-// this one 11.0.
+// Base conversion between two Half polynomials from very few sources, as in rescaling. It works
+// like the tile (convert/tile.cuh), but a team of two warps computes one target at a time, from
+// sources to Half, with the prime in uniform registers. Matrix units would save too little here to
+// put eight primes side by side in a warp: a butterfly whose prime differs by lane takes 12.8
+// cycles, this one 11.0.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ struct FewShape : ColumnShape<8> {
   static constexpr int kBlockThreads = 512, kMinBlocks = 2;
   static constexpr int kTeams = kBlockThreads / kTeam, kTeamWarps = kTeam / 32;
   static_assert(kTeamStrips == 1 && kTeams < 16);  // named barriers
-  static constexpr int kRooms = 2;                 // of a team: one barrier per target, not two
+  static constexpr int kBuffers = 2;  // of a team: with two, one barrier per target is enough
   static constexpr std::size_t shared_bytes(int targets) {
-    return sizeof(std::uint32_t) * kStripWords * (SOURCES + kTeams * kRooms) +
+    return sizeof(std::uint32_t) * kStripWords * (SOURCES + kTeams * kBuffers) +
            sizeof(TileTarget) * targets;
   }
 };
 
-// Source j from Half to centred(a_j factor_j) + (q_j - 1)/2, by one team.
+// Transforms source j from Half to centred(a_j factor_j) + (q_j - 1)/2, by one team.
 template <class S>
 __device__ __forceinline__ void invert_source(const TileArgs& a, const TileArgs::Item& item, int j,
                                               const ColumnPosition<S>& at, std::uint32_t* strip) {
@@ -83,13 +83,13 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   if (begin >= end) return;
   const int team = warp_of_block() / S::kTeamWarps;
   const auto at = ColumnPosition<S>::in_strips(threadIdx.x % S::kTeam);
-  std::uint32_t* room = few_memory + (S::kSources + team * S::kRooms) * S::kStripWords;
-  auto* target = reinterpret_cast<TileTarget*>(few_memory + (S::kSources + S::kTeams * S::kRooms) *
-                                                                S::kStripWords);
+  std::uint32_t* room = few_memory + (S::kSources + team * S::kBuffers) * S::kStripWords;
+  auto* target = reinterpret_cast<TileTarget*>(
+      few_memory + (S::kSources + S::kTeams * S::kBuffers) * S::kStripWords);
   gather_targets<S>(target, a, item, begin, end);
-  // Teams with a source wait for the kernel before; the block's barrier has the others wait for
-  // them before they write. An item may have fewer sources than the launch: its matrix is 0 there,
-  // whatever stands in the strip.
+  // Teams with a source wait for the kernel before. The barrier of the block makes the other teams
+  // wait for them before they write. An item may have fewer sources than the launch: its matrix is
+  // 0 there, so the content of the strip does not matter.
   if (team < item.table.sources) {
     invert_source<S>(a, item, team, at, few_memory + team * S::kStripWords);
   } else {
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
                        half_base<S>(blockIdx.x * kLineColumns, S::kLogCols, at);
 #pragma unroll
     for (int k = 0; k < S::kValues; ++k) p[half_step<S>(k, S::kLogCols)] = fold(x[k], m.q);
-    // The barrier of the next target comes after all reads of this room.
+    // The barrier of the next target comes after all reads of this buffer.
     room += (i / S::kTeams % 2 == 0 ? 1 : -1) * S::kStripWords;
   }
 }

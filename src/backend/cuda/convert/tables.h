@@ -8,13 +8,13 @@
 namespace latticino::cuda {
 
 // For one source prime q_j. The inverse column transform ends with `scale` = factor_j / rows and
-// `last` = scale psi^-(N/2); from Coeff the factor stands alone.
+// `last` = scale psi^-(N/2). From Coeff, only the factor is used.
 struct alignas(16) ConversionSource {
   Shoup scale, last, factor, unused;
 };
 
-// For one target prime p_i. The matrix units take y_j + (q_j - 1)/2 >= 0; `offset`, a residue,
-// takes sum_j (q_j - 1)/2 matrix[i][j] back.
+// For one target prime p_i. The matrix units take y_j + (q_j - 1)/2 >= 0. `offset` is a residue
+// that corrects the result by sum_j (q_j - 1)/2 matrix[i][j].
 struct alignas(16) ConversionTarget {
   std::uint32_t q;
   std::uint32_t inv;         // q^-1 mod 2^32

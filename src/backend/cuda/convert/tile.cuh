@@ -78,14 +78,14 @@ __device__ __forceinline__ void convert_batch(std::uint32_t outputs, const Batch
   }
 }
 
-// The narrow rounds of `count` targets: shared memory -> Half. A warp keeps a limb's twiddles for
-// all strips.
+// The narrow rounds of `count` targets, from shared memory to Half. A warp keeps the twiddles of a
+// limb for all strips.
 template <class S>
 __device__ __forceinline__ void finish_batch(std::uint32_t outputs, const TileTarget* target,
                                              int warp, int count, const Shoup* table,
                                              std::uint32_t* out, int log_n, int log_cols) {
-  // Unrolled, these shapes keep q in a uniform register. The others do not even then: code would
-  // only grow, and with more steps registers would run out.
+  // If they are unrolled, these shapes keep q in a uniform register. The other shapes do not even
+  // then: the code would only grow, and with more steps registers would run out.
   constexpr int kRounds = S::kOutputs * S::kTeamWarps / S::kSuperWarps;
   constexpr bool kUniform = S::kLogCols != 0 && S::kStrips == S::kTeamStrips && S::kSteps <= 4;
   constexpr int kUnroll = kUniform ? kRounds : 1;
@@ -155,11 +155,11 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   const int end = item.table.targets * (blockIdx.y + 1) / gridDim.y;
   if (begin >= end) return;
   const int warp = warp_of_block(), super = warp / S::kSuperWarps, member = warp % S::kSuperWarps;
-  constexpr std::uint32_t kRoom = S::kOutputs * S::kLimbBytes;
-  std::uint32_t outputs = S::kSourceBytes + super * S::kBuffers * kRoom;
-  const std::uint32_t both = 2 * outputs + kRoom;
+  constexpr std::uint32_t kBufferBytes = S::kOutputs * S::kLimbBytes;
+  std::uint32_t outputs = S::kSourceBytes + super * S::kBuffers * kBufferBytes;
+  const std::uint32_t both = 2 * outputs + kBufferBytes;
   auto* target = reinterpret_cast<TileTarget*>(tile_memory + S::kSourceBytes +
-                                               S::kSupers * S::kBuffers * kRoom);
+                                               S::kSupers * S::kBuffers * kBufferBytes);
   gather_targets<S>(target, a, item, begin, end);
   wait_for_previous();
   copy_sources<S>(a, item, warp, log_cols);

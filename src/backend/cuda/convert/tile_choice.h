@@ -1,5 +1,5 @@
-// Which tile converts for a shape: the variants of tuning.h for TunedKernel::ConvertTile, and the
-// rule where no table has an entry.
+// The choice of a tile for a shape: the variants of tuning.h for TunedKernel::ConvertTile, and the
+// rule for shapes without an entry in a table.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct TilePlace {
 
   constexpr bool has(TileKind kind) const { return (kinds >> static_cast<int>(kind) & 1) != 0; }
 
-  // At least four targets a block; eight, a round of its teams, where there are few sources.
+  // At least four targets per block. If there are few sources, eight: a round of its teams.
   constexpr int most_splits(TileKind kind) const {
     const int most = kind == TileKind::Few ? targets / 8 : (targets + 3) / 4;
     return std::clamp(most, 1, TileVariant::kSplits);
@@ -56,9 +56,9 @@ struct TilePlace {
     return variants;
   }
 
-  // Few and Teams have two blocks on a multiprocessor, Narrow pairs up as well: one computes while
-  // the other loads, once there are several waves. Wide tiles are the cheapest a column; deep ones
-  // (one per multiprocessor) fill the device with half the columns.
+  // Few, Teams and Narrow have two blocks on a multiprocessor: one computes while the other loads,
+  // once there are several waves. Wide tiles are the cheapest per column. Deep ones (one per
+  // multiprocessor) fill the device with half the columns.
   constexpr TileVariant own() const {
     if (has(TileKind::Few)) return {TileKind::Few, splits_of_few()};
     if (has(TileKind::Teams) && teams_are_best())
@@ -70,19 +70,20 @@ struct TilePlace {
   }
 
  private:
-  // A block on every multiprocessor, and no second one: sources would be inverted once more.
+  // One block on every multiprocessor, and not a second one, which would invert the sources once
+  // more.
   constexpr int filling(TileKind kind) const {
     return std::clamp(static_cast<int>(sms / blocks), 1, most_splits(kind));
   }
-  // The second pays where each has two rounds of its eight teams left: two sources are soon
-  // inverted (H200, two items: 17 to 22 targets 1.4 us faster whole; 45 targets halved).
+  // A second block pays if each one still has two rounds of its eight teams. Two sources are
+  // inverted quickly (H200, two items: 17 to 22 targets 1.4 us faster whole; 45 targets halved).
   constexpr int splits_of_few() const {
     const int both = std::min(static_cast<int>(2 * sms / blocks), targets / 16);
     return std::clamp(std::max(filling(TileKind::Few), both), 1, most_splits(TileKind::Few));
   }
   // As `latticino tune` found on an H200 (64 blocks per item, 132 multiprocessors). Between half a
-  // wave and two, Deep and Wide fill the device with fewer loads of twiddles; only a single batch
-  // of targets leaves half their warps idle.
+  // wave and two waves, Deep and Wide fill the device with fewer loads of twiddles. Only a single
+  // batch of targets leaves half of their warps idle.
   constexpr bool teams_are_best() const {
     if (blocks <= sms / 2) return targets <= 12;
     if (blocks <= 2 * sms) return sources <= 8 && targets <= 8;

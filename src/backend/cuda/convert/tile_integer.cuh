@@ -1,5 +1,5 @@
-// The conversion of a tile without matrix units, to measure what those give (features.h): a lane
-// sums the words of one target's column itself, and reduces the sum (LAZY) or every product.
+// The conversion of a tile without matrix units, to measure what those gain (features.h). A lane
+// itself sums the words of one target's column, and reduces the sum (LAZY) or every product.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ struct IntegerRow {
     std::uint64_t sum[S::kValues] = {};
 #pragma unroll 1
     for (int j = 0; j < sources; ++j) {
-      // The table has them times 2^64, centred; sums are reduced once, which takes 2^32.
+      // The table has the entries times 2^64, centred. Sums are reduced once, which divides by
+      // 2^32.
       const std::uint32_t w = canonical(redc(static_cast<std::int64_t>(__ldg(matrix + j)), m), m);
       const std::uint32_t base =
           strip + j * S::kLimbBytes + row_byte<S>(t, source_key(j)) + 4 * column;

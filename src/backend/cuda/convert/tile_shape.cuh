@@ -23,8 +23,8 @@ struct TileArgs {
 };
 static_assert(sizeof(TileArgs) <= 4096);
 
-// What the narrow round of one target needs, gathered in shared memory before the data arrive: a
-// chain of dependent loads per limb would cost more than its butterflies.
+// What the narrow round of one target needs. It is gathered in shared memory before the data
+// arrive, because a chain of dependent loads per limb would cost more than the butterflies.
 struct alignas(16) TileTarget {
   std::uint32_t q, inv;
   std::uint32_t limb;   // number of its limb in the output
@@ -45,13 +45,13 @@ __device__ __forceinline__ void gather_targets(TileTarget* target, const TileArg
   }
 }
 
-// STRIPS strips of four columns, THREADS threads; SUPERS parts of the block take turns between the
-// matrix units and the narrow rounds, each with BUFFERS rooms for kOutputs limbs (two: one barrier
-// a batch instead of two). STEPS: source limbs / 4. LOG_COLS 0: known at run time only. TEAMS: the
-// matrix units only convert, and a team runs both rounds of one target, its prime in uniform
-// registers (convert/few_sources.cuh says what that gives); 64 registers, so two blocks a
-// multiprocessor. Without MATRIX it converts on integers (convert/tile_integer.cuh), which LAZY
-// reduces by sums.
+// STRIPS strips of four columns, and THREADS threads. SUPERS parts of the block alternate between
+// the matrix units and the narrow rounds. Each has BUFFERS buffers for kOutputs limbs; with two
+// buffers, one barrier per batch is enough. STEPS: source limbs / 4. LOG_COLS 0: known only at run
+// time. TEAMS: the matrix units only convert, and a team runs both rounds of one target, with its
+// prime in uniform registers (convert/few_sources.cuh says what that gains); it has 64 registers,
+// so two blocks fit on a multiprocessor. Without MATRIX it converts on integers
+// (convert/tile_integer.cuh), and LAZY reduces these by sums.
 template <int LOG_ROWS, int LOG_COLS, int STRIPS, int THREADS, int SUPERS, int BUFFERS, int STEPS,
           bool TEAMS = false, bool MATRIX = true, bool LAZY = true>
 struct TileShape : ColumnShape<LOG_ROWS> {
@@ -78,7 +78,7 @@ struct TileShape : ColumnShape<LOG_ROWS> {
   static_assert(!TEAMS || (kTeams == kOutputs && STRIPS == Base::kTeamStrips && SUPERS == 1));
   static_assert(Base::kTeam == 32 || kTeams + SUPERS < 16);  // named barriers
 
-  // Steps of four sources are read as a whole, whatever stands where a source is missing.
+  // Steps of four sources are read as a whole. Any content is allowed where a source is missing.
   static constexpr std::uint32_t kSourceBytes = 4 * STEPS * kLimbBytes;
   static constexpr std::size_t shared_bytes(int targets) {
     return kSourceBytes + SUPERS * BUFFERS * kOutputs * kLimbBytes + sizeof(TileTarget) * targets;

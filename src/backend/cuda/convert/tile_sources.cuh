@@ -12,7 +12,7 @@ namespace latticino::cuda {
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Waits until at most `later` (or three) of the groups committed last are under way.
+// Waits until at most `later` (or three) of the groups that were committed last are still running.
 __device__ __forceinline__ void wait_copies(int later) {
   switch (later) {
     case 0:
@@ -43,7 +43,7 @@ struct Share {
   }
 };
 
-// Starts the copies of one pair: whole lines, four columns of a row a copy.
+// Starts the copies of one pair: whole lines, with four columns of a row per copy.
 template <class S>
 __device__ __forceinline__ void copy_strips(int source, int strip, const std::uint32_t* limb,
                                             int log_cols) {
@@ -87,7 +87,7 @@ __device__ __forceinline__ void invert_sources(const TileArgs& a, const TileArgs
     return a.ring.column_psi_inv + (static_cast<std::size_t>(prime) << S::kLogLength);
   };
   std::uint32_t x[S::kValues];
-  // Every team passes as many barriers, with or without a pair left to work on.
+  // Every team passes the same number of barriers, even if it has no pair left.
   const int last = max(mine.end - 1, 0);
 #pragma unroll 1
   for (int r = 0; r < mine.rounds; ++r) {

@@ -1,7 +1,7 @@
-// Copies from global to shared memory that pass no registers and complete on their own (sm_80 and
-// later). A thread sees its own copies after wait_for_copies(), others after a barrier as well.
-// Without a cache hint: ptxas 13.0 makes an instruction of copies with one that an H200 calls
-// illegal, where it keeps a part of the shared address in a uniform register.
+// Copies from global to shared memory that use no registers and complete on their own (sm_80 and
+// later). A thread sees its own copies after wait_for_copies(); other threads see them after a
+// barrier as well. They have no cache hint: for copies with one, ptxas 13.0 makes an instruction
+// that an H200 calls illegal, if it keeps a part of the shared address in a uniform register.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,13 +15,13 @@ __device__ __forceinline__ void copy_async(uint4* shared, const uint4* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-// Half of that: such copies pass the L1.
+// Half of that. Such copies go through the L1.
 __device__ __forceinline__ void copy_async(uint2* shared, const uint2* from) {
   const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
 }
 
-// Copies since the last call are one group; all but the last PENDING groups are waited for.
+// The copies since the last call form a group. Waits for all groups except the last PENDING ones.
 __device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int PENDING>
 __device__ __forceinline__ void wait_for_groups() {

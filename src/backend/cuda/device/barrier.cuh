@@ -5,10 +5,10 @@
 
 namespace latticino::cuda {
 
-// `threads` threads, whole warps, meet at one of 16 barriers; 0 is that of __syncthreads(). Between
-// two of those, either all warps of a block meet others at such a barrier or none do, be it for
-// nothing: compute-sanitizer's racecheck takes the block's barrier for none otherwise, and reports
-// what it keeps apart.
+// `threads` threads, in whole warps, wait for each other at one of 16 barriers; 0 is that of
+// __syncthreads(). Between two calls of __syncthreads(), either all warps of a block wait at such a
+// barrier or none does, even if a warp has no other reason to wait. Otherwise the racecheck of
+// compute-sanitizer ignores the barrier of the block, and reports accesses that it separates.
 __device__ __forceinline__ void meet_threads(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }

@@ -5,8 +5,8 @@
 
 namespace latticino::cuda {
 
-// A multiple of 16 bytes. What was read at `shared` before was read by this thread, or by threads
-// that it has seen leave.
+// A multiple of 16 bytes. The old content of `shared` must have been read by this thread, or by
+// threads that it has seen leave.
 __device__ __forceinline__ void copy_bulk(double2* shared, const double2* from, std::uint32_t bytes,
                                           const Arrivals& arrivals) {
 #if __CUDA_ARCH__ >= 900
@@ -19,7 +19,7 @@ __device__ __forceinline__ void copy_bulk(double2* shared, const double2* from, 
 #endif
 }
 
-// Counts who leaves: who waits sees what all did before.
+// Counts threads that leave. A thread that waits sees what all of them did before.
 struct Departures : Phases {
   __device__ __forceinline__ void leave() const {
 #if __CUDA_ARCH__ >= 900

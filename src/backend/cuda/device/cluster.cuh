@@ -1,7 +1,7 @@
 // Thread block clusters (sm_90 and later): blocks on neighbouring multiprocessors that write into
-// each other's shared memory. A block waits for words, not for blocks: they arrive with a count of
-// their bytes at a barrier beside them, one trip, where a barrier of the cluster after ordinary
-// remote stores takes three.
+// each other's shared memory. A block waits for words, not for blocks. Words arrive at a barrier
+// next to them, which counts their bytes. That takes one trip; a barrier of the cluster after
+// ordinary remote stores takes three.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,9 +20,9 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
-// The same number, which ptxas takes for one it does not know: what it knows (an address of shared
-// memory, a thread's index) it makes anew in every step, from registers of the multiprocessor that
-// take tens of cycles to read.
+// The same number, as one that ptxas does not know. Numbers that it knows (an address of shared
+// memory, a thread's index) are computed again in every step, from registers of the multiprocessor
+// that take tens of cycles to read.
 __device__ __forceinline__ std::uint32_t held(std::uint32_t x) {
   return __shfl_xor_sync(~0u, x, 0);
 }
@@ -45,7 +45,7 @@ __device__ __forceinline__ std::uint32_t cluster_rank() {
   return rank;
 }
 
-// Every thread of the cluster has come by, and what they wrote to shared memory is seen.
+// Every thread of the cluster has arrived, and what they wrote to shared memory is visible.
 __device__ __forceinline__ void meet_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
@@ -57,7 +57,7 @@ __device__ __forceinline__ void meet_cluster() {
 struct Phases {
   std::uint64_t* word;
 
-  // `count` arrive in a phase. Others may when they have met this block.
+  // `count` threads arrive in a phase. Other threads may arrive after they have met this block.
   __device__ __forceinline__ void begin(std::uint32_t count) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile(
@@ -67,8 +67,8 @@ struct Phases {
         : "memory");
 #endif
   }
-  // Acquires for the block only, as everybody does: what others sent lies in its shared memory, and
-  // more would throw away the first-level cache.
+  // Acquires for the block only, which is enough: what others sent lies in its own shared memory.
+  // Acquiring more would invalidate the first-level cache.
   __device__ __forceinline__ void wait(std::uint32_t parity) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile(
@@ -92,7 +92,7 @@ struct Arrivals : Phases {
     prepare();
     expect(bytes);
   }
-  // A phase ends when `bytes` have come; some may have come already.
+  // A phase ends when `bytes` have arrived. Some of them may have arrived already.
   __device__ __forceinline__ void expect(std::uint32_t bytes) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile(
@@ -103,7 +103,8 @@ struct Arrivals : Phases {
   }
 };
 
-// Four words to where `to` is in the block `rank` of the cluster, counted there by `arrivals`.
+// Sends four words to the place of `to` in block `rank` of the cluster, where `arrivals` counts
+// them.
 __device__ __forceinline__ void push(std::uint32_t* to, const Arrivals& arrivals,
                                      std::uint32_t rank, uint4 v) {
 #if __CUDA_ARCH__ >= 900

@@ -7,9 +7,9 @@
 
 namespace latticino::cuda {
 
-// As copy_async() of device/async_copy.cuh. The illegal instruction that is told of there did not
-// arise in the kernels that use this one: they ran on an H200 as ptxas 13.0 made them. A new use
-// has to be tried there.
+// Like copy_async() of device/async_copy.cuh. The illegal instruction described there did not
+// appear in the kernels that use this function: they ran on an H200 as ptxas 13.0 compiled them.
+// Test each new use there.
 __device__ __forceinline__ void copy_async_once(uint4* shared, const uint4* from) {
   const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile(
@@ -22,7 +22,7 @@ __device__ __forceinline__ void copy_async_once(uint4* shared, const uint4* from
       : "memory");
 }
 
-// Volatile: it stays behind wait_for_previous() of device/overlap.cuh.
+// Volatile, so that it stays behind wait_for_previous() of device/overlap.cuh.
 __device__ __forceinline__ std::uint32_t load_once(const std::uint32_t* from) {
   std::uint32_t word;
   asm volatile(

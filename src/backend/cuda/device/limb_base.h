@@ -17,7 +17,7 @@ class LimbBase {
  public:
   LimbBase() = default;
   // For the primes of the segment that holds `prime`; empty if the view does not have it. The
-  // mark is the user's.
+  // caller may set the mark.
   LimbBase(const PolyView& v, int prime, bool mark = false) {
     for (int i = 0; i < v.segments; ++i) {
       const Segment& s = v.segment[i];

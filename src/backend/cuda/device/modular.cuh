@@ -73,13 +73,13 @@ __device__ __forceinline__ std::int32_t centred(std::uint32_t a, std::uint32_t q
   return a > q / 2 ? static_cast<std::int32_t>(a - q) : static_cast<std::int32_t>(a);
 }
 
-// a b R^-1 in (-q, q): a residue (or its negative) and any signed word b > -2^31 will do.
+// a b R^-1 in (-q, q), for a residue (or its negative) and any signed word b > -2^31.
 __device__ __forceinline__ std::int32_t mul_signed(std::int32_t a, std::int32_t b,
                                                    const Modulus& m) {
   return redc(static_cast<std::int64_t>(a) * b, m);
 }
 
-// a b R^-1 in [0, q): a b < q 2^32, so a residue and any word will do.
+// a b R^-1 in [0, q), for a b < q 2^32: a residue and any word.
 __device__ __forceinline__ std::uint32_t mul_mod(std::uint32_t a, std::uint32_t b,
                                                  const Modulus& m) {
   return canonical(redc(static_cast<std::uint64_t>(a) * b, m), m);

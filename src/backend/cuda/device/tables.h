@@ -24,26 +24,26 @@ struct alignas(16) InverseDegrees {
 // in prime order; entry k of psi is psi^bitrev(k, log2 N), of psi_inv its inverse.
 struct RingView {
   const Modulus* modulus = nullptr;
-  const std::uint32_t* psi = nullptr;      // N a prime, times R (Montgomery)
-  const std::uint32_t* psi_inv = nullptr;  // N a prime, times R
+  const std::uint32_t* psi = nullptr;      // N per prime, times R (Montgomery)
+  const std::uint32_t* psi_inv = nullptr;  // N per prime, times R
   const Shoup* column_psi = nullptr;       // the first `rows` entries of psi, plain, with quotients
   const Shoup* column_psi_inv = nullptr;
   const InverseDegrees* inverse = nullptr;  // one per prime
   int log_n = 0;
 };
 
-// What row transforms read. psi[k + c] = psi[k] psi[c] where the bits of c are zero in k: a thread
-// loads one twiddle a stage of its narrow round and multiplies by the units psi[1], psi[2], psi[4]
-// .. for the others, so that it reads a quarter of the table at N = 2^16.
+// What row transforms read. If the bits of c are zero in k, psi[k + c] = psi[k] psi[c]. So in each
+// stage of its narrow round a thread loads one twiddle, and gets the others by multiplying it by
+// the units psi[1], psi[2], psi[4], ... It then reads a quarter of the table at N = 2^16.
 constexpr int kUnits = 4;
 struct alignas(16) RowUnits {
   Shoup power[kUnits];  // psi[2^b], plain
 };
-constexpr int kRowVector = 4;  // first twiddles a thread: of up to four stages
+constexpr int kRowVector = 4;  // first twiddles of each thread, of up to four stages
 
-// Words of one row: the twiddles of its wide round, entry (1 << s) + b that of block b of stage s
-// (entry 0 unused), then kRowVector a thread. All times R (Montgomery). None for rows shorter than
-// any transform's.
+// Words of one row. First the twiddles of its wide round: entry (1 << s) + b is that of block b of
+// stage s (entry 0 is unused). Then kRowVector words for each thread. All are multiplied by R
+// (Montgomery). There are none for rows that are shorter than any transform's.
 LATTICINO_HOST_DEVICE constexpr int row_table_words(int log_cols) {
   if (log_cols < 5) return 0;
   return (1 << log_radix(log_cols)) + (kRowVector << (log_cols - log_radix(log_cols)));
@@ -51,7 +51,7 @@ LATTICINO_HOST_DEVICE constexpr int row_table_words(int log_cols) {
 
 // Passed by value in kernel parameters, for either direction.
 struct RowView {
-  // rows * row_table_words a prime. Entry 1 of a row of the inverse is divided by cols.
+  // rows * row_table_words words per prime. Entry 1 of a row of the inverse is divided by cols.
   const std::uint32_t *psi = nullptr, *psi_inv = nullptr;
   const RowUnits *units = nullptr, *units_inv = nullptr;
 };

@@ -1,5 +1,5 @@
-// Values that all lanes of a warp have, so that the compiler knows it and keeps what follows from
-// them in uniform registers.
+// Tells the compiler that all lanes of a warp have the same value, so that it keeps what follows
+// from it in uniform registers.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ struct Runs {
 // Addresses of a product's factors.
 int factors(const KeyInner::Group& group) { return group.product.empty() ? 0 : 4; }
 
-// The digit of a product whose own limb a prime is, or -1.
+// The digit of a product to whose own limbs the prime belongs, or -1.
 int own_digit(const KeyInner::Group& group, int prime) {
   if (group.product.empty()) return -1;
   for (std::size_t d = 0; d < group.digits.size(); ++d) {
@@ -54,7 +54,7 @@ int own_digit(const KeyInner::Group& group, int prime) {
   return -1;
 }
 
-// Targets of a group that do not fit are split, and each part transforms the digits again.
+// Targets of a group that do not fit are divided. Then each part transforms the digits again.
 class KeyInnerBatch {
  public:
   KeyInnerBatch(Launcher& launcher, const KeyInner& op, const Ring& ring)
@@ -159,9 +159,9 @@ class KeyInnerBatch {
     return groups_ > 1 && std::all_of(args_.group, args_.group + groups_, like_first);
   }
 
-  // N = 2^16 and up to four digits, the same number in all groups: teams of a warp per digit, or
-  // warps that share one key. The rule without a table: what was fastest at most limbs with so many
-  // digits.
+  // Whether N = 2^16 and all groups have the same number of digits, up to four. Then a team has one
+  // warp per digit, or warps that share one key. Without a table, this rule takes what was fastest
+  // at most limbs with so many digits.
   void launch_staged(int primes, int digits) {
     const TuningKey key{TunedKernel::KeyInner, ring_.log_n(), {digits, primes, targets_, groups_}};
     const bool shared = digits == 1 && one_key();
@@ -176,10 +176,11 @@ class KeyInnerBatch {
     });
   }
 
-  // The same with products, whose factors are read twice: by the warp that multiplies a digit, and
-  // by the threads that add the rest. Small blocks that leave memory to the first-level cache were
-  // fastest at 47 to 7 limbs. At 7 the even share of a small grid asks for more blocks than fit in
-  // what is left; a share that fits is slower (35.5 us for 34.7 on an H200).
+  // The same for products. Their factors are read twice: by the warp that multiplies a digit, and
+  // by the threads that add the other terms. Small blocks that leave memory to the first-level
+  // cache were fastest at 47 to 7 limbs. At 7 limbs, the even share of a small grid asks for more
+  // blocks than fit into the rest; a share that fits is slower (35.5 us instead of 34.7 on an
+  // H200).
   void launch_products(int primes, int digits) {
     constexpr int kPercent = 72;  // 164 of the 228 KB of an H200
     dispatch<1, 4>(digits, [&](auto count) {

@@ -21,7 +21,7 @@ __device__ __forceinline__ void request_keys(const InnerBlock<S>& b, const Targe
   }
 }
 
-// Addends, or the factors that no digit reads, on their way to the L2.
+// Fetches addends, or the factors that no digit reads, to the L2.
 template <class S>
 __device__ __forceinline__ void prefetch_addends(const InnerBlock<S>& b, const TargetBases& target,
                                                  const VectorPlace<S>& at) {
@@ -208,7 +208,7 @@ __device__ __forceinline__ void invert_results(const InnerBlock<S>& b, const Tar
   }
 }
 
-// The results of target t, and requests for the keys of the next.
+// Stores the results of target t, and requests the keys of the next target.
 template <class S>
 __device__ __forceinline__ void run_target(const InnerBlock<S>& b, int t, bool more,
                                            std::uint32_t galois_inverse) {

@@ -76,7 +76,7 @@ struct StagedTwiddles {
   }
 };
 
-// The pairs of thread t of a row, by one warp for all rows of the block.
+// Makes the pairs of thread t of a row. One warp does so for all rows of the block.
 template <class S>
 __device__ __forceinline__ void stage_twiddles(uint4* row, const KeyInnerArgs& a, bool inverse,
                                                int prime, const RowPosition<S>& at,
@@ -106,7 +106,7 @@ __device__ __forceinline__ void stage_twiddles(uint4* row, const KeyInnerArgs& a
   }
 }
 
-// What the block keeps, and where it is.
+// What the block keeps, and which block it is.
 template <class S>
 struct InnerBatchBlock {
   const KeyInnerArgs& a;
@@ -144,8 +144,9 @@ __device__ __forceinline__ uint4* vectors_of(const RowPosition<S>& at) {
   return reinterpret_cast<uint4*>(at.shared) + at.t;
 }
 
-// Everything for one group, from its digit to the results of its only target. The digit and the
-// first result stay in registers; what a thread reads of the second it wrote itself.
+// Does everything for one group, from its digit to the results of its only target. The digit and
+// the first result stay in registers. Of the second result, a thread reads only what it wrote
+// itself.
 template <class S>
 __device__ __forceinline__ void run_group(const InnerBatchBlock<S>& b, const LimbBase* base,
                                           bool half, std::uint32_t galois_inverse) {
@@ -193,7 +194,7 @@ __device__ __forceinline__ void run_group(const InnerBatchBlock<S>& b, const Lim
   }
 }
 
-// Grid: (rows, primes). A group's results of a prime are all in Half or none.
+// Grid: (rows, primes). The results of a group for one prime are either all in Half or all in Eval.
 template <class S>
 __global__ void __launch_bounds__(S::kThreadsOfBlock, S::kMinBlocks)
     key_inner_batch(const __grid_constant__ KeyInnerArgs a) {

@@ -54,7 +54,7 @@ struct InnerShape : RowShape<LOG_COLS> {
   static constexpr int kBlockVectors = TEAMS * kTeamVectors;
   static constexpr int kDigitWords = kRows * Base::kStride;
   static constexpr int kMaxThreads = 32 * LANES * TEAMS;
-  // 64 registers per thread where a shape is in a hurry.
+  // 64 registers per thread, for shapes that need many warps.
   static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
   static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);  // of a vector; results take two
   static constexpr int kExchanges = LANES == 1 ? 1 : 2;          // results under transformation
@@ -73,7 +73,7 @@ struct InnerShape : RowShape<LOG_COLS> {
   }
 };
 
-// What all parts of the kernel know.
+// What all parts of the kernel use.
 template <class S>
 struct InnerBlock {
   const KeyInnerArgs& a;
@@ -101,7 +101,7 @@ struct InnerBlock {
     if constexpr (S::kLanes == 1) {
       __syncwarp();
     } else {
-      // Names known to the compiler: a block holds no more barriers than it has teams.
+      // The compiler must know these numbers: a block reserves no more barriers than it has teams.
 #pragma unroll
       for (int i = 0; i < S::kTeams; ++i) {
         if (team == i) asm volatile("bar.sync %0, %1;" ::"r"(i), "r"(32 * lanes) : "memory");
@@ -161,8 +161,8 @@ __device__ __forceinline__ const KeyInnerArgs::Run& run_at(const KeyInnerArgs& a
   return *run;
 }
 
-// The sum plus `factor` times vector i of the addend, if there is one. `once`: it keeps a factor
-// R^-1, which the transform that follows takes away.
+// The sum plus `factor` times vector i of the addend, if there is one. `once`: the sum keeps a
+// factor R^-1, which the following transform removes.
 __device__ __forceinline__ uint4 with_addend(ProductSums& sum, const LimbBase& add,
                                              std::size_t offset, std::uint32_t i,
                                              std::uint32_t factor, bool once, const Modulus& m) {

@@ -28,7 +28,8 @@ struct ModDownFinishArgs {
   RingView ring;
   RowView rows;
   int log_rows, items, runs;
-  int slots;   // of a thread: vectors of x, and of add or times where an item has one, on their way
+  int slots;   // of a thread: vectors of x, and of add or times if an item has one, that are being
+               // loaded
   bool times;  // the second vectors are of times, and add is read where it is needed
   std::uint32_t galois_inverse[kItems];
   struct Run {
@@ -49,7 +50,7 @@ struct CombineShape : RowShape<LOG_COLS> {
   }
 };
 
-// ONCE: nobody reads them again soon.
+// ONCE: nobody reads the data again soon.
 template <class S, bool ONCE>
 __device__ __forceinline__ void request_vectors(uint4* slots, const LimbBase& from,
                                                 std::size_t offset, const RowPosition<S>& at) {
@@ -76,8 +77,8 @@ __device__ __forceinline__ void prefetch_vectors(const LimbBase& from, std::size
   }
 }
 
-// x factor - y + add in y's place, then where the automorphism puts it; x stands in the thread's
-// first slots, times or add in those behind.
+// x factor - y + add, in the place of y, then at the place where the automorphism puts it. x is in
+// the thread's first slots; times or add is in the slots after them.
 template <class S>
 __device__ __forceinline__ void store_differences(const ModDownFinishArgs& a, const ItemBases& base,
                                                   const uint4* x, std::uint32_t (&y)[S::kValues],
@@ -131,9 +132,9 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   uint4 *x = dynamic + threadIdx.x, *second = x + S::kVectors * S::kBlockThreads;
 
   const auto request = [&] {
-    // One ciphertext's limbs would push out what is needed sooner. Results of many key switches of
-    // one ciphertext stay, as far as they are still there; so do an x that both items multiply, and
-    // a key that many do.
+    // The limbs of a single ciphertext would push out of the cache what is needed sooner. Results
+    // of many key switches of one ciphertext stay, as far as they are still there. An x that both
+    // items multiply, and a key that many items use, stay as well.
     if (a.items <= 2 && !a.times) {
       request_vectors<S, true>(x, base.x, offset, at);
     } else {
@@ -166,7 +167,7 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   store_differences<S>(a, base, x, y, offset, at, m);
 }
 
-// Items of one basis, from the first of `items` on, as far as they fit a launch.
+// Items of one basis, from the first of `items` on, as many as fit into a launch.
 class Combination {
  public:
   Combination(Launcher& launcher, const ModDownFinish& op, const Ring& ring)
@@ -202,7 +203,8 @@ class Combination {
     args_.slots = (any_add_ || args_.times ? 2 : 1) * S::kVectors;
     Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs), dim3(S::kBlockThreads),
                 S::shared_bytes(args_.slots), true};
-    // No more than so many blocks need; the even share of a small grid reckons with all of it.
+    // No more than so many blocks need. The even share of a small grid takes all of it into
+    // account.
     const std::size_t all = launcher_.properties().shared_per_sm;
     const std::size_t taken = 100 * S::kMinBlocks * (shape.shared_bytes + kReservedShared);
     const std::size_t least = std::min<std::size_t>(100, (taken + all - 1) / all);
@@ -210,7 +212,7 @@ class Combination {
     launcher_.launch(mod_down_finish<S>, shape, args_);
   }
 
-  // False where the items have too many runs for one launch (one item never has).
+  // False if the items have too many runs for one launch (one item never has).
   bool fill(const Basis& basis, std::size_t first, std::size_t last) {
     RunBounds bounds;
     any_add_ = args_.times = false;

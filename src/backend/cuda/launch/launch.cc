@@ -10,7 +10,7 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr std::size_t kDefaultShared = 48 << 10;  // what a block gets without asking
+constexpr std::size_t kDefaultShared = 48 << 10;  // the default of a block
 
 Properties read_properties(int device) {
   cudaDeviceProp p{};
@@ -115,8 +115,8 @@ Launcher::~Launcher() {
 
 void Launcher::activate() const { check(cudaSetDevice(properties_.device), "cuda.device"); }
 
-// The limit belongs to the kernel in the whole process, not to this launcher: every launcher sets
-// the same value, the most that the device allows, so none lowers it under another one.
+// The limit of a kernel counts for the whole process, and not for this launcher only. Every
+// launcher sets the same value, the most that the device allows, so none lowers it for another one.
 void Launcher::raise_shared_limit(const void* function, std::size_t bytes) {
   if (bytes == 0 || raised_.contains(function)) return;
   const std::size_t fixed = static_shared(function);
@@ -143,8 +143,8 @@ std::size_t Launcher::blocks_per_sm(const Shape& shape) const {
   return (blocks + sms - 1) / sms;
 }
 
-// Dynamic shared memory of a block with which a multiprocessor holds an even share of the grid and
-// no more; what the kernel asks for where that is more, or where the grid is many waves.
+// The dynamic shared memory with which a multiprocessor holds its even share of the grid and no
+// more. It is what the kernel asks for if that is more, or if the grid has many waves.
 std::size_t Launcher::even_shared(const void* function, const Shape& shape) {
   constexpr std::size_t kGranularity = 256;
   if (many_waves(shape)) return shape.shared_bytes;
@@ -179,7 +179,7 @@ std::uint32_t Launcher::clusters_at_once(const void* kernel, const Shape& shape)
         &count, kernel, static_cast<int>(shape.block.x), shape.shared_bytes);
     count *= properties_.sms;
   }
-  if (status != cudaSuccess) {  // no such cluster can be placed
+  if (status != cudaSuccess) {  // the device cannot place such a cluster
     cudaGetLastError();
     count = 0;
   }
@@ -226,7 +226,8 @@ void Launcher::return_scratch(void* p, std::size_t bytes) noexcept {
   if (recording_) {
     idle_scratch_.emplace_back(p, bytes);
   } else {
-    // It may have held a secret (a recording cannot). Where this fails the device is gone.
+    // The memory may have held a secret (in a recording it cannot). If clearing fails, the device
+    // no longer works.
     if (cudaMemsetAsync(p, 0, bytes, stream_) != cudaSuccess) cudaGetLastError();
     release(p, bytes);
   }

@@ -1,5 +1,6 @@
-// The one launch point: every kernel, capture and stream-ordered allocation of a CUDA backend goes
-// through its Launcher, which owns the stream, the pool and the device facts kernels are shaped by.
+// Launches kernels. Every kernel, capture and stream-ordered allocation of a CUDA backend goes
+// through its Launcher. It owns the stream, the pool, and the facts about the device that decide
+// the shapes of kernels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,19 +32,21 @@ struct Properties {
   std::size_t total_bytes = 0;
 };
 
-constexpr std::size_t kReservedShared = 1 << 10;  // of every block, beside what it asks for
+constexpr std::size_t kReservedShared =
+    1 << 10;  // reserved in every block, in addition to what it asks for
 
 struct Shape {
   dim3 grid;
   dim3 block;
   std::size_t shared_bytes = 0;  // dynamic; over 48 KB the kernel's limit is raised
-  // Programmatic dependent launch: may start before the previous kernel has ended. Only for kernels
-  // that follow device/overlap.cuh. A small grid asks for so much shared memory that each
-  // multiprocessor takes its share of the blocks: the first to be free would take most of them.
+  // Programmatic dependent launch: the kernel may start before the previous one has ended. Only for
+  // kernels that follow device/overlap.cuh. If the grid is small, a block asks for so much shared
+  // memory that each multiprocessor takes its even share of the blocks. Otherwise the first
+  // multiprocessors that are free would take most of them.
   bool overlap = false;
-  // What blocks take at most of the shared memory of a multiprocessor, so that the rest serves its
-  // first-level cache; 0: as the driver chooses. Left to it before sm_90, where nothing is
-  // measured.
+  // The most shared memory of a multiprocessor that blocks take; the rest serves its first-level
+  // cache. 0: the driver chooses. Before sm_90, where nothing is measured, the driver always
+  // chooses.
   int shared_percent = 0;
   unsigned cluster = 1;  // blocks of a thread block cluster; more than one from sm_90 on
 };
@@ -58,13 +61,13 @@ struct LaunchConfig {
   cudaLaunchAttribute attributes[3]{};
 };
 
-// Device memory for the duration of one record; given back in stream order.
+// Device memory for the duration of one record. It is returned in stream order.
 class Scratch;
 
 class Launcher {
  public:
   // Throws DeviceError if the device does not answer, FileError for a tuning table of another
-  // architecture. `options.features` are given.
+  // architecture. `options.features` must be set.
   explicit Launcher(const CudaOptions& options);
   ~Launcher();
   Launcher(const Launcher&) = delete;
@@ -74,7 +77,7 @@ class Launcher {
   const Properties& properties() const { return properties_; }
   Tuning& tuning() { return *tuning_; }
   const Features& features() const { return *features_; }
-  // Names this launcher for as long as somebody holds it.
+  // A name for this launcher, valid as long as a caller holds it.
   const std::shared_ptr<const int>& identity() const { return identity_; }
   // Makes the device current for the calling thread.
   void activate() const;
@@ -92,30 +95,31 @@ class Launcher {
     note_launch(function);
     check_launch(cudaLaunchKernelEx(&config.config, kernel, std::forward<Args>(args)...), function);
   }
-  // Whether a multiprocessor takes one block after the other; otherwise all get an even share of
-  // them at once (Shape::overlap).
+  // Whether a multiprocessor should take one block after the other. Otherwise all of them get an
+  // even share of the blocks at once (Shape::overlap).
   bool many_waves(const Shape& shape) const { return blocks_per_sm(shape) > kEvenBlocks; }
-  // Clusters (or blocks) of this shape that the device runs side by side; 0: it can place none.
+  // How many clusters (or blocks) of this shape the device runs side by side; 0: it can place none.
   std::uint32_t clusters_at_once(const void* kernel, const Shape& shape);
 
-  // Memory of the stream-ordered pool. While recording it is taken beside the capture, so the
-  // graph sees plain addresses.
+  // Memory of the stream-ordered pool. During a recording it is allocated outside of the capture,
+  // so the graph has fixed addresses.
   void* allocate(std::size_t bytes);
   void release(void* p, std::size_t bytes) noexcept;
   Scratch scratch(std::size_t bytes);
   std::size_t idle_bytes() const { return pool_.idle_bytes(); }  // in the pool, not in use
   Pool& pool() { return pool_; }
 
-  // Waits for everything submitted; errors of earlier kernels, and faults, surface here.
+  // Waits for all submitted work. Errors and faults of earlier kernels are thrown here.
   void synchronize();
-  // A word that kernels set when values do not fit (Embed); host memory, as the device sees it.
+  // A word in host memory that kernels set if values do not fit (Embed), at its address on the
+  // device.
   std::uint32_t* fault() const { return device_fault_; }
-  // Throws ScaleError for a fault of work that has ended, and forgets it.
+  // Throws ScaleError for a fault of work that has ended, and resets the fault.
   void raise_fault();
 
   bool recording() const { return recording_; }
   void begin_capture();
-  // Scratch blocks used inside the capture move to `keep`: they must live as long as the graph.
+  // Scratch blocks that the capture uses move to `keep`: they must live as long as the graph.
   cudaGraph_t end_capture(std::vector<std::pair<void*, std::size_t>>& keep);
   void abandon_capture() noexcept;
 
@@ -140,13 +144,13 @@ class Launcher {
   cudaStream_t stream_ = nullptr;
   volatile std::uint32_t* fault_ = nullptr;
   std::uint32_t* device_fault_ = nullptr;
-  cudaStream_t side_ = nullptr;  // never captured: allocation while recording
+  cudaStream_t side_ = nullptr;  // never captured: for allocations during recordings
   Pool pool_;
   bool recording_ = false;
-  std::unordered_set<const void*> raised_;  // kernels whose limit of shared memory is the device's
+  std::unordered_set<const void*> raised_;  // kernels that may take all shared memory of the device
   std::unordered_map<const void*, std::size_t> static_shared_;
   std::shared_ptr<std::set<std::string>> launched_;  // CudaOptions::launched
-  // Scratch of the current recording: all blocks, and those free for the next record.
+  // Scratch memory of the present recording: all blocks, and those that the next record may use.
   std::vector<std::pair<void*, std::size_t>> recorded_scratch_, idle_scratch_;
   // By kernel, blocks of a cluster, threads and shared bytes of a block.
   std::map<std::tuple<const void*, unsigned, unsigned, std::size_t>, std::uint32_t> at_once_;

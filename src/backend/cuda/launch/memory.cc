@@ -11,7 +11,7 @@
 namespace latticino::cuda {
 namespace {
 
-// Errors after which the process's CUDA context answers every call with the same error.
+// After these errors, the CUDA context of the process answers every call with the same error.
 bool sticky(cudaError_t e) {
   switch (e) {
     case cudaErrorIllegalAddress:
@@ -40,7 +40,7 @@ std::string free_memory() {
 
 void check(cudaError_t status, const char* operation) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // a non-sticky error must not surface at the next call
+  cudaGetLastError();  // a non-sticky error must not be reported by the next call
   const std::string had =
       std::string(cudaGetErrorName(status)) + " (" + cudaGetErrorString(status) + ")";
   if (status == cudaErrorMemoryAllocation) {
@@ -74,7 +74,8 @@ void* Pool::allocate(std::size_t bytes, cudaStream_t stream) {
   void* p = nullptr;
   cudaError_t status = cudaMallocFromPoolAsync(&p, size, pool_, stream);
   if (status == cudaErrorMemoryAllocation) {
-    // Fragments: memory freed but not yet coalesced goes back to the driver, then once more.
+    // The memory may be fragmented: freed, but not yet joined. It is returned to the driver, and
+    // then the allocation is tried once more.
     cudaGetLastError();
     check(cudaStreamSynchronize(stream), "cuda.allocate");
     trim();
@@ -138,7 +139,7 @@ DeviceBlock::~DeviceBlock() {
   if (data_ == nullptr) return;
   int current = 0;
   const bool known = cudaGetDevice(&current) == cudaSuccess;
-  // Fails only where the process is already losing its CUDA context, and the memory with it.
+  // This fails only if the process is losing its CUDA context, and with it the memory.
   if (cudaSetDevice(device_) != cudaSuccess || cudaFree(data_) != cudaSuccess) cudaGetLastError();
   if (known) cudaSetDevice(current);
 }
@@ -190,7 +191,7 @@ void Staging::copy_out(void* host, const void* device, std::size_t bytes, cudaSt
   const auto* from = static_cast<const std::uint8_t*>(device);
   const std::size_t chunks = (bytes + kBytes - 1) / kBytes;
   const auto size = [&](std::size_t c) { return std::min(kBytes, bytes - c * kBytes); };
-  // Chunk c is fetched while chunk c - 1 is handed to the caller.
+  // While chunk c is copied, chunk c - 1 is handed to the caller.
   for (std::size_t c = 0; c <= chunks; ++c) {
     if (c < chunks) {
       Slot& s = slot_[c % 2];

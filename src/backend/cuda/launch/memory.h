@@ -14,7 +14,7 @@ namespace latticino::cuda {
 // Throws OutOfMemoryError or DeviceError naming `operation` unless status is success.
 void check(cudaError_t status, const char* operation);
 
-// A stream-ordered pool of its own: memory stays with the backend until it is destroyed.
+// A stream-ordered pool of its own. The backend keeps its memory until it is destroyed.
 class Pool {
  public:
   explicit Pool(int device);
@@ -33,8 +33,8 @@ class Pool {
   cudaMemPool_t pool_ = nullptr;
 };
 
-// Device memory of a table, outside any stream: lives as long as the Ring or BaseConversion that
-// it belongs to, which may outlive the backend.
+// Device memory of a table, outside of any stream. It lives as long as its Ring or BaseConversion,
+// which may outlive the backend.
 class DeviceBlock {
  public:
   DeviceBlock() = default;
@@ -55,14 +55,14 @@ class DeviceBlock {
   std::size_t bytes_ = 0;
 };
 
-// Two pinned buffers used in turn: host memory is free for reuse when copy_in returns, and the
+// Two pinned buffers that are used in turn. Host memory may be reused when copy_in returns. The
 // copy engine works on one buffer while the host fills the other.
 class Staging {
  public:
   Staging();
   void copy_in(void* device, const void* host, std::size_t bytes, cudaStream_t stream);
   void copy_out(void* host, const void* device, std::size_t bytes, cudaStream_t stream);
-  // Clears what the last transfers left here; called when a block that held secrets ends.
+  // Clears what the last transfers left here. Called when a block that held secrets ends.
   void wipe();
 
  private:
@@ -78,7 +78,7 @@ class Staging {
     std::size_t used = 0;  // bytes written since the last wipe
   };
   Slot slot_[2];
-  int turn_ = 0;  // small transfers in a row take turns as well
+  int turn_ = 0;  // small transfers in a row also alternate
 };
 
 }  // namespace latticino::cuda

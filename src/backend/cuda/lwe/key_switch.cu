@@ -1,6 +1,6 @@
 // LweKeySwitch: a product of the digits of all masks with the rows of the key. Large batches use
-// the matrix units (lwe/key_switch_bytes.cu). Here a thread owns columns of the key, and uses each
-// word that it loads for every ciphertext of its tile. Blocks split the rows, and their exact
+// the matrix units (lwe/key_switch_bytes.cu). Here each thread owns columns of the key, and uses
+// each word that it loads for every ciphertext of its tile. Blocks share the rows, and their exact
 // 64-bit sums are added in memory.
 #include <algorithm>
 #include <string>
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kColumns)
     __syncthreads();
     const std::uint32_t* row =
         key + static_cast<std::size_t>(first) * a.gadget.levels * a.key.stride;
-    // Loads in flight: fewer ciphertexts leave registers for more.
+    // Loads in flight. With fewer ciphertexts, more registers are free for loads.
 #pragma unroll(TILE == kMostTile ? 4 : 8)
     for (std::uint32_t r = 0; r < rows; ++r) {
       const auto k = static_cast<std::int32_t>(__ldg(row + r * a.key.stride));
@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(kColumns)
 }
 
 void launch_key_switch_rows(Launcher& launcher, KeySwitchArgs& args, unsigned columns) {
-  // Enough blocks to keep the memory busy, but some rows each: every block adds to all sums.
+  // Enough blocks to keep the memory busy, but each with several rows, because every block adds to
+  // all sums.
   const std::uint32_t count = args.count, dimension = args.in.dimension;
   const int log_tile = count >= kMostTile ? kLogMostTile : bit_length(count - 1);
   const unsigned per_sm = log_tile == kLogMostTile ? 4 : 8;
@@ -134,8 +135,8 @@ void run(Launcher& launcher, const LweKeySwitch& op) {
     throw UnsupportedError("cuda.lwe_key_switch", "sums of " + std::to_string(log_sum) + " bits",
                            "digits whose sum fits 63 bits", "use a smaller base");
   }
-  // Sums of one launch stay below 64 MB of scratch, and grids within their limits. On the
-  // matrix units the digits of a ciphertext take a byte for each row of the key besides.
+  // Sums of one launch take less than 64 MB of scratch, and grids stay within their limits. On the
+  // matrix units, a ciphertext also needs one byte of digits per row of the key.
   for (const LweKeySwitch::Item& item : op.items) {
     const std::uint32_t most = std::max<std::uint32_t>(
         kMostTile, (8u << 20) / (item.out.dimension + 1) / kMostTile * kMostTile);

@@ -12,7 +12,7 @@ struct KeySwitchArgs {
   Gadget gadget;
   int bits;
   std::uint32_t count;
-  std::uint32_t elements;  // of the mask, a block's share
+  std::uint32_t elements;  // of the mask, for one block
   long long* sum;          // [ciphertext][out.dimension + 1]
 };
 

@@ -1,6 +1,7 @@
-// LweKeySwitch of large batches on the 8-bit integer matrix units. A key word is four bytes: digits
-// times the bytes of equal place are one product of matrices, ciphertexts by key rows by words, and
-// the four sums of a word meet in one lane. Exact, so in any order.
+// LweKeySwitch of large batches on the 8-bit integer matrix units. A key word is four bytes. The
+// digits times the bytes of one place are one product of matrices (ciphertexts by rows of the key,
+// times rows by words). The four sums of a word are combined in one lane. The sums are exact, so
+// their order does not matter.
 #include <algorithm>
 
 #include "backend/cuda/device/async_copy.cuh"
@@ -9,19 +10,20 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kLeastCiphertexts = 32;  // where half of a tile has work
+constexpr int kLeastCiphertexts = 32;  // as soon as half of a tile has work
 constexpr int kTile = 64;              // ciphertexts of a block
 constexpr int kWarps = 4;
-constexpr int kWords = 8;            // of a warp: a lane's group of four its own one
-constexpr int kRows = 128;           // of the key, whose digits a block holds at a time
-constexpr int kStride = kRows + 16;  // bytes of a ciphertext's digits: lanes touch all banks
+constexpr int kWords = 8;   // of a warp; each group of four lanes has its own ciphertext
+constexpr int kRows = 128;  // of the key, whose digits a block holds at a time
+constexpr int kStride =
+    kRows + 16;  // bytes for the digits of a ciphertext, so that lanes touch all banks
 constexpr int kDigitThreads = 256;
 constexpr int kProducts = kTile / 16;
 
 struct ByteArgs {
   KeySwitchArgs base;
   std::int8_t* digits;         // [ciphertext][padded rows]
-  std::uint32_t rows, padded;  // of the key; to whole chunks
+  std::uint32_t rows, padded;  // of the key, in whole chunks
   std::uint32_t chunks;        // of a block
 };
 
@@ -61,7 +63,8 @@ __device__ __forceinline__ void add_byte_product(std::int32_t (&d)[4], const std
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// Words of four rows to the planes of their bytes, the first row lowest.
+// Separates the words of four rows into planes of their bytes, with the first row in the lowest
+// place.
 __device__ __forceinline__ void to_planes(std::uint32_t (&plane)[4], const std::uint32_t (&w)[4]) {
   const std::uint32_t low0 = __byte_perm(w[0], w[1], 0x5140);
   const std::uint32_t low1 = __byte_perm(w[2], w[3], 0x5140);
@@ -73,7 +76,8 @@ __device__ __forceinline__ void to_planes(std::uint32_t (&plane)[4], const std::
   plane[3] = __byte_perm(high0, high1, 0x7632);
 }
 
-// Key words of 32 rows that a lane takes: four neighbours, and four that lie 16 rows on.
+// The rows of the key whose words a lane takes, out of 32: four neighbours, and the four that are
+// 16 rows further.
 struct KeyWords {
   std::uint32_t word[2][4];
 
@@ -121,7 +125,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   for (std::uint32_t chunk = begin; chunk < end; ++chunk) {
     const auto& own = digits[(chunk - begin) % 2];
     wait_for_copies();
-    __syncthreads();  // digits are there, and those before have been read
+    __syncthreads();  // the digits have arrived, and the earlier ones have been read
     if (chunk + 1 < end) copy_digits(digits[(chunk + 1 - begin) % 2], a, chunk + 1);
 #pragma unroll
     for (int k = 0; k < kRows / 32; ++k) {
@@ -178,7 +182,7 @@ void launch_key_switch_bytes(Launcher& launcher, const KeySwitchArgs& args, std:
       {dim3(args.count, (args.in.dimension + padding + kDigitThreads - 1) / kDigitThreads),
        dim3(kDigitThreads)},
       a);
-  // Blocks for all multiprocessors, but every one adds to all its sums.
+  // Enough blocks for all multiprocessors, but not more, because each adds to all of its sums.
   const std::uint32_t columns = (args.key.dimension + kWarps * kWords) / (kWarps * kWords);
   const std::uint32_t tiles = (args.count + kTile - 1) / kTile, chunks = a.padded / kRows;
   constexpr std::uint32_t kPerSm = 4;

@@ -51,15 +51,16 @@ struct ModSwitchArgs {
   bool centred;
 };
 
-// To lane 0 of the warp.
+// The sum over a warp, in lane 0.
 __device__ __forceinline__ std::int64_t sum_of_warp(std::int64_t x) {
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_down_sync(~0u, x, lanes);
   return x;
 }
 
-// A block per ciphertext. Numerators are kept positive by 2^24 turns, which leave modulo M. Rests
-// are summed by shuffles: atomics on 64-bit words of shared memory are loops, 8 us for 256 threads.
+// One block per ciphertext. Numerators become positive by adding 2^24 turns, which vanish modulo M.
+// Remainders are summed by shuffles: atomics on 64-bit words of shared memory are loops, and would
+// take 8 us for 256 threads.
 __global__ void __launch_bounds__(kLweThreads) mod_switch(const __grid_constant__ ModSwitchArgs a) {
   constexpr std::uint64_t kTurns = std::uint64_t{1} << 24;
   __shared__ std::int64_t rests[kLweThreads / 32];

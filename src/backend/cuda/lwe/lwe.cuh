@@ -22,7 +22,7 @@ struct Words {
   }
 };
 
-// A modulus of LWE ciphertexts, which no ring needs to know: that of math/modulus.h.
+// A modulus of LWE ciphertexts, as in math/modulus.h. No ring needs to have it.
 using LweModulus = latticino::Modulus;
 
 // x^-1 2^32 modulo the prime q, for host code.

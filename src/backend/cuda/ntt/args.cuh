@@ -28,7 +28,7 @@ struct TransformArgs {
   } run[kRuns];
 };
 
-// Limb `place` of an item; of an array, of the member that begins so many words after it.
+// Limb `place` of an item. For an array: of the member that begins so many words after the first.
 struct BlockLimb {
   int prime;
   const std::uint32_t *in, *times;

@@ -9,8 +9,8 @@
 
 namespace latticino::cuda {
 
-// A polynomial to be transformed, or the first of an array: `count` polynomials whose limbs lie
-// one after the other from its own on, in the same order of primes.
+// A polynomial to be transformed, or the first one of an array: `count` polynomials whose limbs
+// follow each other, in the same order of primes.
 struct TransformPair {
   PolyView in, out;
   PolyView times = {};
@@ -27,8 +27,8 @@ inline TransformPair member(TransformPair array, std::uint32_t index) {
   return array;
 }
 
-// Blocks for one limb of `count` polynomials, that share them evenly: with those for all `limbs`,
-// at most as many as run at once.
+// The number of blocks for one limb of `count` polynomials, which the blocks share evenly. Together
+// with the blocks of all `limbs`, they are at most as many as run at once.
 inline unsigned even_blocks(std::uint32_t count, unsigned limbs, unsigned at_once) {
   const std::uint32_t most = std::clamp<std::uint32_t>(at_once / limbs, 1, count);
   const std::uint32_t each = (count + most - 1) / most;
@@ -74,7 +74,7 @@ class TransformBatch {
  private:
   static constexpr std::uint32_t kItems = TransformArgs::kItems;
 
-  // The bounds of the runs in which all views stay in one segment.
+  // The bounds of the runs of primes in which all views stay in one segment.
   static std::vector<int> bounds_of(const TransformPair& pair) {
     RunBounds bounds;
     bounds.add(pair.in);

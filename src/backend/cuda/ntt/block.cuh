@@ -28,10 +28,10 @@ struct BlockShape {
 
   static constexpr int kLaneColumns = lane_columns(LOG_N);
   static constexpr int kStripStride = strip_stride(LOG_N);
-  // Shares of a round that are one thread's at a time.
+  // The parts of a round that a thread computes one after the other.
   static constexpr int kColumnShares = (1 << LOG_N) / Column::kValues;
   static constexpr int kRowShares = (1 << LOG_N) / Row::kValues;
-  // 64 registers per thread, or 128 where twiddles are kept.
+  // 64 registers per thread, or 128 if twiddles are kept.
   static constexpr int kMostThreads = LOG_N < 14 ? 512 : 1024;
   static constexpr int kThreads = kRowShares < kMostThreads ? kRowShares : kMostThreads;
   static constexpr int kMinBlocks = (kKept ? 512 : 1024) / kThreads;
@@ -40,8 +40,8 @@ struct BlockShape {
 
   // Rows of a warp, and the vectors of a row that a thread has in its narrow round.
   static constexpr int kWarpRows = 32 / Row::kThreads, kVectors = Row::kValues / 4;
-  // What a strip flips in the numbers of its lines: neighbouring threads of a row read vectors of
-  // strips that kVectors apart, and would meet in the same banks.
+  // The bits that a strip flips in the numbers of its lines. Neighbouring threads of a row read
+  // vectors of strips that are kVectors apart, which would otherwise lie in the same banks.
   static __device__ __forceinline__ constexpr int flip(int strip) {
     return strip / kVectors % (8 / kWarpRows) * kWarpRows;
   }
@@ -62,8 +62,8 @@ struct BlockColumn {
         column(column),
         flip(B::flip(column / kLineColumns)),
         words(limb + column / kLineColumns * B::kStripStride + column % kLineColumns) {}
-  // Lanes along kLaneColumns columns, on the side of Coeff; along those of a strip, on that of
-  // rows.
+  // Lanes go along kLaneColumns columns on the side of Coeff, and along the columns of a strip on
+  // the side of rows.
   static __device__ __forceinline__ BlockColumn wide(int share, std::uint32_t* limb) {
     const int lane = share % B::kLaneColumns, group = share / B::kLaneColumns;
     return {group % S::kThreads, group / S::kThreads * B::kLaneColumns + lane, limb};
@@ -138,7 +138,7 @@ struct BlockRow {
   }
 };
 
-// Twiddles of a block under one prime, loaded where they are wanted.
+// Twiddles of a block for one prime, loaded when they are needed.
 template <class B>
 struct LoadedTwiddles {
   using S = typename B::Column;
@@ -169,7 +169,7 @@ struct LoadedTwiddles {
   static constexpr int kRowWords = row_table_words(B::kLogCols);
 };
 
-// The same, in registers from the start, for threads with one share of rows.
+// The same, in registers from the beginning, for threads with one share of rows.
 template <class B>
 struct KeptTwiddles {
   WideTwiddles<typename B::Column> kept_wide;
@@ -296,7 +296,7 @@ __device__ __forceinline__ void block_inverse(const BlockConstants<B>& c, const 
   }
 }
 
-// Grid: (polynomials, limbs). Where twiddles are kept a block takes every gridDim.x-th polynomial,
+// Grid: (polynomials, limbs). If twiddles are kept, a block takes every gridDim.x-th polynomial,
 // and all have the same primes.
 template <class B, bool FORWARD>
 __device__ __forceinline__ void transform_limbs(const TransformArgs& a) {

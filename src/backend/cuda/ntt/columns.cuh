@@ -25,8 +25,8 @@ template <class S>
 __device__ __forceinline__ std::uint32_t strip_word(std::uint32_t row, std::uint32_t column) {
   return (row ^ (row >> S::kLogValues & (kLineRows - 1))) * kLineColumns + column;
 }
-// The same for rows t + T j and E t + j, with what is known at compile time taken out: eight
-// addresses serve a thread, the others stand at fixed distances.
+// The same for rows t + T j and E t + j, split into a part that is known at compile time and the
+// rest. Eight addresses serve a thread; the other words are at fixed distances.
 template <class S>
 __device__ __forceinline__ std::uint32_t wide_word(int t, int j, int column) {
   if constexpr (S::kThreads < kLineRows) return strip_word<S>(t + S::kThreads * j, column);
@@ -43,11 +43,11 @@ __device__ __forceinline__ std::uint32_t narrow_word(int t, int j, int column) {
 template <class S>
 struct ColumnPosition {
   int c, t, strip;
-  // Lanes along the four columns of a strip, eight t of them a warp.
+  // Lanes go along the four columns of a strip, with eight t of them per warp.
   static __device__ __forceinline__ ColumnPosition in_strips(int thread) {
     return {thread % kLineColumns, thread / kLineColumns % S::kThreads, thread / S::kStripThreads};
   }
-  // Lanes along all `columns` columns of a block.
+  // Lanes go along all `columns` columns of a block.
   static __device__ __forceinline__ ColumnPosition across(int thread, int columns) {
     const int c = thread % columns;
     return {c % kLineColumns, thread / columns, c / kLineColumns};

@@ -30,12 +30,13 @@ struct TransformShape {
   static_assert(kThreads <= kValues && kThreads >= 4);
 };
 
-// Butterflies fill the multiplier pipe, and the assembler likes to put sums of two operands there
-// as well (a quarter of its slots in a column transform). Sums of three go to the adders: with this
-// zero, which it does not see through (q q^-1 = 1 mod 2^32), every sum is one of three. Passes that
-// load and store more for each butterfly, or run no matrix units beside them, are faster where it
-// may choose for u + v (ADDERS false): rows, and all of a column transform but the wide round of
-// the forward one (docs/lab/key-switching.md).
+// Butterflies keep the multiplier pipe busy, and the assembler likes to put sums of two operands
+// there as well (a quarter of its slots in a column transform). Sums of three operands go to the
+// adders. The assembler does not know that this value is zero (q q^-1 = 1 mod 2^32), so adding it
+// makes every sum one of three. Passes that load and store more per butterfly, or run no matrix
+// units at the same time, are faster if the assembler may choose for u + v (ADDERS false): rows,
+// and all of a column transform except the wide round of the forward one
+// (docs/lab/key-switching.md).
 __device__ __forceinline__ std::uint32_t opaque_zero(const Modulus& m) { return m.q * m.inv - 1; }
 
 // x w mod q in [0, q) for any word x: Montgomery words (w R) or Shoup pairs.
@@ -51,9 +52,9 @@ __device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, Shoup w, c
   return fold(mul_shoup(x, w, m.q), m.q);
 }
 
-// The stages of strides FIRST, FIRST/2 .. 1 over the registers; w[i] are the twiddles stage
-// by stage, a stage of stride h having VALUES / 2h of them. CANONICAL: all x are below q, so the
-// first stage need not see to it.
+// The stages of strides FIRST, FIRST/2 .. 1 over the registers. w has the twiddles stage by stage;
+// a stage of stride h has VALUES / 2h of them. CANONICAL: all x are below q, so the first stage
+// need not reduce them.
 template <int FIRST, bool ADDERS = true, bool CANONICAL = false, int VALUES, class Twiddles>
 __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const Twiddles& w,
                                                const Modulus& m) {
@@ -72,7 +73,7 @@ __device__ __forceinline__ void forward_stages(std::uint32_t (&x)[VALUES], const
   }
 }
 
-// The mirror image: strides 1, 2 .. FIRST.
+// The inverse: strides 1, 2 .. FIRST.
 template <int FIRST, bool ADDERS = true, int VALUES, class Twiddles>
 __device__ __forceinline__ void inverse_stages(std::uint32_t (&x)[VALUES], const Twiddles& w,
                                                const Modulus& m) {
@@ -105,8 +106,8 @@ __device__ __forceinline__ void inverse_last_stage(std::uint32_t (&x)[VALUES], S
   }
 }
 
-// An address known to be global, where the compiler cannot see it (limb addresses held in shared
-// memory): loads and stores through it need no test of the address space.
+// An address that is known to be global although the compiler cannot see it (limb addresses in
+// shared memory). Loads and stores through it need no test of the address space.
 template <class T>
 __device__ __forceinline__ T* global(T* p) {
   __builtin_assume(__isGlobal(p));

@@ -1,4 +1,4 @@
-// The forms of a transform between Coeff and Eval, their numbers in tuning.h, and which of them a
+// The forms of a transform between Coeff and Eval, their numbers in tuning.h, and the forms that a
 // shape can take.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace latticino::cuda {
 
-// Columns and rows, a launch each; they meet in scratch memory.
+// Columns and rows in one launch each; scratch memory holds the result between them.
 constexpr int kTwoLaunches = 0;
 // A block transforms a whole limb in shared memory.
 constexpr int kOneBlock = 1;
@@ -21,7 +21,8 @@ constexpr int kKeptBlock = 2;
 // Two launches whose blocks of rows keep twiddles in this way.
 constexpr int kKeptRows = 3;
 
-// Degrees of the block forms. All twiddles of a thread fit its registers up to the second.
+// Degrees of the forms with one block. Up to the second, all twiddles of a thread fit into its
+// registers.
 constexpr int kFirstBlockDegree = 10, kLastKeptDegree = 13, kLastBlockDegree = 15;
 
 // The shape of a limb in shared memory (ntt/block.cuh).
@@ -64,16 +65,18 @@ class TransformForms {
       can_run_ |= 1u << kKeptRows;
       if (block && x.log_n <= kLastKeptDegree) can_run_ |= 1u << kKeptBlock;
     }
-    // As measured on an H200 (docs/lab/variants.md). A block saves a launch,
-    // which is worth more than the other multiprocessors up to 2^12, and backwards at 2^13 where
-    // half of them have a limb. Kept twiddles gain where no multiprocessor has two, and at 2^10.
+    // As measured on an H200 (docs/lab/variants.md). A single block saves a launch. Up to 2^12 that
+    // gains more than the other multiprocessors would, and for the inverse transform also at 2^13
+    // if half of the multiprocessors have a limb. Kept twiddles gain if no multiprocessor has two
+    // limbs, and at 2^10.
     const std::uint64_t limbs = static_cast<std::uint64_t>(x.limbs) * x.items;
     const auto blocks = static_cast<std::uint64_t>(sms);
     const bool alone = limbs <= blocks, back = !x.forward && 2 * limbs >= blocks;
     if (block && (x.log_n <= 12 || (x.log_n == 13 && (x.array || back)))) own_ = kOneBlock;
     const bool kept = (can_run_ >> kKeptBlock & 1) != 0 && !x.array;
     if (kept && (x.log_n == 10 || (x.log_n <= 12 && alone))) own_ = kKeptBlock;
-    // Blocks take an array in one launch, columns and rows in one for each kItems members.
+    // Single blocks take an array in one launch. Columns and rows take one launch each for kItems
+    // members.
     if (block && x.array && x.items > kMostArrayLaunches * kItems) {
       can_run_ &= ~(1u << kTwoLaunches | 1u << kKeptRows);
       own_ = kOneBlock;

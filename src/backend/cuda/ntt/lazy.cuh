@@ -14,7 +14,7 @@ namespace latticino::cuda {
 constexpr std::uint32_t kLazyPrimeBound = 1u << 30;
 
 // What butterflies need of a prime. The zero keeps sums of two operands off the multiplier pipe
-// (opaque_zero()); 2q comes through it, so that it stays in a register.
+// (opaque_zero()). 2q is computed with it, so that it stays in a register.
 struct LazyPrime {
   std::uint32_t q, two_q, zero;
 
@@ -57,7 +57,7 @@ __device__ __forceinline__ void inverse_lazy(std::uint32_t (&x)[VALUES], const S
   }
 }
 
-// All twiddles of one thread in one transform (load_wide, load_narrow say which).
+// All twiddles of one thread in one transform (see load_wide and load_narrow).
 template <class S>
 struct HeldTwiddles {
   Shoup wide[S::kWideTwiddles], narrow[S::kNarrowTwiddles];

@@ -1,5 +1,5 @@
-// Rows of Transform (Half <-> Eval), a block's part of a launch: for one polynomial, or for one
-// after the other with their twiddles kept.
+// Rows of Transform (Half <-> Eval): the part of a block in a launch, for one polynomial, or for
+// several in turn with their twiddles kept.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace latticino::cuda {
 
-// A factor of products, on its way while tables and the other factor are loaded: slots of the
+// A factor of products that is being loaded while tables and the other factor are: in slots of the
 // thread's own.
 template <class S>
 struct FactorCopies {

@@ -16,14 +16,14 @@ struct RowShape : TransformShape<LOG_COLS> {
   static constexpr int kStride = Base::kLength + Base::kThreads;
   static constexpr int kVectors = Base::kValues / 4;  // 16-byte vectors a thread holds of its row
   static constexpr int kRowVectors = Base::kLength / 4;  // of the whole row
-  // Blocks of kernels that only transform.
+  // For blocks of kernels that only transform.
   static constexpr int kBlockThreads = 128;
   static constexpr int kRows = kBlockThreads / Base::kThreads;
   static constexpr int kMinBlocks = Base::kValues > 16 ? 4 : 8;
   static constexpr int kSharedWords = kRows * kStride;
 };
 
-// Which row a thread works on.
+// The row that a thread works on.
 template <class S>
 struct RowPosition {
   int t;                // thread of the row
@@ -69,8 +69,8 @@ struct RowTwiddles {
          units[prime], at.t);
   }
 
-  // From the words of the row, wherever they are. Plain loads, not those of constants: they keep
-  // their place.
+  // From the words of the row, wherever they are. These are plain loads, not those of constants, so
+  // the compiler does not move them.
   __device__ __forceinline__ void load(const std::uint32_t* row, const RowUnits& units, int t) {
     const auto* vectors = reinterpret_cast<const uint4*>(row);
     const auto put = [](std::uint32_t* w, uint4 v) {
@@ -87,7 +87,8 @@ struct RowTwiddles {
     for (int i = 0; i < S::kValues / 4; ++i) put(wide + 4 * i, vectors[i]);
   }
 
-  // The four rounds, as row_forward and row_inverse want them of any form of twiddles.
+  // The four rounds, in the order in which row_forward and row_inverse call them for any form of
+  // twiddles.
   __device__ __forceinline__ void forward_wide(std::uint32_t (&x)[S::kValues],
                                                const Modulus& m) const {
     forward_stages<S::kValues / 2, false, true>(x, wide + 1, m);
@@ -130,8 +131,9 @@ struct RowTwiddles {
   }
 };
 
-// The same as Shoup pairs, for threads that take one polynomial after the other: nothing is made
-// anew in a narrow round, and a butterfly costs four slots of the multiplier instead of five.
+// The same as Shoup pairs, for threads that take one polynomial after the other. Nothing is
+// computed again in a narrow round, and a butterfly costs four slots of the multiplier instead of
+// five.
 template <class S>
 struct HeldRowTwiddles {
   Shoup wide[S::kValues];  // entry 0 unused
@@ -167,7 +169,7 @@ struct HeldRowTwiddles {
   }
 };
 
-// ONCE: nobody reads them again.
+// ONCE: nobody reads the data again.
 template <class S, bool ONCE = false>
 __device__ __forceinline__ void load_half(std::uint32_t (&x)[S::kValues], const std::uint32_t* limb,
                                           const RowPosition<S>& at) {
@@ -208,9 +210,9 @@ __device__ __forceinline__ void store_eval(const std::uint32_t (&x)[S::kValues],
   }
 }
 
-// Loads before are on their way before anything after runs: the compiler would rather save
-// registers and wait for one after the other. (It sees through this where a warp is whole for
-// sure.)
+// Starts the loads before it before anything after it runs. Otherwise the compiler would save
+// registers and wait for one load after the other. (It sees through this if it knows that a warp is
+// whole.)
 __device__ __forceinline__ void all_loads_issued() { __syncwarp(); }
 
 // In: entries t + T j in [0, q). Out: entries E t + j in [0, 2q).

@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(S::kBlockThreads, kKeptRowBlocks<S>)
   kept_rows_of_block<S, KIND>(a, shared);
 }
 
-// A block transforms kColumns columns of one limb. On the Coeff side lanes run over all columns of
-// the block, on the Half side over the four columns of a strip.
+// A block transforms kColumns columns of one limb. On the side of Coeff lanes go along all columns
+// of the block, on the side of Half along the four columns of a strip.
 template <int LOG_ROWS>
 struct ColumnBlock : ColumnShape<LOG_ROWS> {
   using Base = ColumnShape<LOG_ROWS>;
@@ -192,9 +192,9 @@ int form_of(Launcher& launcher, const std::vector<Pair>& pairs) {
   return launcher.tuning().pick(tuning_key(x), forms.own(), forms.can_run());
 }
 
-// All transforms of a record, by launches. A phase moves entries between blocks (the orders of its
-// two sides differ), so it never runs in place: two phases meet in scratch, and one phase in place
-// reads from a copy.
+// All transforms of a record, as launches. A phase moves entries between blocks, because the orders
+// of its two sides differ, so it never runs in place. Two phases pass data through scratch memory,
+// and a single phase in place reads from a copy.
 class Phases {
  public:
   Phases(Launcher& launcher, const Ring& ring) : batch_(launcher, ring), ring_(ring) {}
@@ -210,7 +210,7 @@ class Phases {
     }
   }
 
-  // In what tables or the rule choose.
+  // In the form that a table or the rule chooses.
   void run() {
     const int form[2] = {chosen_form(whole_[false]), chosen_form(whole_[true])};
     run(form);
@@ -267,8 +267,8 @@ class Phases {
     (coeff ? columns_ : kept ? kept_rows_ : rows_)[forward(i)].push_back(i);
   }
 
-  // Each member of an array is an item here: its offset would cost registers that the kernels of
-  // the largest degrees do not have.
+  // Here each member of an array is an item. An offset would cost registers that the kernels of the
+  // largest degrees do not have.
   void split(const std::vector<Pair>& pairs, bool kept) {
     for (const Pair& array : pairs) {
       for (std::uint32_t k = 0; k < array.count; ++k) {
@@ -293,7 +293,7 @@ class Phases {
 
   TransformBatch batch_;
   const Ring& ring_;
-  // Parts of the record; those with an index are [forward].
+  // Parts of the record. Those with an index are [forward].
   std::vector<Pair> whole_[2], single_, in_place_, products_;
   Copy copies_;
   std::vector<Pair> columns_[2], rows_[2], kept_rows_[2];

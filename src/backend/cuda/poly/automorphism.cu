@@ -50,7 +50,8 @@ struct EvalGroup {
     return load_group(limb, position(Domain::Eval, group, log_n) / kGroup);
   }
 
-  // By the two top bits of v: the source entries stand at bitrev, the image steps by +-1.
+  // By the two top bits of v: source entries are in bit-reversed order, and the image goes up or
+  // down by one.
   __device__ __forceinline__ Group arrange(const Group& s, std::uint32_t galois) const {
     std::uint32_t w[kGroup] = {s.w[0], s.w[2], s.w[1], s.w[3]};
     const std::uint32_t top = image(galois) >> (log_n - 2);
@@ -100,7 +101,7 @@ struct CoeffGroup {
 
 constexpr int kAhead = 4;  // terms loaded before the first is used
 
-// PER groups a thread.
+// Each thread has PER groups.
 template <class Source, int PER>
 __global__ void __launch_bounds__(kThreads)
     automorphism(const __grid_constant__ AutomorphismArgs a) {

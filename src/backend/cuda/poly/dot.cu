@@ -14,7 +14,7 @@ constexpr int kTiles = 6, kRows = 42, kLayouts = 24;  // of one launch: 4 KB of 
 constexpr int kOutputs = 4;                           // most outputs of a tile
 constexpr int kParts = 3;
 
-// Views in few bytes: those of one operation share a handful of segment lists.
+// Views in few bytes. Those of one operation share a few lists of segments.
 struct DotArgs {
   RingArgs ring;
   struct Tile {
@@ -82,8 +82,8 @@ __device__ __forceinline__ void resolve(Address (*address)[PARTS + OUTPUTS], con
   __syncthreads();
 }
 
-// Four entries of a whole factor, or the one that stands for all of them in a factor in X^(2^s):
-// a word of its own, since copies of a word that is still on its way would wait for it.
+// Four entries of a whole factor, or of a factor in X^(2^s) the one entry that stands for all four.
+// That is a word of its own, because copies of a word that is still being loaded would wait for it.
 template <bool REPEAT>
 struct Factor {
   Group v;
@@ -117,7 +117,7 @@ struct Operands {
   }
 };
 
-// Two rows between folds: sums below q 2^32 have room for two products.
+// Folds after every two rows: sums below q 2^32 have room for two products.
 template <int PARTS, int OUTPUTS>
 struct DotSums {
   std::uint64_t acc[OUTPUTS][PARTS][kGroup] = {};
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kThreads, OUTPUTS > 2 || PARTS * OUTPUTS > 4 ?
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
   wait_for_previous();
 
-  // The operands of the next row are on their way while this row is multiplied.
+  // The operands of the next row are loaded while this row is multiplied.
   DotSums<PARTS, OUTPUTS> sums;
   Operands<PARTS, OUTPUTS, REPEAT> even, odd;
   const int log_n = a.ring.log_n, repeat = tile.repeat;
@@ -281,13 +281,14 @@ class DotBatch {
       }
       return false;
     });
-    // A tile has one s. Rows of outputs over their inputs are whole: they stay first.
+    // All rows of a tile have one s. Rows in which an output is one of its inputs have whole
+    // factors, so they stay first.
     std::stable_sort(rows.begin(), rows.end(),
                      [](const Row& a, const Row& b) { return a.repeat < b.repeat; });
     return rows;
   }
 
-  // The prime that both have first tells: an input overlaps no output but limb for limb.
+  // The first common prime decides: an input overlaps an output either limb for limb or not at all.
   static bool same_limbs(const PolyView& x, const PolyView& out) {
     const Basis common = x.basis().intersect(out.basis());
     return common.size() > 0 && x.limb(common.prime(0)) == out.limb(common.prime(0));

@@ -74,10 +74,10 @@ __device__ __forceinline__ void swap_if(bool condition, uint4& a, uint4& b) {
   swap_if(condition, a.z, b.z), swap_if(condition, a.w, b.w);
 }
 
-// Stores what thread t holds of a row. All its values go to one thread's of the image row: in order
-// of the bits of their roots, vector v goes to a + g^-1 v mod 4, where a depends on the thread.
-// With the vectors brought to the order of their images, every store of a warp writes whole sectors
-// (vector by vector, neighbours would go to different quarters of the row).
+// Stores what thread t holds of a row. All of its values go to the place of one thread in the image
+// row: in the order of the bits of their roots, vector v goes to a + g^-1 v mod 4, where a depends
+// on the thread. The vectors are first brought to the order of their images. So every store of a
+// warp writes whole sectors; otherwise neighbours would go to different quarters of the row.
 template <class S>
 __device__ __forceinline__ void store_row_image(const std::uint32_t (&x)[S::kValues],
                                                 const RowPosition<S>& at, std::uint32_t* limb,

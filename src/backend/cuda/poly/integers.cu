@@ -11,12 +11,12 @@ namespace latticino::cuda {
 namespace {
 
 constexpr int kItems = 40;
-constexpr int kLimbsABlock = 8;  // outputs computed from one read of the integers
+constexpr int kLimbsPerBlock = 8;  // outputs computed from one read of the integers
 
 __device__ __forceinline__ void reduce_limbs(const RingArgs& ring, const View& out, int limbs,
                                              std::uint32_t g, const Integers& x) {
-  const int first = blockIdx.y * kLimbsABlock;
-  reduce_into(ring, out, first, min(first + kLimbsABlock, limbs), g, x);
+  const int first = blockIdx.y * kLimbsPerBlock;
+  reduce_into(ring, out, first, min(first + kLimbsPerBlock, limbs), g, x);
 }
 
 struct FromIntegersArgs {
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
   allow_next();
   const auto& item = a.item[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
-  if (blockIdx.y * kLimbsABlock >= item.limbs || g >= a.ring.groups()) return;
+  if (blockIdx.y * kLimbsPerBlock >= item.limbs || g >= a.ring.groups()) return;
   const longlong2* in = reinterpret_cast<const longlong2*>(item.in) + 2 * g;
   wait_for_previous();
   const longlong2 p = in[0], q = in[1];
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads) mod_raise(const __grid_constant__ Mo
   allow_next();
   const auto& item = a.item[blockIdx.z];
   const std::uint32_t g = blockIdx.x * kThreads + threadIdx.x;
-  if (blockIdx.y * kLimbsABlock >= item.limbs || g >= a.ring.groups()) return;
+  if (blockIdx.y * kLimbsPerBlock >= item.limbs || g >= a.ring.groups()) return;
   const int p0 = item.in.prime(0), p1 = item.in.prime(1), log_n = a.ring.log_n;
   const std::uint32_t q0 = a.ring.modulus[p0].q;
   const Modulus m1 = load_modulus(a.ring.modulus + p1);
@@ -94,7 +94,7 @@ void launch_batches(Launcher& launcher, void (*kernel)(Args), const Op& op, Fill
       fill(args.item[i], op.items[first + i]);
       limbs = std::max<int>(limbs, args.item[i].limbs);
     }
-    const int blocks = (limbs + kLimbsABlock - 1) / kLimbsABlock;
+    const int blocks = (limbs + kLimbsPerBlock - 1) / kLimbsPerBlock;
     launcher.launch(kernel, limb_grid(ring.n(), 1, blocks, items), args);
   }
 }

@@ -51,7 +51,7 @@ __device__ __forceinline__ std::uint32_t coefficient(const LinearArgs& a, const 
                     : canonical(mul_signed(t.small, r2, m), m);
 }
 
-// PER groups a thread, all in one half of the limb. Sums stay below q 2^32: see fold_sum.
+// Each thread has PER groups, all in one half of the limb. Sums stay below q 2^32: see fold_sum.
 template <int PER>
 __global__ void __launch_bounds__(kThreads) linear(const __grid_constant__ LinearArgs a) {
   allow_next();

@@ -22,8 +22,8 @@ struct ProductSums {
     s[2] += static_cast<std::uint64_t>(x.z) * y.z;
     s[3] += static_cast<std::uint64_t>(x.w) * y.w;
   }
-  // Both below q 2^32 before. The sums themselves, or, where one factor was a Montgomery word,
-  // without a factor.
+  // Both must be below q 2^32. Gives the sums themselves, or, if one factor was a Montgomery word,
+  // the sums without that factor.
   __device__ __forceinline__ uint4 reduced(const Modulus& m) const {
     return make_uint4(reduce_products(s[0], m), reduce_products(s[1], m), reduce_products(s[2], m),
                       reduce_products(s[3], m));

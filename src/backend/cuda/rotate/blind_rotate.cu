@@ -1,6 +1,6 @@
 // BlindRotate: chooses the form (rotate/forms.h), and how many ciphertexts share a block, or how
-// many blocks share a ciphertext. Rotations that do not fit a block's shared memory go step by
-// step.
+// many blocks share a ciphertext. Rotations that do not fit into the shared memory of a block go
+// step by step.
 #include <algorithm>
 #include <optional>
 
@@ -14,7 +14,7 @@
 namespace latticino::cuda {
 namespace {
 
-// What a launch may hold of one shape; no threads where no kernel takes it whole.
+// What a launch may hold of one shape. It has no threads if no kernel can carry a whole ciphertext.
 struct Limits {
   int threads;  // of a polynomial
   int most_threads;
@@ -55,8 +55,9 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
   launch_any_rotate(launcher, args, log_n, primes);
 }
 
-// Ciphertexts of a block, at most `most`: few blocks in the last wave, and many ciphertexts to hide
-// latency. A block of c is taken to need c + `latency` units of time.
+// The number of ciphertexts of a block, at most `most`. The last wave should have few blocks, and a
+// block should have many ciphertexts to hide latency. A block of c is taken to need c + `latency`
+// units of time.
 std::uint32_t per_block(const Properties& device, std::uint32_t most, std::uint32_t total,
                         std::uint32_t latency) {
   std::uint32_t best = 1, best_time = ~0u;
@@ -135,7 +136,7 @@ class Rotation {
     return launcher_.tuning().pick(key, forms.own(), forms.can_run());
   }
 
-  // Ciphertexts of a block that gathers them; 0 where one does not fit.
+  // The most ciphertexts that a block can gather; 0 if not even one fits.
   std::uint32_t gathered_each() const {
     const Properties& device = launcher_.properties();
     const Limits limits = limits_of(ring_.log_n(), primes_, args.parts, args.gadget.levels);

@@ -1,7 +1,8 @@
-// Blind rotation in one kernel: a group of threads carries a ciphertext through all steps with its
-// accumulators in shared memory, and the key streams by. A ciphertext has k + 1 components modulo
-// one or two primes; T threads (rotate/ntt.cuh) own each of these polynomials: they decompose it,
-// transform its digits, and later make, transform and add the same component of the product.
+// Blind rotation in one kernel. A group of threads carries a ciphertext through all steps. Its
+// accumulators stay in shared memory, and the key is read step by step. A ciphertext has k + 1
+// components modulo one or two primes. T threads (rotate/ntt.cuh) own each of these polynomials:
+// they decompose it and transform its digits, and later they compute, transform and add the same
+// component of the product.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +74,8 @@ __device__ __forceinline__ void decompose(const Unit<S, PRIMES>& u, const Rotate
   }
 }
 
-// Place of the unit's i-th vector in Eval limbs (neighbouring threads, neighbouring vectors), and
-// in slots.
+// Place of the unit's i-th vector in Eval limbs, where neighbouring threads have neighbouring
+// vectors, and in slots.
 template <class S>
 struct KeyVector {
   std::uint32_t at, row, group;
@@ -161,7 +162,7 @@ __device__ __forceinline__ void rotate_step(const Unit<S, PRIMES>& u, const Rota
   u.meet_all();
   uint4 y[S::kVectors];
   products<S, PRIMES, ROWS>(y, u, a, exponents, step);
-  u.meet_all();  // every digit has been read: the slots are free
+  u.meet_all();  // all digits have been read, so the slots are free
   std::uint32_t* slot = u.slot(u.component * a.gadget.levels);
 #pragma unroll
   for (int i = 0; i < S::kVectors; ++i) {
@@ -204,7 +205,7 @@ __device__ __forceinline__ Unit<S, PRIMES> make_unit(const RotateArgs& a, std::u
   u.forward.words = shared + 2 * u.p * S::kN;
   u.inverse.words = u.forward.words + S::kN;
   const InverseDegrees& inverse = a.ring.inverse[a.prime[u.p]];
-  // rows^-1 cols^-1 with two factors R lost and two won back: a Montgomery word.
+  // rows^-1 cols^-1 as a Montgomery word: two factors R are lost, and two are gained.
   const std::uint32_t scale = mul_mod(mul_mod(inverse.rows.w, inverse.cols.w, u.m), u.m.r2, u.m);
   u.end.scale = mul_mod(scale, u.m.r2, u.m);
   const std::uint32_t* psi_inv = a.ring.psi_inv + (std::size_t(a.prime[u.p]) << S::kLogN);

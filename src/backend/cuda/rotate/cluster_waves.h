@@ -1,5 +1,5 @@
-// Times of rotations that are spread over clusters of blocks, in waves of as many clusters as the
-// device runs side by side.
+// Times of rotations that are spread over clusters of blocks. They run in waves of as many clusters
+// as the device holds side by side.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,13 @@ namespace latticino::cuda {
 
 constexpr int kLogClusterBlocks = 3;  // at most 8 blocks, which every device with clusters allows
 
-// How many clusters run side by side: with a multiprocessor for each block, and at most.
+// How many clusters run side by side: if each block has a multiprocessor of its own, and at most.
 struct Clusters {
   std::uint32_t alone = 0, most = 0;
 };
 
-// A wave's time where multiprocessors have one block, two or three; 0 where that was not seen.
+// The time of a wave in which multiprocessors have one block, two, or three; 0 if it was not
+// measured.
 struct WaveTimes {
   double of_blocks[3];
 

@@ -1,5 +1,5 @@
-// Costs of the forms of exact blind rotations. The backend chooses by them if no table chooses.
-// Times are relative to that of one wave of clusters of eight blocks.
+// Costs of the forms of exact blind rotations. The backend chooses by them if there is no tuning
+// table. Times are relative to the time of one wave of clusters of eight blocks.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,11 @@ inline std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
 
 struct RotateCosts {
   WaveTimes spread[kLogClusterBlocks + 1];  // over 1, 2, 4 and 8 blocks
-  double gathered, gathered_each;           // a wave, at least; each ciphertext of a multiprocessor
-  double steps, steps_first, steps_each;    // of a batch, at least; a line through larger ones
+  double gathered,
+      gathered_each;  // of a wave, at least; then for each ciphertext of a multiprocessor
+  double steps, steps_first, steps_each;  // of a batch, at least; larger ones lie on a line
 
-  // `each`: ciphertexts of a block; 0, where none fits, is taken for one.
+  // `each`: ciphertexts per block. 0 means that none fits; it counts as one.
   double all_gathered(std::uint32_t total, std::uint32_t each, std::uint32_t sms) const {
     each = std::max(each, 1u);
     return waves(waves(total, each), sms) * std::max(gathered, gathered_each * each);
@@ -31,9 +32,9 @@ struct RotateCosts {
 
 // Measured on an H200 (docs/lab/tfhe.md): N = 2^10 over one prime (chameleon-630-legacy, steps of
 // tfhe-gates-v1), N = 2^11 over two (tfhe-2-2-v1, steps of tfhe-gates-v2) and over one
-// (chameleon-592-legacy), and keys of several bits (tfhe-2-2-group3-v1). Where such a ciphertext
-// does not fit, on one block in the last three and two in the last two, the numbers are guesses;
-// steps of several bits have not been measured.
+// (chameleon-592-legacy), and keys of several bits (tfhe-2-2-group3-v1). The numbers are guesses
+// where such a ciphertext does not fit: on one block in the last three rows, and on two in the last
+// two. Steps of several bits have not been measured.
 inline const RotateCosts& rotate_costs(int log_n, int primes, int keys) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   static constexpr RotateCosts kOne{

@@ -1,4 +1,4 @@
-// The forms of a blind rotation, their numbers in tuning.h, and which of them a shape can take.
+// The forms of a blind rotation, their numbers in tuning.h, and the forms that a shape can take.
 #pragma once
 
 #include "backend/tuning.h"
@@ -10,21 +10,21 @@ constexpr int kGatheredForm = 0;
 // Each ciphertext is spread over 2^log_blocks blocks: up to 8 in exact arithmetic, 16 in FP64.
 constexpr int cluster_form(int log_blocks) { return 1 + log_blocks; }
 constexpr int kLogMostClusterBlocks = 4;
-// The whole batch goes through a step together, in launches. Behind the numbers of both
-// arithmetics, so that a number means one form.
+// The whole batch goes through a step together, in several launches. Its number follows the numbers
+// of both arithmetics, so that each number means one form.
 constexpr int kStepForm = cluster_form(kLogMostClusterBlocks) + 1;
 static_assert(kStepForm < Tuning::kVariants);
 
-// What can run, and the cheapest of it.
+// The forms that can run, and the cheapest of them.
 class RotationForms {
  public:
   RotationForms(int form, double cost) : can_run_(1u << form), own_(form), cost_(cost) {}
 
-  // Exact rotations can go by steps in every shape. By their own rule they do where no block holds
-  // a ciphertext, where `steps` is the least of the costs, and from N = 2^12 on, where a block has
-  // no room for a second: 880 steps over two primes take 11.9, 35.0 and 291 ms for 1, 132 and 1056
-  // ciphertexts on an H200, gathered ones 44.6, 45.7 and 366 (docs/lab). `gathered` stands in
-  // for steps in both of these.
+  // Exact rotations can go by steps in every shape. The rule chooses steps in three cases: if no
+  // block holds a ciphertext; if `steps` is the smallest cost; and from N = 2^12 on, where a block
+  // has no room for a second ciphertext. There 880 steps over two primes take 11.9, 35.0 and 291 ms
+  // for 1, 132 and 1056 ciphertexts on an H200, and gathered ones 44.6, 45.7 and 366 ms (docs/lab).
+  // In the first and the last case `gathered` has the cost of steps.
   static RotationForms exact(int log_n, bool gathers, double gathered, double steps) {
     const bool by_cost = gathers && log_n < kFirstStepDegree;
     RotationForms forms(by_cost ? kGatheredForm : kStepForm, gathered);

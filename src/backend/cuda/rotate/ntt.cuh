@@ -1,7 +1,7 @@
-// Negacyclic transforms of the short polynomials of TFHE, one by a warp or two. A polynomial is
-// rows x columns as everywhere (device/layout.h); thread t of T = rows threads holds columns t, t +
-// T .. for the column stages and row t for the row stages. In between, and while the digits of a
-// step wait for the key, it lies in a slot of shared memory.
+// Negacyclic transforms of the short polynomials of TFHE. One or two warps compute one. A
+// polynomial is rows x columns as everywhere (device/layout.h). Of T = rows threads, thread t holds
+// columns t, t + T, ... in the column stages, and row t in the row stages. In between, and while
+// the digits of a step wait for the key, the polynomial is in a slot of shared memory.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct BlindShape {
   static constexpr int kMostThreads = LOG_N == 10 ? 576 : 384;  // of a block: registers
   static_assert(kColumns >= 1 && kThreads % 32 == 0);
 
-  // Vector of a slot with the entries 4g .. 4g + 3 of row r: what eight neighbouring lanes touch
-  // falls on all banks, whether they go along a row (logical or Eval order) or down the rows.
+  // The vector of a slot with entries 4g .. 4g + 3 of row r. Eight neighbouring lanes touch all
+  // banks, whether they go along a row (logical or Eval order) or down the rows.
   static __device__ __forceinline__ std::uint32_t slot(std::uint32_t r, std::uint32_t g) {
     return r * kRowVectors + ((g & ~7u) | ((g ^ g >> 3 ^ r) & 7));
   }
-  // The group of four neighbours that stands p-th in a row of an Eval limb.
+  // The group of four neighbours that is p-th in a row of an Eval limb.
   static __device__ __forceinline__ std::uint32_t eval_group(std::uint32_t p) {
     return logical_index(Domain::Eval, 4 * p, LOG_N) / 4;
   }
@@ -63,7 +63,8 @@ struct BlindTwiddles {
   __device__ __forceinline__ Row row(int t) const { return {words + S::kRows + t}; }
 };
 
-// The threads of a polynomial meet: a warp, or two at a barrier of their own.
+// The threads of a polynomial wait for each other: one warp, or two warps at a barrier of their
+// own.
 template <class S>
 __device__ __forceinline__ void meet(int barrier) {
   if constexpr (S::kThreads == 32) {
@@ -116,7 +117,8 @@ __device__ __forceinline__ void blind_forward(Columns<S>& x, std::uint32_t* slot
   }
 }
 
-// What ends an inverse transform, Montgomery words: 1/N, and the last stage's twiddle times it.
+// The factors at the end of an inverse transform, as Montgomery words: 1/N, and the last stage's
+// twiddle times 1/N.
 struct BlindEnd {
   std::uint32_t scale, last;
 };

@@ -16,13 +16,13 @@ struct RotationPart {
   LATTICINO_HOST_DEVICE std::uint32_t steps() const { return to - from; }
 };
 
-// If G groups run on M multiprocessors, G > M and no multiple, the first M - 1 are cut after 1/M,
-// 2/M .. of their steps. Blocks are, in order: their first parts, one multiprocessor having none;
-// the other groups; their last parts, the longest first. Who is free next takes the next block, so
-// multiprocessors become free at distances of 1/M of a group, and the last parts fill up what is
-// left to G/M groups for each (preemption after McNaughton, "Scheduling with deadlines and loss
-// functions", 1959, theorem 3.1). A last part comes (G - M + 1)/M groups or more after its first
-// one has begun.
+// G groups run on M multiprocessors, where G > M is no multiple of M. The first M - 1 groups are
+// cut after 1/M, 2/M, ... of their steps. The order of blocks is: the first parts of these (one
+// multiprocessor has none); the other groups; the last parts, the longest first. A multiprocessor
+// that becomes free takes the next block. So multiprocessors become free at distances of 1/M of a
+// group, and the last parts fill each of them up to G/M groups (preemption after McNaughton,
+// "Scheduling with deadlines and loss functions", 1959, theorem 3.1). A last part comes at least (G
+// - M + 1)/M groups after its first part has begun.
 struct RotationParts {
   std::uint32_t groups = 0, cuts = 0, steps = 0;
   std::uint64_t distance = 0;  // of cuts, in steps times 2^32

@@ -1,5 +1,5 @@
-// The arithmetic of one step of a blind rotation, for all of its kernels: the digits of
-// (X^-e - 1) acc, sums of their products with key rows, and selectors X^-e - 1 in Eval.
+// The arithmetic of one step of a blind rotation, shared by all of its kernels: the digits of (X^-e
+// - 1) acc, sums of their products with key rows, and selectors X^-e - 1 in Eval.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace latticino::cuda {
 
 constexpr int kRotateItems = 64;
 
-// What all kernels are told.
+// Arguments of all kernels.
 struct RotateArgs {
   RingView ring;
   const std::uint32_t* key;  // [step][key of the step][row][component][prime][N]
@@ -66,15 +66,15 @@ struct DigitForm {
         offset((gadget_offset<Integer>(g) << gadget_shift(g, bits)) +
                ((Integer{1} << gadget_shift(g, bits)) >> 1)) {}
 
-  // Digit `level` (0 the most significant) of a centred integer: rounded by a half and with its
-  // carries by the offset (math/gadget.h), less than 2^bits in magnitude then. One expression for
-  // all levels, as neighbouring threads may want different ones.
+  // Digit `level` (0 is the most significant) of a centred integer. Half a unit is added for
+  // rounding, and the offset adds its carries (math/gadget.h). The result is less than 2^bits in
+  // magnitude. One expression serves all levels, as neighbouring threads may need different ones.
   __device__ __forceinline__ std::int32_t signed_digit(Integer x, int level) const {
     const Integer half = level == 0 ? 0 : Integer{1} << (gadget.log_base - 1);  // 0: all bits
     const Integer top = (x + offset) >> gadget_exponent(gadget, bits, level);
     return static_cast<std::int32_t>((top & (2 * half - 1)) - half);
   }
-  // The same of the integer with residues v; a prime itself counts as 0.
+  // The same for the integer with residues v. A residue equal to its prime counts as 0.
   __device__ __forceinline__ std::int32_t value(const std::uint32_t (&v)[PRIMES], int level,
                                                 const std::uint32_t (&primes)[PRIMES],
                                                 ShoupFactor inverse) const {

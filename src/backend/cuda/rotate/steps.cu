@@ -13,7 +13,7 @@ namespace latticino::cuda {
 namespace {
 
 constexpr std::size_t kScratchBytes = std::size_t{256} << 20;
-// Up to here a block's registers hold its transform and what makes digits.
+// Up to this degree, the registers of a block hold its transform and what is needed to make digits.
 constexpr int kLastFusedDegree = 13;
 
 __global__ void __launch_bounds__(kStepThreads)
@@ -66,8 +66,8 @@ class Steps {
 
   void begin() { entries(rotate_begin, polys(), kStepThreads, a_, primes_); }
 
-  // Runs the step `step`. Transforms by blocks of one polynomial take digits from the
-  // accumulators themselves, and add to them.
+  // Runs one step. Transforms by blocks of one polynomial take digits directly from the
+  // accumulators, and add to them.
   void run(std::uint32_t step, const StepArray& digits, const StepArray& products) {
     a_.step = step;
     if (fused(digits)) {

@@ -1,5 +1,6 @@
 // A step of blind rotations over a whole batch (rotate/steps.cu), as kernels: digits, products and
-// sums entry by entry, and the first and the last as one with the transform beside them.
+// sums entry by entry. The first and the last of these can be one kernel with the transform next to
+// them.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +75,7 @@ __device__ __forceinline__ void digits_of_step(const StepArgs& a) {
   }
 }
 
-// A vector of four entries in Eval a thread.
+// Each thread has a vector of four entries in Eval.
 __device__ __forceinline__ void products_of_step(const StepArgs& a, int primes) {
   const RotateArgs& r = a.rotate;
   const std::uint32_t at = blockIdx.x * kStepThreads + threadIdx.x;

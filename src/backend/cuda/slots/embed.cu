@@ -17,7 +17,7 @@ struct EmbedArgs {
   int log_slots, limbs_a_block;
   struct {
     const double2* in;
-    double2* middle;  // after the stages across rows; `in` where there are none
+    double2* middle;  // after the stages across rows; `in` if there are none
     View out;
     int limbs;
     double factor, limit;
@@ -43,8 +43,8 @@ __device__ __forceinline__ std::int64_t rounded(double x, int log_slots, double 
   return 0;
 }
 
-// A tile of whole rows: those whose reversed numbers are neighbours, so that coefficients come out
-// in runs. The tile ends as pairs of 64-bit integers.
+// A tile of whole rows whose reversed numbers are neighbours, so that coefficients come out in
+// runs. The tile ends as pairs of 64-bit integers.
 __device__ __forceinline__ void row_tile(double2* tile, const SlotShape& shape, const EmbedArgs& a,
                                          const double2* in, double factor, double limit) {
   const int log_cols = shape.log_cols, first = blockIdx.x << shape.log_tile_rows();
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kThreads) embed_rows(const __grid_constant__ E
   }
 }
 
-// Limbs that one block writes: all of them, unless that leaves multiprocessors idle.
+// The limbs that one block writes: all of them, unless multiprocessors would be idle then.
 int limbs_a_block(const Launcher& launcher, int tiles, int items, int limbs) {
   const int wanted = 2 * launcher.properties().sms;
   const int blocks = std::clamp((wanted + tiles * items - 1) / (tiles * items), 1, limbs);

@@ -14,7 +14,7 @@ namespace latticino::cuda {
 
 constexpr int kLogTile = 11;
 
-// Entry half + j: the twiddle of pair j in a stage with `half` pairs a block.
+// Entry half + j is the twiddle of pair j in a stage with `half` pairs per block.
 class SlotTables : public OwnedTable {
  public:
   SlotTables(Launcher& launcher, const SlotTransform& transform);
@@ -28,7 +28,7 @@ inline const double2* slot_twiddles(Launcher& launcher, const SlotTransform& tra
   return table_of<SlotTables>(launcher, transform).twiddles();
 }
 
-// How 2^log_slots numbers are cut.
+// How 2^log_slots numbers are divided into tiles.
 struct SlotShape {
   int log_slots, log_cols, log_rows, log_tile;
   explicit __host__ __device__ SlotShape(int log_n)
@@ -115,7 +115,8 @@ __device__ __forceinline__ int reversed(int i, int bits) {
   return bits == 0 ? 0 : static_cast<int>(__brev(static_cast<unsigned>(i)) >> (32 - bits));
 }
 
-// Items of one launch: together no more than the second-level cache can hold between two passes.
+// Items of one launch. Together they are no larger than what the second-level cache can hold
+// between two passes.
 inline std::size_t slot_items(std::size_t most, int log_slots) {
   return std::min<std::size_t>(most, std::max(1, (1 << 19) >> log_slots));
 }

@@ -13,7 +13,7 @@ constexpr int kItems = 32;
 constexpr int kFew = 8;  // primes of the guess, at most
 constexpr int kMostPrimes = 256;
 constexpr int kWarp = 32;
-constexpr int kWarps = 4;  // a block of the reconstruction
+constexpr int kWarps = 4;  // one block of the reconstruction
 
 __extension__ typedef __int128 Signed128;
 __extension__ typedef unsigned __int128 Unsigned128;
@@ -99,7 +99,7 @@ __device__ __forceinline__ Signed128 guess(const ProjectArgs& a, const View& in,
   return x;
 }
 
-// Do the other residues agree with the guess?
+// Whether the other residues agree with the guess.
 __device__ __forceinline__ bool agrees(const ProjectArgs& a, const View& in, std::uint32_t index,
                                        Unsigned128 magnitude, bool negative) {
   bool equal = true;
@@ -162,8 +162,8 @@ __device__ void wide_digits(const ProjectArgs& a, const View& in, std::uint32_t 
   }
 }
 
-// The integer of any size that coefficient `index` stands for, divided: what no guess of few primes
-// finds. Seldom, and slow: the whole warp works on one.
+// The integer of coefficient `index`, of any size, divided. It is used if no guess from few primes
+// is right, which is rare. It is slow, and the whole warp works on one integer.
 __device__ __noinline__ double wide_divided(const ProjectArgs& a, const View& in,
                                             std::uint32_t index, double divisor, int exponent,
                                             Wide& wide) {
@@ -199,8 +199,9 @@ __device__ __noinline__ double wide_divided(const ProjectArgs& a, const View& in
   return __shfl_sync(~0u, out, 0);
 }
 
-// Entry i of 2 * slots: the real parts' coefficients, then the imaginary ones', to their reversed
-// places. Warps stay whole: slots * 2 below the block's threads leaves lanes that only help.
+// Entry i of 2 * slots: the coefficients of real parts, then those of imaginary parts, at their
+// reversed places. Warps stay whole: if the block has more threads than there are entries, some
+// lanes only help.
 __global__ void __launch_bounds__(kWarps* kWarp)
     project_coefficients(const __grid_constant__ ProjectArgs a) {
   __shared__ Wide room[kWarps];

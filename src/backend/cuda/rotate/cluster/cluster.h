@@ -17,15 +17,15 @@ struct ClusterPlan {
   void (*kernel)(ClusterArgs) = nullptr;
   int log_blocks = 0, stages = 0;
   Clusters clusters;
-  Shape shape;  // but for the grid
+  Shape shape;  // apart from the grid
 };
 
 // None if no such cluster can be placed.
 Clusters clusters_of(Launcher& launcher, const void* kernel, Shape shape);
 
-// None if the device or the parameters do not allow it: rings of N = 2^10 .. 2^12 over primes
-// below 2^30; what a block needs must fit its threads and shared memory. Pairs and fours of blocks
-// serve the gadgets of the named sets only, pairs no steps of several keys.
+// None if the device or the parameters do not allow it. It needs rings of N = 2^10 .. 2^12 over
+// primes below 2^30, and blocks whose threads and shared memory suffice. Two or four blocks work
+// for the gadgets of the named sets only, and two blocks only for steps with one key.
 std::optional<ClusterPlan> plan_cluster(Launcher& launcher, const RotateArgs& args,
                                         const Ring& ring, int primes, int log_blocks);
 void launch_cluster(Launcher& launcher, const RotateArgs& args, const ClusterPlan& plan);

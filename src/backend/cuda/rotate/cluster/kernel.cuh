@@ -6,7 +6,8 @@
 
 namespace latticino::cuda {
 
-// Every sum before the first step, and what that turns; the exponents. All threads.
+// Sets all sums before the first step, the turned ones too, and loads the exponents. For all
+// threads.
 template <class S>
 __device__ __forceinline__ void begin_rotation(const ClusterArgs& args, std::uint32_t* shared,
                                                std::uint32_t rank, const RotateArgs::Item& item,
@@ -37,8 +38,8 @@ __device__ __forceinline__ void end_rotation(const ClusterUnit<S>& u, std::uint3
   }
 }
 
-// A thread's words of the keys, [key of the step][row] of what it multiplies. They come through a
-// ring in shared memory, each by the thread that reads it, so that nobody is met for them.
+// A thread's words of the keys, [key of the step][row]. They come through a ring in shared memory.
+// Each word is copied by the thread that reads it, so no threads need to wait for each other.
 template <class S>
 class ClusterKeys {
  public:
@@ -59,7 +60,7 @@ class ClusterKeys {
     }
     return u_.shared + place();
   }
-  // Into the place of the step's, once these have been multiplied.
+  // Replaces the key words of the step, once these have been multiplied.
   __device__ __forceinline__ void copy_next() {
     constexpr int kWords = kProductWords<S>;
     using Vector = WordVector<kWords>;
@@ -104,8 +105,8 @@ __device__ __forceinline__ void cluster_step(const ClusterUnit<S>& u, std::uint3
   u.wait(u.digits_come(), step, S::rows(u.a));
   transform_digits(u);
   u.meet();
-  // Only over two primes, of 27 bits in the named sets: over one, of 30 bits there, sums of two
-  // products do not fit.
+  // Only over two primes, which have 27 bits in the named sets. Over one prime, of 30 bits there, a
+  // sum of two products does not fit.
   if (S::kPrimes == 2 && sums_fit(u)) {
     multiply<false>(u, keys.take());
   } else {
@@ -113,7 +114,7 @@ __device__ __forceinline__ void cluster_step(const ClusterUnit<S>& u, std::uint3
   }
   u.meet();
   send_products(u);
-  keys.copy_next();  // while words of other blocks are waited for
+  keys.copy_next();  // while the thread waits for words of other blocks
   u.wait(u.products_come(), step, S::parts(u.a));
   add_products(u, turns && !last, u.rank - exponents[u.a.group]);
   u.meet();
@@ -143,7 +144,8 @@ __global__ void __launch_bounds__(kClusterThreads<S>, 1)
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.steps; ++step) cluster_step(u, step, keys);
   end_rotation(u, item.out + std::size_t(index - item.first) * S::parts(a) * S::kPrimes * S::kN);
-  if (!S::kAlone) meet_cluster();  // nobody leaves before all have what they were sent
+  if (!S::kAlone)
+    meet_cluster();  // a block stays until all blocks have received what was sent to them
 }
 
 }  // namespace latticino::cuda

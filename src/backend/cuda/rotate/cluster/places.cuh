@@ -11,7 +11,7 @@ namespace latticino::cuda {
 
 struct ClusterArgs {
   RotateArgs rotate;
-  int stages;  // steps whose keys are in shared memory or on their way
+  int stages;  // steps whose keys are in shared memory or are being copied
 };
 static_assert(sizeof(ClusterArgs) <= 4096);
 
@@ -47,8 +47,8 @@ struct ClusterShape {
     return parts(a) * levels(a);
   }
 
-  // All rows of digits side by side, or in as few rounds as can be, and a warp for each scheduler
-  // of a multiprocessor.
+  // All rows of digits side by side, or in as few rounds as possible, and at least one warp for
+  // each scheduler of a multiprocessor.
   static constexpr int kMostThreads = kFixed ? 256 : 224;
   LATTICINO_HOST_DEVICE static constexpr int groups(int rows) {
     constexpr int kMost = kMostThreads / kGroupThreads, kLeast = 128 / kGroupThreads;
@@ -97,7 +97,8 @@ struct ClusterShape {
 template <class S>
 constexpr int kClusterThreads = S::kFixed ? S::threads(S::kFixedRows) : S::kMostThreads;
 
-// Words that a thread multiplies at once: a vector, or half of one where all threads have no more.
+// Words that a thread multiplies at once: a vector, or half a vector if that is all that each
+// thread has.
 template <class S>
 constexpr int kProductWords = S::kFixed&& S::kFixedParts* S::kPrimes* S::kSlice <=
                                       2 * S::threads(S::kFixedRows)

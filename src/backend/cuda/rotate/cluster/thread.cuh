@@ -1,5 +1,5 @@
-// A thread of a spread blind rotation (rotate/cluster/cluster.cuh): what it holds, and how it meets
-// others.
+// A thread of a spread blind rotation (rotate/cluster/cluster.cuh): its values, and how it waits
+// for other threads.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace latticino::cuda {
 
-constexpr int kGroupBarriers = 1;  // 0 is that of all threads
+constexpr int kGroupBarriers = 1;  // 0 is the barrier of all threads
 
 // A row of digits: its component, and which digit it is.
 template <class S>
@@ -26,9 +26,9 @@ struct DigitRow {
         form(a.gadget, a.bits) {}
 };
 
-// Threads stand by group, prime and lane; group g takes rows of digits g,
-// g + groups .. and components likewise. A lane is a column and a thread t of it, and as well a row
-// and a thread t of that.
+// The index of a thread is made of its group, prime and lane. Group g takes the rows of digits g, g
+// + groups, ..., and the components in the same way. A lane stands for a column and a thread t of
+// it, and also for a row and a thread t of that.
 template <class S>
 struct ClusterUnit {
   using Column = typename S::Column;
@@ -77,7 +77,8 @@ struct ClusterUnit {
     return polys * S::kPrimes * S::kSlice * sizeof(std::uint32_t);
   }
 
-  // f(index, active) for the thread's indices below `count`; whole warps take part.
+  // Calls f(index, active) for the thread's indices below `count`. All lanes of a warp make each
+  // call.
   template <class F>
   __device__ __forceinline__ void each(int count, const F& f) const {
 #pragma unroll 1
@@ -95,7 +96,7 @@ struct ClusterUnit {
       push(to, count, block, v);
     }
   }
-  // What all blocks send in this phase has come: `polys` polynomials.
+  // Waits until all blocks have sent what they send in this phase: `polys` polynomials.
   __device__ __forceinline__ void wait(Arrivals count, std::uint32_t phase, int polys) const {
     if constexpr (S::kAlone) {
       meet();

@@ -10,7 +10,7 @@
 namespace latticino::cuda {
 namespace {
 
-// Where a warp carries a component.
+// A warp carries a component.
 using PairShape = FourierKeyShape<11, 2, 2>;
 bool in_pairs(int log_n, int parts, int primes, int levels) {
   return log_n == PairShape::kLogN && parts == 2 && primes == 2 && levels == 1;
@@ -48,7 +48,7 @@ void launch_blind_rotate_fft_k1(Launcher& launcher, const FourierRotateArgs& arg
   });
 }
 
-// Time of all blocks over that of one ciphertext in each.
+// The time of all blocks, relative to that of one ciphertext per block.
 double gathered_time(const FourierRotateArgs& args, const FourierLimits& limits,
                      std::uint32_t sms) {
   const double waves = std::max(1., static_cast<double>(args.parts.groups) / sms);
@@ -73,7 +73,8 @@ const ClusterTimes& spread_times(int primes, int keys) {
 
 static_assert(kLogFourierClusterBlocks == kLogMostClusterBlocks);
 
-// None if ciphertexts are gathered; `gathered`: the time of that, over one ciphertext per block.
+// None if ciphertexts are gathered. `gathered`: the time of that, relative to one ciphertext per
+// block.
 std::optional<FourierClusterPlan> spread(Launcher& launcher, const RotateArgs& args, int primes,
                                          double gathered) {
   std::optional<FourierClusterPlan> plan[kLogFourierClusterBlocks + 1];
@@ -83,8 +84,9 @@ std::optional<FourierClusterPlan> spread(Launcher& launcher, const RotateArgs& a
     plan[b] = plan_fourier_cluster(launcher, args, primes, b);
     if (plan[b]) forms.add(cluster_form(b), times.spread[b].all(plan[b]->clusters, args.total));
   }
-  // Exact rotations have 16 levels + keys here, levels up to 62. What they cannot have is FP64: no
-  // keys stand for one key per step, levels from 64 on for several.
+  // The key of a tuning entry. Exact rotations have 16 levels + keys here, with levels up to 62.
+  // FP64 has values that these cannot have: no keys for one key per step, and levels from 64 on for
+  // several keys.
   constexpr int kSeveralKeys = 16 * 64;
   const int keys = args.keys == 1 ? 0 : kSeveralKeys + args.keys;
   const TuningKey key{TunedKernel::BlindRotate,

@@ -1,7 +1,7 @@
 // Blind rotation in FP64 (math/fourier.h): T threads carry a ciphertext through all steps. They
-// take the digits of one row after the other, transform them in registers and add the products with
-// the key row up there, for all components; then transform these back. Of a ciphertext only the
-// accumulators and one polynomial that changes hands are in shared memory.
+// take the digits of one row after the other, transform them in registers, and add the products
+// with the key row for all components. Then they transform the sums back. Shared memory holds only
+// the accumulators of a ciphertext, and one polynomial for exchanges between threads.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace latticino::cuda {
 
-// Roots are in shared memory where the key leaves them room, else in the L1.
+// Roots are in shared memory if the key leaves room for them, else in the L1.
 template <class S, int PARTS, int PRIMES>
 constexpr int kFourierRoots = PARTS == 2 || (PRIMES == 1 && S::kLogN < 12) ? S::kM / 2 : 0;
-// Rounded differences, from which all levels take their digits, wait in shared memory where k = 1;
-// with k = 2 they are made again for each level, as over two primes at N = 2^12: there they would
-// take the room of a block's second ciphertext, and one alone is 6 % faster without them too (H200,
-// keys fetched to the L2).
+// All levels take their digits from rounded differences. With k = 1 these wait in shared memory.
+// With k = 2 they are computed again for each level, as also over two primes at N = 2^12: there
+// they would take the room of the block's second ciphertext, and a single ciphertext is 6 % faster
+// without them too (H200, keys fetched to the L2).
 template <class S, int PARTS, int PRIMES>
 constexpr bool kFourierKeeps = PARTS == 2 && !(PRIMES == 2 && S::kLogN == 12);
 template <class S, int PARTS, int PRIMES>
@@ -37,7 +37,7 @@ struct FourierUnit {
   static constexpr bool kPlaced = kFourierRoots<S, PARTS, PRIMES> != 0;
   int t, barrier;
   FourierRoots<kPlaced> roots;
-  double2* slot;  // of the polynomial that changes hands
+  double2* slot;  // of the polynomial for exchanges
   Value* acc;     // [component][N]
   uint4* kept;    // rounded differences of a component, those of a thread together
 
@@ -99,8 +99,8 @@ struct FourierUnit {
     meet<S>(barrier);
   }
 
-  // Accumulators before a part's first step and after its last one. Who ends makes the part and the
-  // ciphertext again: registers are for the steps.
+  // Accumulators before the first step of a part and after its last step. The part and the
+  // ciphertext are computed again at the end, to keep registers free during the steps.
   using Ciphertext = FourierCiphertext<S, PARTS, PRIMES>;
   __device__ __forceinline__ void begin(const FourierRotateArgs& a, const RotationPart& part,
                                         const Ciphertext& c) const {
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
 struct FourierLimits {
   int threads = 0, most_threads = 0;                   // of a ciphertext, of a block
   std::size_t shared_bytes = 0, ciphertext_bytes = 0;  // of all ciphertexts, of one
-  int latency = 0;  // a block of c takes some c + latency units of time, on an H200
+  int latency = 0;  // on an H200 a block of c takes about c + latency units of time
 };
 template <class S, int PARTS, int PRIMES, class Keys = FourierKeyPath<S, PARTS, PRIMES>>
 constexpr FourierLimits fourier_limits(int levels) {

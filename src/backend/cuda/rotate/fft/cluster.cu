@@ -35,7 +35,7 @@ FourierClusterPlan plan_group(const RotateArgs& args) {
   return plan_shape<S>(args, blind_rotate_fft_group_cluster<S>);
 }
 
-// No kernel where none serves the shape.
+// No kernel, if none fits the shape.
 FourierClusterPlan plan_of(const RotateArgs& args, int primes, int log_blocks) {
   const auto is = [&](int log_n, int of_primes, int levels, int blocks) {
     return args.ring.log_n == log_n && primes == of_primes && args.gadget.levels == levels &&
@@ -66,8 +66,8 @@ std::optional<FourierClusterPlan> plan_fourier_cluster(Launcher& launcher, const
     return {};
   }
   plan.clusters = clusters_of(launcher, reinterpret_cast<const void*>(plan.kernel), plan.shape);
-  // An H200 runs two blocks of six warps and 168 registers on a multiprocessor; the runtime says
-  // one.
+  // An H200 runs two blocks of six warps and 168 registers on a multiprocessor, although the
+  // runtime says one.
   plan.clusters.most = ~0u;
   if (plan.clusters.alone == 0) return {};
   return plan;

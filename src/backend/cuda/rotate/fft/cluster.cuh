@@ -47,8 +47,9 @@ __device__ __forceinline__ void send_slices(const FourierClusterUnit<S>& u, cons
   send_slice(u, w, x);
 }
 
-// A thread's COUNT numbers of each step's key, which come through a ring in shared memory: who
-// copies them reads them. Numbers lie APART from each other there, and KEY_APART in the key.
+// The COUNT numbers of each step's key that a thread needs. They come through a ring in shared
+// memory; each thread copies what it reads itself. There they lie APART from each other, and
+// KEY_APART in the key.
 template <class S, int COUNT, int APART, int KEY_APART>
 struct KeyRing {
   static constexpr int kStep = COUNT * APART;
@@ -57,7 +58,7 @@ struct KeyRing {
   std::uint32_t left;     // steps to copy
 
   __device__ __forceinline__ KeyRing(double2* shared, const double2* key, std::uint32_t steps)
-      // Lest ptxas keep a part of the address of copies in a uniform register
+      // Keeps ptxas from holding a part of the copies' address in a uniform register
       // (device/async_copy.cuh).
       : slots(held(shared)), slot(slots), next(key), left(steps) {}
   __device__ __forceinline__ void begin() {
@@ -99,8 +100,8 @@ struct FourierPoint : TuplePoint<S> {
   }
 };
 
-// Tuples: the last stages, products, the first stages back, to the blocks of the classes; `e_next`
-// is the exponent of the next step.
+// Tuples: the last stages, the products, and the first stages back, which are sent to the blocks of
+// the classes. `e_next` is the exponent of the next step.
 template <class S>
 __device__ __forceinline__ void send_products(const FourierClusterUnit<S>& u, FourierPoint<S>& at,
                                               std::uint32_t step, std::uint32_t e_next) {
@@ -124,8 +125,8 @@ union ClassValues {
   typename S::Value value[2 * S::kV];
 };
 
-// The warps of the sums. Those of the class that the next step turns take digits of it as well; the
-// others send what the own class is to other blocks meanwhile.
+// The warps of the sums. The class that the next step turns has warps of its own, which take digits
+// of it as well. Meanwhile the other warps send their block's own class to other blocks.
 template <class S>
 struct SumWarp {
   int which, component;  // 0: the own class
@@ -148,7 +149,7 @@ struct ClassPlaces {
   }
 };
 
-// The stages back of the own class and of the one that is turned in the next step, by `e_next`; the
+// The stages back of the own class, and of the class that the next step turns by `e_next`; then the
 // sums.
 template <class S>
 __device__ __forceinline__ void add_products(const FourierClusterUnit<S>& u, const SliceRoots<S>& w,
@@ -178,7 +179,8 @@ __device__ __forceinline__ void add_products(const FourierClusterUnit<S>& u, con
   for (int r = 0; r < 2 * S::kV; ++r) places.put(sums, 32 * r + u.lane, values.value[r]);
 }
 
-// What the own class is now, to where the step after the next one turns it, by `e_after`.
+// Sends the present values of the own class to the block where the step after the next one turns
+// it, by `e_after`.
 template <class S>
 __device__ __forceinline__ void send_class(const FourierClusterUnit<S>& u, std::uint32_t step,
                                            std::uint32_t e_after, const ClassValues<S>& values) {
@@ -191,8 +193,8 @@ __device__ __forceinline__ void send_class(const FourierClusterUnit<S>& u, std::
   }
 }
 
-// Exponents and accumulators before the first step, and the counts, which begin at once: nobody
-// sends before the cluster has met. All threads.
+// Exponents and accumulators before the first step, and the counts of arrivals. Counting begins at
+// once, because no block sends before all blocks of the cluster have met. For all threads.
 template <class S, class Ciphertext>
 __device__ __forceinline__ void begin_rotation(const FourierClusterUnit<S>& u,
                                                const Ciphertext& c) {
@@ -229,10 +231,10 @@ __device__ __forceinline__ void end_rotation(const FourierClusterUnit<S>& u, con
     c.finish(u.a, component * S::kN + i * S::kBlocks + static_cast<int>(u.rank),
              u.accumulator(u.a.rotate.steps, 0, component)[S::coefficient(i)]);
   }
-  meet_cluster();  // nobody leaves before all have what they were sent
+  meet_cluster();  // a block stays until all blocks have received what was sent to them
 }
 
-// Where several blocks share a multiprocessor in batches, a thread has 168 registers.
+// If several blocks share a multiprocessor in batches, a thread has 168 registers.
 template <class S>
 __global__ void __launch_bounds__(S::kThreads, S::kLogBlocks == 3 ? 65536 / 168 / S::kThreads : 1)
     blind_rotate_fft_cluster(const __grid_constant__ FourierRotateArgs a) {

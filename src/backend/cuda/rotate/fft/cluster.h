@@ -14,11 +14,11 @@ struct FourierRotateArgs;
 // Clusters of 2^log_blocks blocks for rotations of one shape.
 struct FourierClusterPlan {
   void (*kernel)(FourierRotateArgs) = nullptr;
-  Shape shape;  // but for the grid
+  Shape shape;  // apart from the grid
   Clusters clusters;
 };
 
-// Sixteen blocks are more than devices have to allow: the launcher asks for them by name.
+// Sixteen blocks are more than a device must allow, so the launcher asks for them by name.
 constexpr int kLogFourierClusterBlocks = 4;
 
 // None if the device has no clusters of this size, or the gadget no kernel: k = 1 and the ring,

@@ -168,7 +168,8 @@ __device__ __forceinline__ void add_sums(const Radix4Unit<S>& u, const SumRoots<
   }
 #pragma unroll
   for (int r = 0; r < 2; ++r) values[r] = from[S::coefficient(S::kSlice * r + u.lane)];
-  // Known before the products come, and held lest ptxas find them afterwards.
+  // This is known before the products arrive. It is held in registers, because ptxas would
+  // otherwise compute it afterwards.
   const std::uint32_t shift = at.which == 0 ? 0 : (u.rank + e_next) >> S::kLogBlocks;
   std::uint32_t place[2];
   typename S::Value sign[2];
@@ -198,8 +199,8 @@ __device__ __forceinline__ void add_sums(const Radix4Unit<S>& u, const SumRoots<
   }
 }
 
-// What the own class was made in the step before, to where the step after this one turns it, by
-// `e_next`.
+// Sends the values of the own class from the step before to the block where the step after this one
+// turns it, by `e_next`.
 template <class S>
 __device__ __forceinline__ void send_class(const Radix4Unit<S>& u, std::uint32_t step,
                                            std::uint32_t e_next) {
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   const typename S::Digits form(a.rotate, a.rounding);
   const FourDigits digits(form, u.warp % S::kLevels);
   Radix4Key<S> key(u);
-  // Places of the lane's first coefficients, which alternate between two.
+  // Places of the lane's first coefficients. They alternate between two.
   std::uint32_t from = held(u.component * (S::kClass / 4) + u.low);
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.rotate.steps; ++step) {

@@ -1,5 +1,5 @@
 // The shape of rotate/fft/cluster_radix4.cuh, and what its threads have in common: digits, stages
-// of four numbers per lane, and their ways between lanes.
+// of four numbers per lane, and exchanges between lanes.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct FourierRadix4Shape : FourierClusterShape<10, 4, 1, 3> {
   static constexpr int kThreads = 128, kProductWarp = kLevels;
   static_assert(kThreads == 32 * kSumWarps && kProductWarp < kSumWarps && kV == 1 && kTuples == 2);
 
-  // Places of numbers, such that eight neighbouring lanes touch all banks.
-  // The place of coefficient i of a class: those that a lane takes digits of lie side by side.
+  // Places of numbers. Eight neighbouring lanes touch all banks. The place of coefficient i of a
+  // class: the coefficients whose digits one lane takes lie side by side.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t coefficient(std::uint32_t i) {
     return (i & kSlice) | (i & 7) << 2 | (i >> 3 & 3);
   }
@@ -104,8 +104,9 @@ struct FourDigits {
   }
 };
 
-// A thread of a rotation. A warp's two rows have 64 numbers, four of each lane below 16. Lanes 16
-// and up do the same, in places of their own: sitting out takes longer.
+// A thread of a rotation. The two rows of a warp have 64 numbers, four for each lane below 16.
+// Lanes 16 and up do the same work in places of their own, because leaving them out would take
+// longer.
 template <class S>
 struct Radix4Unit : FourierClusterUnit<S> {
   std::uint32_t component, low, group;  // number low + 8 r, then 8 group + 2 r + low % 2
@@ -145,8 +146,8 @@ struct Radix4Unit : FourierClusterUnit<S> {
   }
 };
 
-// What others sent: of an address that has passed through registers as a generic one, ptxas makes
-// a generic load, which takes longer.
+// Loads what other blocks sent. If the address passes through registers as a generic one, ptxas
+// makes a generic load, which takes longer.
 __device__ __forceinline__ Complex load_shared(const double2* from) {
 #if defined(__CUDA_ARCH__)
   Complex x;
@@ -160,7 +161,8 @@ __device__ __forceinline__ Complex load_shared(const double2* from) {
 #endif
 }
 
-// Numbers of a warp to other lanes: lane and register r put one to from(r), and take that of to(r).
+// Exchanges numbers of a warp between lanes: a lane writes register r to from(r), and reads it from
+// to(r).
 template <class From, class To>
 __device__ __forceinline__ void exchange(Complex (&x)[4], double2* slot, const From& from,
                                          const To& to) {

@@ -24,7 +24,7 @@ struct FourierSlice {
   static_assert(kLogV >= 0 && kLogV <= 2, "one root serves all pairs of a lane in a stage");
   static_assert(LOG_BLOCKS <= 4, "a tuple is in half a warp");
 
-  // A lane of the tuples: the element, the tuple of the warp, the component.
+  // A lane of the tuples: its element, the tuple of its warp, and its component.
   static constexpr int kElementBit = 5 - LOG_BLOCKS, kWarpTuples = 16 / kBlocks;
 
   // Register r of a lane holds l = 32 r + lane before the stages and after those back. Stage s
@@ -196,7 +196,7 @@ __device__ __forceinline__ void tuple_forward(Complex (&x)[COUNT], const TupleRo
   }
 }
 
-// Back, but for the last one.
+// The way back, except for the last stage.
 template <class S>
 __device__ __forceinline__ Complex tuple_inverse(Complex x, const TupleRoots<S>& roots) {
 #pragma unroll

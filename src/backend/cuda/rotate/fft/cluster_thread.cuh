@@ -24,10 +24,10 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   static constexpr int kPointWarps = kSlice / 16;   // half a warp for each component
   static constexpr int kPoints = 32 * kPointWarps;  // threads
   static constexpr int kSumWarps = 2 * kParts;
-  static constexpr int kKeySteps = 3;  // in shared memory or on their way
+  static constexpr int kKeySteps = 3;  // in shared memory or being copied
   LATTICINO_HOST_DEVICE static constexpr int most(int a, int b) { return a > b ? a : b; }
   static constexpr int kThreads = 32 * most(kRows, most(kPointWarps, kSumWarps));
-  // The last stages of a row of each component by warps of their own, where there are as many.
+  // If there are enough warps, the last stages of a row of each component have warps of their own.
   static constexpr bool kSplits = kLevels > 1 && kLevels* kPointWarps <= kRows;
   static constexpr int kTupleWarps = kSplits ? kLevels * kPointWarps : kPointWarps;
   using Key = FourierKeyShape<LOG_N, kParts, PRIMES>;
@@ -64,8 +64,8 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
     return index >> kRegisterBits | (index & ((1u << kRegisterBits) - 1))
                                         << (kLogTuples - kRegisterBits);
   }
-  // Place of element p of tuple `index` in the digits. Readers, neighbours in p or component, touch
-  // all banks.
+  // Place of element p of tuple `index` in the digits. Readers that are neighbours in p or
+  // component touch all banks.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t digit_place(std::uint32_t p,
                                                                    std::uint32_t index, int row) {
     constexpr int kShift = most(3 - kLogTuples, 0);
@@ -191,7 +191,8 @@ struct FourierClusterUnit {
   __device__ __forceinline__ std::uint32_t* exponents() const {
     return reinterpret_cast<std::uint32_t*>(shared + S::kExponents);
   }
-  // What all blocks send in this step has come; thread 0, who always waits, begins the next one.
+  // Waits until all blocks have sent what they send in this step. Thread 0, which always waits,
+  // then begins the count of the next step.
   __device__ __forceinline__ void wait(Arrivals count, std::uint32_t step,
                                        std::size_t bytes) const {
     count.wait(step & 1);
@@ -209,10 +210,11 @@ struct FourierClusterUnit {
   }
 };
 
-// Threads of a block that meet, beside all of them.
+// Threads of a block that wait for each other, while the others do not.
 constexpr int kRowBarrier = 1, kPointBarrier = 2, kOtherBarrier = 3, kMakerBarrier = 4;
 
-// For nothing (meet_threads()), once per step: of the first `threads`, those that have no points.
+// A wait without purpose (meet_threads()), once per step. It is for those of the first `threads`
+// threads that have no points.
 template <class S>
 __device__ __forceinline__ void meet_others(const FourierClusterUnit<S>& u, int threads) {
   if (threads > S::kPoints && u.warp >= S::kPointWarps) {
@@ -314,14 +316,14 @@ struct TuplePoint {
 
   // The other number of a pair of the tuples' first stage.
   static constexpr std::uint32_t kOther = S::kBlocks / 2;
-  // Where block `to` finds the product.
+  // The place of the product in block `to`.
   __device__ __forceinline__ std::uint32_t place(const FourierClusterUnit<S>& u) const {
     return S::product_place(S::tuple(u.rank, sent_index), component);
   }
 };
 
-// Once the digits of this step have come: the last stages of all rows. Points have their digits
-// after that.
+// The last stages of all rows, once the digits of this step have arrived. After that, points have
+// their digits.
 template <class S>
 __device__ __forceinline__ void tuple_rows(const FourierClusterUnit<S>& u, const TuplePoint<S>& at,
                                            Complex (&rows)[S::kRows]) {
@@ -351,8 +353,8 @@ __device__ __forceinline__ void tuple_rows(const FourierClusterUnit<S>& u, const
   }
 }
 
-// Products of a point's digits with the key's numbers, the first stages back. The last of these is
-// that of the number which the thread sends.
+// Products of a point's digits with the numbers of the key, and the first stages back. In the last
+// of these the thread computes the number that it sends.
 template <class S>
 __device__ __forceinline__ Complex tuple_products(const FourierClusterUnit<S>& u,
                                                   const TuplePoint<S>& at,

@@ -16,7 +16,7 @@ using FourierGroupUnit = FourierShape<LOG_N, 3>;
 constexpr int kMostGroupThreads = 256;  // registers
 constexpr int kMostSelectors = 16;      // words of shared memory, of a ciphertext
 
-// Numbers of a key that a thread makes together, neighbours.
+// Numbers of a key that a thread computes together; they are neighbours.
 template <int PARTS>
 constexpr int kGroupNumbers = PARTS == 2 ? 4 : 2;
 
@@ -104,7 +104,7 @@ __device__ __forceinline__ void fourier_group_step(const FourierUnit<S, PARTS, P
                                                    const std::uint32_t* of_step,
                                                    const double2* key) {
   const FourierDigits<PRIMES> form(a.rotate, a.rounding);
-  // Seen by all behind the barriers of the first transform.
+  // All threads see this after the barriers of the first transform.
   if (u.t < a.rotate.keys) exponents[u.t] = selected_exponent(a.rotate, of_step, u.t);
   Complex sums[PARTS][S::kV] = {};
   auto* acc = u.acc;

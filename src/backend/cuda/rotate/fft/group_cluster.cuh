@@ -62,7 +62,8 @@ __device__ __forceinline__ double2* made_selectors(const FourierClusterUnit<S>& 
          (static_cast<int>(step % 2) * S::kKeyCount + j) * S::kSlice + place;
 }
 
-// A thread that makes kEach numbers of each step's key at one position, and some of its selectors.
+// A thread that computes kEach numbers of each step's key at one position, and some of the
+// selectors.
 template <class S>
 struct KeyMaker {
   int maker, place, point, first;  // place: of its selectors; first: of its numbers
@@ -82,7 +83,8 @@ struct KeyMaker {
     next = u.a.key + first * S::kM + key_number<S>(position);
     load();
   }
-  // Without a condition, for which registers would be waited for at once: the last step stays.
+  // Loads without a condition: with one, the thread would wait for the registers at once. After the
+  // last step, its numbers are loaded again.
   __device__ __forceinline__ void load() {
 #pragma unroll
     for (int i = 0; i < S::kEach; ++i) {
@@ -93,7 +95,7 @@ struct KeyMaker {
     }
     if (left > 1) next += S::kKeyCount * S::kNumbers * S::kM, --left;
   }
-  // Selectors of a step, which its makers find when all have met.
+  // The selectors of a step. Its makers read them after all of them have met.
   __device__ __forceinline__ void select(const FourierClusterUnit<S>& u, std::uint32_t step) const {
     if (step >= u.a.rotate.steps) return;
     const std::uint32_t* e = u.exponents() + S::kGroup * step;
@@ -236,7 +238,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     __syncthreads();
     carry<S>(u, c);
   }
-  meet_cluster();  // nobody leaves before all have what they were sent
+  meet_cluster();  // a block stays until all blocks have received what was sent to them
 }
 
 }  // namespace latticino::cuda

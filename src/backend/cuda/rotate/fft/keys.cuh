@@ -1,5 +1,5 @@
-// How key rows reach the warps of rotate/fft/block.cuh, one row per chunk: take(), load() what is
-// needed, leave().
+// How the rows of the key reach the warps of rotate/fft/block.cuh. Each row is one chunk: take()
+// it, load() the numbers, leave() it.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace latticino::cuda {
 template <class S, int PARTS>
 constexpr int kMostFourierThreads = PARTS == 2 ? 4096 / S::kV : 384;
 
-// Straight through the L1, which the ciphertexts of a block share: they read the same rows at about
-// the same time. Who takes a row up has a part of the next one fetched: the first warp to wait for
-// the L2 would hold up all others, who soon stand behind it. Rows of N = 2^12, of 64 KiB, find no
-// room in the L1 beside two ciphertexts; fetched to the L2 they come from the device's memory in
-// time, as the key is larger than that.
+// Reads straight through the L1. The ciphertexts of a block share it, and read the same rows at
+// about the same time. A thread that begins a row also fetches a part of the next row to the L2.
+// Otherwise the first warp that waits for it would hold up all others, which soon wait as well.
+// Rows of N = 2^12 have 64 KiB, and do not fit into the L1 next to two ciphertexts. They are
+// fetched to the L2 in time from the memory of the device; the key is larger than the L2.
 template <class S, int PARTS>
 struct KeyStream {
   static constexpr std::size_t kNumbers = 0;  // of shared memory
@@ -48,9 +48,9 @@ struct KeyStream {
   __device__ __forceinline__ void leave() {}
 };
 
-// Through shared memory by bulk copies, kSlots chunks at a time. Nobody meets: who leaves a chunk,
-// a warp in turn, waits until all have left the one before and starts the copy of what takes its
-// place.
+// Through shared memory by bulk copies, kSlots chunks at a time. There is no barrier. The warps
+// take turns: the one that leaves a chunk waits until all have left the chunk before, and starts
+// the copy into its place.
 template <class S, int PARTS, int PRIMES>
 struct KeyPipeline {
   static constexpr int kSlots = PRIMES == 1 ? 3 : 2;
@@ -64,7 +64,7 @@ struct KeyPipeline {
   const double2* ahead;   // the next chunk to copy
   std::uint32_t left;     // chunks to copy
   int warps;              // of the block
-  int turn = -1;          // the warp to copy; nothing was left before the first chunk
+  int turn = -1;          // the warp whose turn it is; before the first chunk there is none
   int slot = 0;
   std::uint32_t parity = 0;
 
@@ -110,7 +110,8 @@ struct KeyPipeline {
   }
 };
 
-// The faster one on an H200 for N = 2^10; larger chunks leave ciphertexts too little room.
+// This is the faster one on an H200 for N = 2^10. Larger chunks leave too little room for
+// ciphertexts.
 template <class S, int PARTS, int PRIMES>
 using FourierKeyPath =
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

@@ -1,9 +1,9 @@
-// Blind rotation in FP64 for k = 1 and one digit: a warp carries a component of a ciphertext, 32
-// numbers per thread. It transforms its own digits with one hand-over, of real and imaginary parts
-// after each other; the two warps of a ciphertext show each other the result, in two halves, and
-// each makes and transforms back its component of the product, in the registers of its digits. So
-// two warps meet four times per step, and own accumulators stay in registers from one step to the
-// next's digits.
+// Blind rotation in FP64 for k = 1 and one digit. A warp carries a component of a ciphertext, with
+// 32 numbers per thread. It transforms its own digits with one exchange through shared memory,
+// first of real parts and then of imaginary parts. The two warps of a ciphertext show each other
+// the results, in two halves. Each computes its component of the product and transforms it back, in
+// the registers of its digits. So the two warps meet four times per step, and accumulators stay in
+// registers from one step to the digits of the next.
 #pragma once
 
 #include "backend/cuda/device/uniform.cuh"
@@ -17,10 +17,10 @@ template <class S, int PRIMES>
 struct FourierPair {
   using Digits = FourierDigits<PRIMES>;
   using Value = typename Digits::Value;
-  static constexpr int kAhead = 6;  // key numbers on their way
-  // The next step's key goes to the L2, by lines: it comes from the device's memory, for which all
-  // would wait behind the first one. A full block fetches all of it, as blocks are at different
-  // steps.
+  static constexpr int kAhead = 6;  // key numbers that are being loaded
+  // The key of the next step is fetched to the L2 by lines. It comes from the memory of the device,
+  // and otherwise all threads would wait for the first one that needs it. A full block fetches all
+  // of it, because blocks are at different steps.
   static constexpr int kLine = 128 / sizeof(double2), kFetched = kMostPairThreads;
   static constexpr int kUnits = kMostPairThreads / (2 * S::kThreads);
   static constexpr int kHalf = S::kV / 2, kShown = kHalf * S::kThreads;
@@ -170,8 +170,8 @@ template <class S, int PRIMES>
 __global__ void __launch_bounds__(kMostPairThreads)
     blind_rotate_fft_pair(const __grid_constant__ FourierRotateArgs a) {
   using Pair = FourierPair<S, PRIMES>;
-  // Devices begin blocks in the order of their indices. a.number(), which does not take that for
-  // granted, costs 1.6 % here: what ptxas makes of a step (docs/lab/tfhe.md).
+  // Devices begin blocks in the order of their indices. a.number() would not rely on that, but
+  // costs 1.6 % here, because of the code that ptxas makes of a step (docs/lab/tfhe.md).
   const std::uint32_t number = blockIdx.x;
   auto* roots = reinterpret_cast<double2*>(dynamic_shared());
   place_roots<S>(roots, a.roots);
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kMostPairThreads)
   const FourierDigits<PRIMES> form(a.rotate, a.rounding);
   constexpr int kStep = 4 * S::kM;  // key numbers
   const double2* key = a.key + std::size_t{part.from} * kStep + p.component * S::kM;
-  // Blocks with few ciphertexts, side by side, fetch different parts.
+  // Blocks with few ciphertexts run side by side, and fetch different parts of the key.
   const std::uint32_t place = (number * a.rotate.per_block + unit) % Pair::kUnits;
   const double2* far = a.key + (std::size_t{part.from} + 1) * kStep +
                        (place * 2 * S::kThreads + threadIdx.x % (2 * S::kThreads)) * Pair::kLine;

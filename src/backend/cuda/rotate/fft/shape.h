@@ -1,5 +1,5 @@
-// Which thread holds which number of a transform in FP64: the N/2 numbers of a polynomial are held
-// by T threads, V each. Phase p holds log2 V bits of a number's index in registers, from bit
+// Assigns the numbers of a transform in FP64 to threads. T threads hold the N/2 numbers of a
+// polynomial, V each. Phase p holds log2 V bits of a number's index in registers, from bit
 // low_bit(p) on, and runs the stages that pair numbers in these bits.
 #pragma once
 
@@ -30,17 +30,17 @@ struct FourierShape {
     const int b = low_bit(phase);
     return (t >> b << (b + kLogV)) | r << b | (t & ((1 << b) - 1));
   }
-  // Where it lies in shared memory: eight neighbouring threads touch all banks in every phase, and
-  // the places of t and of r add up, so that one address serves all of a thread's numbers.
+  // The place in shared memory. Eight neighbouring threads touch all banks in every phase. The
+  // place is a sum of one for t and one for r, so one address serves all numbers of a thread.
   LATTICINO_HOST_DEVICE static constexpr int place(int index) { return index + (index >> kLogV); }
   static constexpr int kSlot = kM + kM / kV;
 
-  // log2 of the roots that a thread takes up for a stage: one for two blocks.
+  // log2 of the number of roots that a thread loads for a stage: one root for two blocks.
   LATTICINO_HOST_DEVICE static constexpr int log_roots(int rho) {
     return kLogV - rho - 2 > 0 ? kLogV - rho - 2 : 0;
   }
-  // Where entry i of fourier::roots lies in shared memory: of a stage after phase 0, what threads
-  // take up together is side by side.
+  // The place of entry i of fourier::roots in shared memory. Roots of stages after phase 0 that
+  // threads load together lie side by side.
   LATTICINO_HOST_DEVICE static constexpr int root_place(int i) {
     int stage = 0;
     while (i >> stage != 0) ++stage;
@@ -52,9 +52,9 @@ struct FourierShape {
   }
 };
 
-// Numbers a thread: 16 where two accumulators beside them fit the registers, else 8, which need
-// more shared memory but hide each other's latency: for N = 2^10 that is as fast in large batches
-// and faster in small ones.
+// Numbers per thread: 16 if two accumulators fit the registers as well, else 8. With 8 more shared
+// memory is needed, but accumulators hide each other's latency: for N = 2^10 that is as fast in
+// large batches and faster in small ones.
 constexpr int fourier_log_values(int log_n, int parts) { return parts == 2 && log_n > 10 ? 4 : 3; }
 
 // The shape in whose last phase key polynomials are stored, [V][T]: that of the kernel, or of the
@@ -69,12 +69,12 @@ template <class K>
 LATTICINO_HOST_DEVICE constexpr int stored_row(int r) {
   return r * K::kThreads;
 }
-// Where its number i lies.
+// The place of its number i.
 template <class K>
 LATTICINO_HOST_DEVICE constexpr int stored_place(int i) {
   return stored_row<K>(i % K::kV) + i / K::kV;
 }
-// That of number r of thread t, of the last phase of S; again a sum of two places.
+// The place of number r of thread t in the last phase of S. It is also a sum of two places.
 template <class S, class K>
 LATTICINO_HOST_DEVICE constexpr int key_place(int t, int r) {
   return stored_place<K>(S::index(S::kPhases - 1, t, r));

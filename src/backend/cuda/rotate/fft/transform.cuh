@@ -14,7 +14,7 @@ namespace latticino::cuda {
 
 using fourier::Complex;
 
-// What transforms look up: the first V/2 roots, which all threads share, are kernel arguments.
+// What transforms look up. The first V/2 roots, which all threads share, are kernel arguments.
 // PLACED: `all` is in the order of root_place().
 template <bool PLACED>
 struct FourierRoots {
@@ -84,7 +84,7 @@ __device__ __forceinline__ void take(Complex (&x)[S::kV], const double2* slot, i
   for (int r = 0; r < S::kV; ++r) x[r] = complex(slot[S::place(S::index(P, 0, r))]);
 }
 
-// The threads that hand numbers from phase P on to the next one, or back, meet.
+// The threads that exchange numbers between phase P and the next one wait for each other.
 template <class S, int P>
 __device__ __forceinline__ void meet_between(int barrier) {
   if constexpr (P == 0) {
@@ -141,8 +141,8 @@ __device__ __forceinline__ void fourier_forward(Complex (&x)[S::kV], double2* sl
     if constexpr (S::kShuffles && P + 2 == S::kPhases) {
       shuffle_forward<S>(x, t);
     } else {
-      if constexpr (P == 0) meet<S>(barrier);  // everybody has read what the slot held
-      put<S, P>(slot, x, t);                   // else where take() of this phase read
+      if constexpr (P == 0) meet<S>(barrier);  // all threads have read the old content of the slot
+      put<S, P>(slot, x, t);  // else these are the places that take() of this phase read
       meet_between<S, P>(barrier);
       take<S, P + 1>(x, slot, t);
     }
@@ -150,7 +150,7 @@ __device__ __forceinline__ void fourier_forward(Complex (&x)[S::kV], double2* sl
   }
 }
 
-// Back, times N/2.
+// The way back, times N/2.
 template <class S, int P = S::kPhases - 1, class Roots>
 __device__ __forceinline__ void fourier_inverse(Complex (&x)[S::kV], double2* slot,
                                                 const Roots& roots, int t, int barrier) {

@@ -22,14 +22,16 @@ struct FourierRotateArgs {
   fourier::Rounding rounding;
   LweModulus moduli[2];
   RotationParts parts;  // of groups of ciphertexts, per_block each or one less
-  // Zeros before: blocks that have begun, then [group][warp], whether the first part is done.
+  // Must be zero before: the number of blocks that have begun, then [group][warp], whether the
+  // first part is done.
   std::uint32_t* handed;
 
   // The ciphertext of a unit in a group, if it is below the total.
   LATTICINO_HOST_DEVICE std::uint32_t ciphertext(std::uint32_t group, std::uint32_t unit) const {
     return unit * parts.groups + group;
   }
-  // The block's number: in the order of their beginnings where blocks wait for earlier ones.
+  // The number of the block. If blocks wait for earlier ones, they are numbered in the order in
+  // which they begin.
   __device__ __forceinline__ std::uint32_t number() const {
     if (parts.cuts == 0) return blockIdx.x;
     std::uint32_t* shared = dynamic_shared();
@@ -56,7 +58,8 @@ static_assert(sizeof(FourierRotateArgs) <= 4096);
 template <int PRIMES>
 struct FourierDigits;
 
-// What `levels` digits are taken from, as one unsigned number: every digit has B/2 added.
+// The number from which `levels` digits are taken, as an unsigned number: B/2 is added to every
+// digit.
 template <class WORD>
 struct PackedDigits {
   using Word = WORD;
@@ -150,7 +153,7 @@ struct FourierDigits<2> : PackedDigits<std::uint64_t> {
   __device__ __forceinline__ Value sum(Value at, double x) const { return rounding.sum(at, x); }
 };
 
-// A ciphertext of a launch: accumulators to begin with, and what they end as.
+// A ciphertext of a launch: its accumulators at the beginning, and where they go at the end.
 template <class S, int PARTS, int PRIMES>
 struct FourierCiphertext {
   using Value = typename FourierDigits<PRIMES>::Value;
@@ -166,7 +169,7 @@ struct FourierCiphertext {
     out = item.out + std::size_t(index - item.first) * PARTS * PRIMES * S::kN;
     turn = exponents[a.dimension];
   }
-  // Accumulators of a group that changes blocks lie where the result will.
+  // The accumulators of a group that changes blocks lie where the result will be.
   __device__ __forceinline__ Value* on_the_way() const {
     static_assert(sizeof(Value) == sizeof(std::uint32_t) * PRIMES);
     return reinterpret_cast<Value*>(out);
@@ -199,7 +202,7 @@ struct FourierCiphertext {
   }
 };
 
-// The block's roots to where root_place() says.
+// The roots of the block, at the places of root_place().
 template <class S>
 __device__ __forceinline__ void place_roots(double2* shared, const double2* roots) {
   for (int i = threadIdx.x; i < S::kM / 2; i += blockDim.x) {

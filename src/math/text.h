@@ -1,0 +1,11 @@
+// Numbers as text, for messages and tables.
+#pragma once
+
+#include <string>
+
+namespace latticino {
+
+// What printf prints, without a limit of length.
+__attribute__((format(printf, 1, 2))) std::string formatted(const char* pattern, ...);
+
+}  // namespace latticino
