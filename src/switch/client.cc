@@ -66,7 +66,7 @@ MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
     std::vector<PolyView> views;
     for (std::size_t d = first; d < std::min(columns, first + kMaxBatch); ++d) {
       for (std::size_t i = 0; i < slots.size(); ++i) {
-        const auto bit = static_cast<int>(bits[(i % rows + columns * (i / rows) + d) % n]);
+        const int bit = bits[(i % rows + columns * (i / rows) + d) % n];
         slots[i] = static_cast<std::int8_t>(2 * bit - 1);
       }
       const auto coefficients =

@@ -13,7 +13,7 @@ namespace {
 // Whether the key bits of a step are what selector j asks for (ops/lwe_operations.h); 0 or 1.
 std::int32_t selector(const BlindRotate& op, std::span<const std::int8_t> bits, int j) {
   if (op.ternary) {
-    const auto s = static_cast<int>(bits[0]);
+    const int s = bits[0];
     return (j == 0 ? s * s + s : s * s - s) / 2;  // s = 1, s = -1
   }
   std::int32_t product = 1;

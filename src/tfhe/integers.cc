@@ -183,7 +183,7 @@ Integer Integers::add(const Integer& x, const Integer& y) const {
   for (std::size_t i = 0; i < x.blocks.size(); ++i) {
     sums.push_back(added({x.blocks[i], y.blocks[i]}));
   }
-  return carried(std::move(sums));
+  return carried(sums);
 }
 
 // x + (all ones - y) + 1.
@@ -194,7 +194,7 @@ Integer Integers::sub(const Integer& x, const Integer& y) const {
     sums.push_back(added({x.blocks[i], evaluator_->complement(y.blocks[i], base_ - 1)}));
   }
   sums[0] = evaluator_->add_clear(sums[0], 1);
-  return carried(std::move(sums));
+  return carried(sums);
 }
 
 // Products of all pairs of blocks. Pairs are left out if a clear block makes the product zero.
@@ -357,7 +357,7 @@ Integer Integers::summed(std::vector<Blocks> columns) const {
   for (const Blocks& c : columns) sums.push_back(added(c));
   const auto small = [&](const Ciphertext& sum) { return sum.largest < base_; };
   if (std::all_of(sums.begin(), sums.end(), small)) return {std::move(sums)};
-  return carried(std::move(sums));
+  return carried(sums);
 }
 
 }  // namespace latticino::tfhe
