@@ -27,6 +27,12 @@ def step(a, b, c, d):
     return (2 * c - low) / (3 + d), a * c + c * a - a * (d ** 2)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def some_keys(ctx, client):
+    """A recorded program holds the keys of its arguments, also where it needs none."""
+    ctx.use(client.server_keys(lambda a: a * a, X))
+
+
 @pytest.fixture
 def made(ctx, client):
     program = lt.record(step, c=lt.Scalar(-2, 2), d=lt.Scalar(-2, 2))
