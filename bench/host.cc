@@ -2,53 +2,16 @@
 //   bench_host --device none: a backend that does nothing, so scheme code and checks alone
 //   bench_host --device cuda: with its launches and allocations; the GPU is waited for outside the
 //                             time that counts, and keeps up or has a queue to keep them in
-// Microseconds an operation, the median of the runs, and records an operation. Times of --device
-// none are the process's own (Clock::Processor).
+// Microseconds an operation, the median of the runs, and with --device none records and allocations
+// of an operation. Times of --device none are the process's own (Clock::Processor).
 #include <cstdio>
-#include <cstring>
 
+#include "backend/idle_backend.h"
 #include "support/sample.h"
 #include "support/world.h"
 
 namespace latticino::bench {
 namespace {
-
-// Hands out addresses that nobody may read, and counts what it is told to run.
-class NoBackend : public Backend {
- public:
-  explicit NoBackend(std::uint64_t& records) : records_(records) {}
-  DeviceInfo info() const override {
-    return {"none", make_cpu_backend({true, 1})->info().name, 0, 0};
-  }
-  void* allocate(std::size_t bytes) override {
-    const std::uintptr_t address = next_;
-    next_ += (bytes + 255) / 256 * 256;
-    return reinterpret_cast<void*>(address);
-  }
-  void release(void*, std::size_t) noexcept override {}
-  void fill(void*, std::size_t, std::uint8_t) override {}
-  MemoryUse memory() const override { return {}; }
-  void reset_memory_peak() override {}
-  void trim() noexcept override {}
-  void clear(void*, std::size_t) override {}
-  void copy_in(void*, const void*, std::size_t) override {}
-  void copy_out(void* host, const void*, std::size_t bytes) override {
-    std::memset(host, 0, bytes);
-  }
-  void upload(const PolyView&, const std::uint32_t*) override {}
-  void download(std::uint32_t* host, const PolyView& from) override {
-    std::memset(host, 0, sizeof(std::uint32_t) * from.ring->n() * from.limbs());
-  }
-  void run(const Operation&) override { ++records_; }
-  void synchronize() override {}
-  void begin_record() override {}
-  std::unique_ptr<Replay> end_record() override { return nullptr; }
-  void abandon_record() noexcept override {}
-
- private:
-  std::uint64_t& records_;
-  std::uintptr_t next_ = std::uintptr_t{1} << 40;
-};
 
 class Host {
  public:
@@ -85,7 +48,7 @@ class Host {
   static constexpr int kHoisted = 8, kBatch = 16;
 
   std::unique_ptr<Backend> backend() {
-    if (none_) return std::make_unique<NoBackend>(records_);
+    if (none_) return make_idle_backend(counts_);
     return make_backend(arguments_.text("device"), 1, arguments_.text("tuning"));
   }
 
@@ -107,9 +70,10 @@ class Host {
   void time(const char* name, int level, int count, const Operation& operation) {
     Queue& queue = world_.queue();
     operation();  // tables and constants exist from here on
-    const std::uint64_t before = records_;
+    const IdleCounts before = *counts_;
     operation();
-    const std::uint64_t records = records_ - before;
+    const std::uint64_t records = counts_->records - before.records;
+    const std::uint64_t allocations = counts_->allocations - before.allocations;
     std::vector<double> seconds;
     for (int i = 0; i < arguments_.number("runs"); ++i) {
       queue.synchronize();
@@ -130,11 +94,14 @@ class Host {
     const DeviceInfo device = queue.device();
     row.add("device", device.name).add("backend", device.backend).add("mode", "immediate");
     row.add("preset", params_.name()).add("params", sizes);
-    if (none_) row.add("clock", "cpu").add("records", records);
+    if (none_) row.add("clock", "cpu").add("records", records).add("allocations", allocations);
     row.add("commit", arguments_.text("commit")).add("date", today());
     std::printf("%-24s %2d limbs: %8.1f us (%.1f .. %.1f)", name, params_.limbs(level),
                 sample.median, sample.low, sample.high);
-    if (none_) std::printf(", %d records", static_cast<int>(records));
+    if (none_) {
+      std::printf(", %d records, %d allocations", static_cast<int>(records),
+                  static_cast<int>(allocations));
+    }
     std::printf("\n");
     std::fflush(stdout);
     rows_.push_back(row);
@@ -142,7 +109,7 @@ class Host {
 
   const Arguments& arguments_;
   bool none_;
-  std::uint64_t records_ = 0;
+  const std::shared_ptr<IdleCounts> counts_ = std::make_shared<IdleCounts>();
   World world_;
   const Params& params_;
   std::shared_ptr<Bootstrapper> bootstrapper_;

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "backend/cpu_choice.h"
+#include "backend/idle_backend.h"
 #include "backend/ranges.h"
 #include "ckks/context.h"
 
@@ -77,6 +78,15 @@ void bind_context(nb::module_& m) {
       },
       "threads"_a, "simd"_a,
       "Kernels, threads, and how many of these run at once, that a context on this CPU has.");
+  nb::class_<IdleCounts>(m, "IdleCounts", "What a device that computes nothing was told to do.")
+      .def(nb::init<>())
+      .def_ro("records", &IdleCounts::records)
+      .def_ro("allocations", &IdleCounts::allocations)
+      .def_ro("allocated_bytes", &IdleCounts::allocated_bytes)
+      .def_ro("copies_in", &IdleCounts::copies_in)
+      .def_ro("copies_out", &IdleCounts::copies_out)
+      .def_ro("waits", &IdleCounts::waits)
+      .def_ro("replays", &IdleCounts::replays);
   nb::class_<ckks::Context> context(m, "Context", "Parameters on a device.");
   context
       .def_static(
@@ -88,6 +98,14 @@ void bind_context(nb::module_& m) {
           },
           "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "", ReleaseGil())
       .def_static("create_dry", &ckks::Context::create_dry, "params"_a, ReleaseGil())
+      .def_static(
+          "create_idle",
+          [](const ParamsPtr& params, const std::shared_ptr<IdleCounts>& counts) {
+            return ckks::Context::create(params,
+                                         std::make_unique<Queue>(make_idle_backend(counts)));
+          },
+          "params"_a, "counts"_a, ReleaseGil(),
+          "On a device that computes nothing: for measurements of the host.")
       .def_prop_ro("params", &ckks::Context::shared_params);
   bind_queue(context);
 }

@@ -195,6 +195,32 @@ def cpu_choice(threads: int, simd: bool) -> tuple[str, int, int]:
     Kernels, threads, and how many of these run at once, that a context on this CPU has.
     """
 
+class IdleCounts:
+    """What a device that computes nothing was told to do."""
+
+    def __init__(self) -> None: ...
+
+    @property
+    def records(self) -> int: ...
+
+    @property
+    def allocations(self) -> int: ...
+
+    @property
+    def allocated_bytes(self) -> int: ...
+
+    @property
+    def copies_in(self) -> int: ...
+
+    @property
+    def copies_out(self) -> int: ...
+
+    @property
+    def waits(self) -> int: ...
+
+    @property
+    def replays(self) -> int: ...
+
 class Context:
     """Parameters on a device."""
 
@@ -203,6 +229,10 @@ class Context:
 
     @staticmethod
     def create_dry(params: Params) -> Context: ...
+
+    @staticmethod
+    def create_idle(params: Params, counts: IdleCounts) -> Context:
+        """On a device that computes nothing: for measurements of the host."""
 
     @property
     def params(self) -> Params: ...

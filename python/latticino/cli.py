@@ -223,7 +223,12 @@ def _bench(args: argparse.Namespace) -> int:
 
         return tables.run(args)
 
-    return run(args, {"workloads": workloads})
+    def host(args: argparse.Namespace) -> Any:
+        from .workloads import host
+
+        return host.run(args)
+
+    return run(args, {"workloads": workloads, "host": host})
 
 
 def _tune(args: argparse.Namespace) -> int:
@@ -341,7 +346,7 @@ def _parser() -> argparse.ArgumentParser:
     on_device(bench)
     bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
                                          "roofline", "growth", "exactness", "messages", "bitpacker", "transforms",
-                                         "workloads", "ceilings", "repacking", "compare", "report"))
+                                         "workloads", "ceilings", "repacking", "host", "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth, bitpacker: "
                        "records to work from instead of measuring")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")

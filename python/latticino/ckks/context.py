@@ -123,6 +123,19 @@ class Context(Tenancy, roles.Handle):
         out._setup(_native.Context.create_dry(out.params), auto_bootstrap, _native.switch_sets_for(out.params, fast))
         return out
 
+    @classmethod
+    def _idle(cls, params: str | _native.Params, counts: _native.IdleCounts) -> Context:
+        """A context on a device that computes nothing, and counts what it is told to do: the host works as it does for
+        a GPU."""
+        out = cls.__new__(cls)
+        out.params = preset(params) if isinstance(params, str) else params
+        out.device, out.threads, out.simd = "cuda:0", 0, True
+        out._tuning = ""
+        out._setup(_native.Context.create_idle(out.params, counts), False, _native.switch_sets_for(out.params, True),
+                   ("cuda", 1))
+        out._store = _native.KeyStore.of_ckks(out._native, None)
+        return out
+
     def _dry(self) -> tuple[Context, _native.KeyRecorder]:
         """A twin without data, and the object that notes which keys a program uses on the twin."""
         twin = Context.__new__(Context)

@@ -11,7 +11,7 @@ from ..ckks.context import preset
 from . import records
 
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
-            "messages", "bitpacker", "workloads", "ceilings", "repacking")  # on a device
+            "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # on a device
 PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
          "workloads": ("words", "scales")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
@@ -22,7 +22,7 @@ READS = {
     "files": ("compare", "roofline", "growth", "bitpacker"), "tuning": ("gpu",), "part": tuple(PARTS),
     "arithmetic": ("exactness",),
     "plot": ("roofline", "growth", "bitpacker"),
-    "preset": tuple(m for m in MEASURES if m not in ("bitpacker", "workloads", "ceilings")),
+    "preset": tuple(m for m in MEASURES if m not in ("bitpacker", "workloads", "ceilings", "host")),
     "runs": (*(m for m in MEASURES if m != "workloads"), "roofline", "growth", "transforms"),
     "no_peers": ("cpu",),
 }

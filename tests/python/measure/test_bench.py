@@ -27,7 +27,7 @@ sys.exit({status})
 """
 
 
-PROGRAMS = ("bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
+PROGRAMS = ("bench_host", "bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
             "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates", "bench_bitpacker", "packing_study",
             "bench_transforms", "bench_ceilings", "bench_repack")
 
@@ -347,6 +347,22 @@ def test_ceilings_are_of_one_thread_and_of_all(fake, monkeypatch):
     assert cli.main(["bench", "ceilings", "--device", "cuda", "--record", str(record)]) == 0
     gpu, = (row["options"] for row in json.loads(record.read_text()))
     assert gpu["device"] == "cuda" and gpu["runs"] == "9"
+
+
+def test_host_times_are_of_a_device_that_computes_nothing(fake, capsys):
+    record = fake()
+    assert cli.main(["bench", "host", "--runs", "1", "--record", str(record)]) == 0
+    rows = json.loads(record.read_text())
+    names = [row["name"] for row in rows if row["name"].startswith("host.")]
+    assert names == ["host.helr.step"] * 3 + ["host.helr.bootstrap", "host.sort.stage"]
+    assert rows[-1]["options"]["device"] == "none"
+    for row in rows[:5]:
+        assert row["backend"] == "none" and row["clock"] == "cpu" and row["value"] > 0
+        assert row["records"] > 100 and row["allocations"] > row["records"] and row["waits"] == 0
+    # Constants are encoded once. A sort has more masks than are kept.
+    assert [row["copies_in"] for row in rows[:5]] == [0, 0, 0, 0, 1]
+    assert cli.main(["bench", "host", "--device", "cpu"]) == 1
+    assert "UnsupportedError" in capsys.readouterr().err
 
 
 def test_repacking_is_counted_on_a_cpu(fake, monkeypatch, capsys):
