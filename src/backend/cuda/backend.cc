@@ -65,10 +65,10 @@ class CudaBackend : public Backend {
   void release(void* p, std::size_t bytes) noexcept override { launcher_->release(p, bytes); }
   MemoryUse memory() const override { return launcher_->pool().use(); }
   void reset_memory_peak() override { launcher_->pool().reset_peak(); }
-  void trim() noexcept override { launcher_->pool().trim(); }
+  void trim() noexcept override { launcher_->trim(); }
   void clear(void* p, std::size_t bytes) override {
     launcher_->activate();
-    check(cudaMemsetAsync(p, 0, bytes, launcher_->stream()), "cuda.clear");
+    launcher_->clear(p, bytes);
     staging_.wipe();  // it may have carried the block's contents
   }
   void fill(void* p, std::size_t bytes, std::uint8_t value) override {

@@ -97,6 +97,24 @@ TEST_F(CudaBackendTest, ScratchIsClearedBeforeItIsGivenBack) {
   }
 }
 
+// The driver takes microseconds for a block: one that came back is given to the next request of its
+// size, and goes back to the device where memory is trimmed.
+TEST_F(CudaBackendTest, ReleasedBlocksAreKeptForTheNextRequest) {
+  constexpr std::size_t kBytes = std::size_t{48} << 20;
+  cuda().reset_memory_peak();
+  const std::size_t before = cuda().memory().peak;
+  void* first = cuda().allocate(kBytes);
+  EXPECT_EQ(cuda().memory().peak, before + kBytes);
+  cuda().release(first, kBytes);
+  void* again = cuda().allocate(kBytes - 1);
+  EXPECT_EQ(again, first);
+  cuda().release(again, kBytes - 1);
+  EXPECT_EQ(cuda().memory().peak, before + kBytes);
+  const std::size_t held = cuda().memory().held;
+  cuda().trim();
+  EXPECT_LE(cuda().memory().held + kBytes, held);
+}
+
 // Kernels may start before the previous one has ended: chains in which each step overwrites what
 // the step before has read, and reads what it has written, immediate and replayed.
 TEST_F(CudaBackendTest, OverlappingKernelsKeepTheirOrder) {

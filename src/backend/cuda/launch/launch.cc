@@ -106,6 +106,7 @@ Launcher::Launcher(const CudaOptions& options)
 Launcher::~Launcher() {
   if (cudaSetDevice(properties_.device) != cudaSuccess) return;
   if (recording_) abandon_capture();
+  pool_.empty(stream_);
   cudaStreamSynchronize(stream_);
   cudaStreamSynchronize(side_);
   cudaStreamDestroy(side_);
@@ -203,13 +204,11 @@ void* Launcher::allocate(std::size_t bytes) {
 }
 
 void Launcher::release(void* p, std::size_t bytes) noexcept {
-  (void)bytes;
-  if (p == nullptr || cudaSetDevice(properties_.device) != cudaSuccess) return;
-  pool_.release(p, recording_ ? side_ : stream_);
+  if (p != nullptr) pool_.release(p, bytes, memory_stream());
 }
 
 Scratch Launcher::scratch(std::size_t bytes) {
-  if (!recording_) return {*this, allocate(bytes), bytes};
+  if (!recording_) return {*this, pool_.allocate_scratch(bytes, stream_), bytes};
   const auto fits = [&](const auto& block) { return block.second >= bytes; };
   const auto it = std::find_if(idle_scratch_.begin(), idle_scratch_.end(), fits);
   if (it != idle_scratch_.end()) {
@@ -226,11 +225,13 @@ void Launcher::return_scratch(void* p, std::size_t bytes) noexcept {
   if (recording_) {
     idle_scratch_.emplace_back(p, bytes);
   } else {
-    // The memory may have held a secret (in a recording it cannot). If clearing fails, the device
-    // no longer works.
-    if (cudaMemsetAsync(p, 0, bytes, stream_) != cudaSuccess) cudaGetLastError();
-    release(p, bytes);
+    pool_.release_scratch(p, bytes, stream_);
   }
+}
+
+void Launcher::clear(void* p, std::size_t bytes) {
+  check(cudaMemsetAsync(p, 0, bytes, stream_), "cuda.clear");
+  if (!recording_) pool_.clear_scratch(stream_);
 }
 
 void Launcher::synchronize() {

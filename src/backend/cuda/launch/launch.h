@@ -101,11 +101,13 @@ class Launcher {
   // How many clusters (or blocks) of this shape the device runs side by side; 0: it can place none.
   std::uint32_t clusters_at_once(const void* kernel, const Shape& shape);
 
-  // Memory of the stream-ordered pool. During a recording it is allocated outside of the capture,
-  // so the graph has fixed addresses.
+  // Memory of the pool. During a recording it is allocated outside of the capture, so the graph has
+  // fixed addresses. The device must be the thread's own (activate()) for allocate() and clear().
   void* allocate(std::size_t bytes);
   void release(void* p, std::size_t bytes) noexcept;
   Scratch scratch(std::size_t bytes);
+  void clear(void* p, std::size_t bytes);  // a block, and what its contents left in scratch
+  void trim() noexcept { pool_.trim(memory_stream()); }
   std::size_t idle_bytes() const { return pool_.idle_bytes(); }  // in the pool, not in use
   Pool& pool() { return pool_; }
 
@@ -126,6 +128,7 @@ class Launcher {
  private:
   friend class Scratch;
   static constexpr std::size_t kEvenBlocks = 8;
+  cudaStream_t memory_stream() const { return recording_ ? side_ : stream_; }
   bool overlaps(const Shape& shape) const {
     return shape.overlap && properties_.arch >= 90 && features_->overlap;
   }

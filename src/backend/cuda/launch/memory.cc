@@ -52,7 +52,7 @@ void check(cudaError_t status, const char* operation) {
                                    : "check the device and its driver");
 }
 
-Pool::Pool(int device) {
+Pool::Pool(int device) : device_(device) {
   cudaMemPoolProps props{};
   props.allocType = cudaMemAllocationTypePinned;
   props.location.type = cudaMemLocationTypeDevice;
@@ -70,20 +70,66 @@ Pool::Pool(int device) {
 Pool::~Pool() { cudaMemPoolDestroy(pool_); }
 
 void* Pool::allocate(std::size_t bytes, cudaStream_t stream) {
-  const std::size_t size = std::max<std::size_t>(bytes, 256);
+  const std::size_t size = BlockCache::size_of(bytes);
+  void* p = clean_.take(size);
+  if (p == nullptr) {
+    p = scratch_.take(size);
+    if (p != nullptr) {
+      const cudaError_t status = cudaMemsetAsync(p, 0, size, stream);
+      if (status != cudaSuccess) scratch_.give(p, size);
+      check(status, "cuda.allocate");
+    }
+  }
+  if (p == nullptr) p = fresh(size, stream);
+  live_.add(size);
+  return p;
+}
+
+void Pool::release(void* p, std::size_t bytes, cudaStream_t) noexcept {
+  const std::size_t size = BlockCache::size_of(bytes);
+  live_.remove(size);
+  clean_.give(p, size);
+}
+
+void* Pool::allocate_scratch(std::size_t bytes, cudaStream_t stream) {
+  const std::size_t size = BlockCache::size_of(bytes);
+  void* p = scratch_.take(size);
+  if (p == nullptr) return allocate(size, stream);
+  live_.add(size);
+  return p;
+}
+
+void Pool::release_scratch(void* p, std::size_t bytes, cudaStream_t) noexcept {
+  const std::size_t size = BlockCache::size_of(bytes);
+  live_.remove(size);
+  scratch_.give(p, size);
+}
+
+void Pool::clear_scratch(cudaStream_t stream) {
+  cudaError_t status = cudaSuccess;
+  scratch_.shrink(0, [&](void* p, std::size_t size) {
+    const cudaError_t now = cudaMemsetAsync(p, 0, size, stream);
+    if (status == cudaSuccess) status = now;
+    clean_.give(p, size);
+  });
+  check(status, "cuda.clear");
+}
+
+// From the driver: first without what is kept and not needed, then without all of it.
+void* Pool::fresh(std::size_t size, cudaStream_t stream) {
+  shrink(stream);
   void* p = nullptr;
   cudaError_t status = cudaMallocFromPoolAsync(&p, size, pool_, stream);
   if (status == cudaErrorMemoryAllocation) {
     // The memory may be fragmented: freed, but not yet joined. It is returned to the driver, and
     // then the allocation is tried once more.
     cudaGetLastError();
-    check(cudaStreamSynchronize(stream), "cuda.allocate");
-    trim();
+    trim(stream);
     status = cudaMallocFromPoolAsync(&p, size, pool_, stream);
   }
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw OutOfMemoryError("cuda.allocate", "a request for " + std::to_string(bytes) + " bytes",
+    throw OutOfMemoryError("cuda.allocate", "a request for " + std::to_string(size) + " bytes",
                            free_memory() + " to suffice",
                            "release ciphertexts or keys, or use a smaller batch");
   }
@@ -91,30 +137,45 @@ void* Pool::allocate(std::size_t bytes, cudaStream_t stream) {
   return p;
 }
 
-void Pool::release(void* p, cudaStream_t stream) noexcept {
-  if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
+void Pool::shrink(cudaStream_t stream) noexcept {
+  const std::size_t keep = live_.may_keep();
+  clean_.shrink(keep - std::min(keep, scratch_.bytes()), [&](void* p, std::size_t) {
+    if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
+  });
+  scratch_.shrink(keep, [&](void* p, std::size_t size) {
+    if (cudaMemsetAsync(p, 0, size, stream) != cudaSuccess) cudaGetLastError();
+    if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
+  });
+}
+
+std::size_t Pool::held() const {
+  std::uint64_t bytes = 0;
+  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &bytes), "cuda.pool");
+  return bytes;
 }
 
 std::size_t Pool::idle_bytes() const {
-  std::uint64_t held = 0, used = 0;
-  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held), "cuda.pool");
-  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used), "cuda.pool");
-  return held - used;
+  const std::size_t all = held();
+  return all - std::min(all, live_.live());
 }
 
-MemoryUse Pool::use() const {
-  std::uint64_t held = 0, peak = 0;
-  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &held), "cuda.pool");
-  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &peak), "cuda.pool");
-  return {peak, held};
+MemoryUse Pool::use() const { return {live_.peak(), held()}; }
+
+void Pool::empty(cudaStream_t stream) noexcept {
+  if (cudaSetDevice(device_) != cudaSuccess) return;
+  clean_.shrink(0, [&](void* p, std::size_t) {
+    if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
+  });
+  scratch_.shrink(0, [&](void* p, std::size_t size) {
+    if (cudaMemsetAsync(p, 0, size, stream) != cudaSuccess) cudaGetLastError();
+    if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
+  });
 }
 
-void Pool::reset_peak() {
-  std::uint64_t zero = 0;  // the driver starts again from what is in use
-  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &zero), "cuda.pool");
-}
-
-void Pool::trim() noexcept {
+void Pool::trim(cudaStream_t stream) noexcept {
+  empty(stream);
+  // Only what the stream has reached may go.
+  if (cudaStreamSynchronize(stream) != cudaSuccess) cudaGetLastError();
   if (cudaMemPoolTrimTo(pool_, 0) != cudaSuccess) cudaGetLastError();
 }
 

@@ -8,29 +8,46 @@
 #include <cstdint>
 
 #include "backend/backend.h"
+#include "backend/block_cache.h"
 
 namespace latticino::cuda {
 
 // Throws OutOfMemoryError or DeviceError naming `operation` unless status is success.
 void check(cudaError_t status, const char* operation);
 
-// A stream-ordered pool of its own. The backend keeps its memory until it is destroyed.
+// Memory of one backend, which stays with it until it is destroyed. The driver's own stream-ordered
+// pool takes microseconds for a block, so blocks that come back are kept for the next request of
+// their size (backend/block_cache.h). `stream` is that of all work, or one beside a capture.
 class Pool {
  public:
   explicit Pool(int device);
-  ~Pool();
+  ~Pool();  // empty() comes before
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
   void* allocate(std::size_t bytes, cudaStream_t stream);  // throws OutOfMemoryError
-  void release(void* p, cudaStream_t stream) noexcept;
+  void release(void* p, std::size_t bytes, cudaStream_t stream) noexcept;
+  // Scratch, which may hold what a secret left there. It is cleared before anyone but scratch takes
+  // it, when it goes back to the driver, and by clear_scratch().
+  void* allocate_scratch(std::size_t bytes, cudaStream_t stream);
+  void release_scratch(void* p, std::size_t bytes, cudaStream_t stream) noexcept;
+  void clear_scratch(cudaStream_t stream);
+
   std::size_t idle_bytes() const;  // held and not in use
-  MemoryUse use() const;           // as the driver counts
-  void reset_peak();
-  void trim() noexcept;  // gives idle memory back to the driver
+  MemoryUse use() const;
+  void reset_peak() { live_.reset_peak(); }
+  void empty(cudaStream_t stream) noexcept;  // gives what is kept back to the driver's pool
+  void trim(cudaStream_t stream) noexcept;   // and to the device
 
  private:
+  void* fresh(std::size_t size, cudaStream_t stream);
+  void shrink(cudaStream_t stream) noexcept;
+  std::size_t held() const;
+
+  int device_;
   cudaMemPool_t pool_ = nullptr;
+  BlockCache clean_, scratch_;
+  LiveBytes live_;
 };
 
 // Device memory of a table, outside of any stream. It lives as long as its Ring or BaseConversion,
