@@ -1,12 +1,14 @@
 #include "crypto/random_stream.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "crypto/expand.h"
 #include "crypto/secure_memory.h"
@@ -15,7 +17,38 @@
 namespace latticino::crypto {
 namespace {
 
-std::atomic<std::uint32_t> forks{0};
+std::atomic<std::uint32_t> forks{0}, found{0};
+
+std::uint32_t counted_forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+  static_cast<void>(registered);
+  return forks.load();
+}
+
+// The process id also catches children made by a bare clone, which runs no handlers.
+std::uint64_t asked_of_system() {
+  return static_cast<std::uint64_t>(counted_forks() + found.load()) << 32 |
+         static_cast<std::uint32_t>(getpid());
+}
+
+using Mark = std::atomic<std::uint64_t>;
+
+// A word that every child finds empty, however it was made. Null where the system has none.
+Mark* make_mark() {
+#ifdef MADV_WIPEONFORK
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* p = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  if (madvise(p, page, MADV_WIPEONFORK) == 0) return new (p) Mark(0);
+  munmap(p, page);
+#endif
+  return nullptr;
+}
+
+Mark* mark() {
+  static Mark* const kMark = make_mark();
+  return kMark;
+}
 
 }  // namespace
 
@@ -32,11 +65,19 @@ void system_entropy(std::span<std::uint8_t> out) {
   }
 }
 
+// Asking the system takes as long as an operation's own work: it is asked once in each process.
 std::uint64_t fork_generation() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
-  static_cast<void>(registered);
-  // The process id also catches children made by a bare clone, which runs no handlers.
-  return static_cast<std::uint64_t>(forks.load()) << 32 | static_cast<std::uint32_t>(getpid());
+  Mark* const word = mark();
+  if (word == nullptr) return asked_of_system();
+  std::uint64_t known = word->load(std::memory_order_acquire);
+  if (known != 0) return known;
+  const std::uint64_t asked = asked_of_system();
+  ++found;  // so that a later child with the same process id differs
+  return word->compare_exchange_strong(known, asked) ? asked : known;
+}
+
+std::uint64_t counted_generation() {
+  return mark() != nullptr ? fork_generation() : counted_forks();
 }
 
 void require_same_process(const char* operation, std::uint64_t made_in) {

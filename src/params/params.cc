@@ -54,6 +54,15 @@ void Params::derive() {
   if (default_level_ < 0) {
     default_level_ = x.bootstrap ? level_after_bootstrap() + x.bootstrap->stc_levels : top_level();
   }
+  rescale_factor_.push_back(0);  // of a level below the lowest
+  for (int l = 0; l <= top_level(); ++l) {
+    double log_q = 0;
+    const Basis b = basis(l);
+    for (int i = 0; i < b.size(); ++i) log_q += std::log2(ring_primes_[b.prime(i)]);
+    log_q_.push_back(log_q);
+    if (l == 0) continue;
+    rescale_factor_.push_back(BigUint::ratio(product_of(leaving(l)), product_of(entering(l))));
+  }
   scale_.push_back(exp2_reproducible(x.log_scale));
   for (int l = 1; l <= top_level(); ++l) {
     const double r = rescale_factor(l);
@@ -148,14 +157,13 @@ double Params::scale(int level) const {
 }
 
 double Params::rescale_factor(int level) const {
-  return BigUint::ratio(product_of(leaving(level)), product_of(entering(level)));
+  check_level(level, 1, "params.rescale_factor");
+  return rescale_factor_[level];
 }
 
 double Params::log_q(int level) const {
-  double sum = 0;
-  const Basis b = basis(level);
-  for (int i = 0; i < b.size(); ++i) sum += std::log2(ring_primes_[b.prime(i)]);
-  return sum;
+  check_level(level, 0, "params.log_q");
+  return log_q_[level];
 }
 
 double Params::log_q_max() const {

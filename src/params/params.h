@@ -205,8 +205,8 @@ class Params {
   ParamsLiteral literal_;
   int dnum_ = 0, default_level_ = 0;
   std::vector<std::uint32_t> ring_primes_;
-  std::vector<double> scale_;
-  std::vector<KeySwitching> key_switching_;  // by level
+  std::vector<double> scale_, log_q_, rescale_factor_;  // by level; operations ask for them often
+  std::vector<KeySwitching> key_switching_;
   std::string hash_;
 };
 

@@ -43,7 +43,7 @@ Block::Owner::~Owner() {
 }
 
 void Block::Owner::require_own_process(const char* operation) const {
-  if (!forked()) return;
+  if (backend == nullptr || crypto::fork_generation() == process) return;
   throw DeviceError(operation, "a process forked from the one that made the context",
                     "a context that this process made",
                     "make a context in the child and load keys there, or start processes with "
@@ -51,7 +51,7 @@ void Block::Owner::require_own_process(const char* operation) const {
 }
 
 std::unique_lock<std::recursive_mutex> Block::Owner::hold() {
-  require_own_process("compute");
+  if (forked()) require_own_process("compute");
   std::unique_lock lock(mutex, std::try_to_lock);
   while (!lock.owns_lock()) {
     const timespec until = soon();
@@ -64,10 +64,12 @@ std::unique_lock<std::recursive_mutex> Block::Owner::hold() {
 }
 
 void Block::Owner::run_deferred() {
+  if (!any_deferred.load(std::memory_order_acquire)) return;
   std::vector<std::function<void()>> now;
   {
     const std::lock_guard lock(deferred_mutex);
     now.swap(deferred);
+    any_deferred.store(false, std::memory_order_release);
   }
   for (const std::function<void()>& work : now) work();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -44,7 +45,8 @@ struct Block::Owner {
   // The process that made this. A forked child is another process: it has the parent's memory, but
   // neither its threads nor its device, and locks that other threads held stay locked.
   const std::uint64_t process = crypto::fork_generation();
-  bool forked() const { return backend != nullptr && crypto::fork_generation() != process; }
+  const std::uint64_t counted = crypto::counted_generation();
+  bool forked() const { return backend != nullptr && crypto::counted_generation() != counted; }
   void require_own_process(const char* operation) const;
   // Waits for other threads. A recording or replay of another thread may take long, so it gives up
   // if an interrupt was asked for (math/interrupt.h).
@@ -69,11 +71,13 @@ struct Block::Owner {
     }
     const std::lock_guard lock(deferred_mutex);
     deferred.push_back(std::move(work));
+    any_deferred.store(true, std::memory_order_release);
   }
   void run_deferred();  // does the deferred work in order; the mutex is held
 
   std::mutex deferred_mutex;  // held only briefly
   std::vector<std::function<void()>> deferred;
+  std::atomic<bool> any_deferred{false};  // looking takes no lock
 
   void end_block(const std::shared_ptr<Block::Arena>& from, void* data, std::size_t bytes,
                  bool secret);

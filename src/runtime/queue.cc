@@ -63,7 +63,8 @@ bool Queue::recording() const {
 Buffer Queue::allocate(std::size_t bytes, bool secret) {
   const auto lock = owner_->hold();
   owner_->run_deferred();
-  Buffer block(new Block());
+  struct Made final : Block {};  // one piece of memory with the count of its owners
+  Buffer block = std::make_shared<Made>();
   if (is_dry()) {
     owner_->grow(bytes);
   } else if (owner_->recording != nullptr) {
@@ -111,6 +112,7 @@ Poly Queue::allocate_kept(const Ring& ring, const Basis& basis, Domain domain) {
 void Queue::submit(Operation op) {
   check_interrupt();
   check(op);
+  owner_->require_own_process("compute");
   const auto lock = owner_->hold();
   if (is_dry()) {
     const std::uint64_t bytes = bytes_moved(op);

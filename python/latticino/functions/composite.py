@@ -32,7 +32,7 @@ class Sign:
     that domain, ``bits = -log2(error)``. Made by `lt.fit_sign`; calling it evaluates it on numbers in the clear.
     """
 
-    __slots__ = ("bound", "gap", "interval", "stages", "error", "domains", "_slopes")
+    __slots__ = ("bound", "gap", "interval", "stages", "error", "domains", "_slopes", "_series", "_within_gap")
 
     def __init__(self, bound: float, gap: float, interval: float, stages: Sequence[np.ndarray],
                  domains: Sequence[tuple[float, float]]) -> None:
@@ -41,6 +41,9 @@ class Sign:
         x = np.concatenate([np.geomspace(gap, bound, _GRID), np.linspace(gap, bound, _GRID)])
         self.error = float(np.abs(self(x) - 1).max())
         self._slopes = [_slope(c, a, b) for c, (a, b) in zip(self.stages, self.domains)]
+        ends = [self.interval] + [1.0] * (len(self.stages) - 1)
+        self._series = [Series([complex(x) for x in c], True, -end, end) for c, end in zip(self.stages, ends)]
+        self._within_gap: list[float] | None = None
 
     @property
     def degrees(self) -> tuple[int, ...]:
@@ -59,8 +62,7 @@ class Sign:
         return -math.log2(self.error)
 
     def series(self) -> list[Series]:
-        ends = [self.interval] + [1.0] * (len(self.stages) - 1)
-        return [Series([complex(x) for x in c], True, -end, end) for c, end in zip(self.stages, ends)]
+        return list(self._series)
 
     def polynomials(self) -> list[_native.Polynomial]:
         return [series.native for series in self.series()]
@@ -72,9 +74,12 @@ class Sign:
 
     def slopes_within_gap(self) -> list[float]:
         """The slopes of the stages, which also count values nearer to 0 than the gap."""
+        if self._within_gap is not None:
+            return list(self._within_gap)
         steepest = [max(s, float(np.abs(chebyshev.chebval(np.linspace(0, a, 257), chebyshev.chebder(c))).max()))
                     for s, c, (a, _) in zip(self._slopes, self.stages, self.domains)]
-        return [steepest[0] / self.interval, *steepest[1:]]
+        self._within_gap = [steepest[0] / self.interval, *steepest[1:]]
+        return list(self._within_gap)
 
     def __call__(self, x: Any) -> np.ndarray:
         """The composition of numbers in the clear."""

@@ -11,6 +11,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import Range, report
+from ..common.constants import ConstantCache
 from ..common.layout import Layout
 from ..ops import align, levels
 from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
+# Of polynomials that were evaluated before: finding one takes the host longer than the evaluation.
+_errors: ConstantCache[float] = ConstantCache(256, lambda error: 1)
 _LARGE = 2.0**8  # of T_n or of a power: of values outside of the interval that may leave the modulus
 
 
@@ -67,7 +70,7 @@ def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float
     if known is None:
         after = before.polynomial(*series, added, mapping)
     else:
-        after = known(x, _native.Estimate(before.range, 0.0).polynomial(*series, added, mapping).rms)
+        after = known(x, _error_within(before.range, series, added, mapping))
     return x._like(parts, after, layout=_rest_after(x, series, after.reach)), x
 
 
@@ -281,8 +284,18 @@ def evaluation_error(operation: str, x: Ciphertext, fit: Fit) -> float:
 
 def own_error(series: Series, domain: tuple[float, float], added: float, mapping: float) -> float:
     """Mean error that evaluation adds to values spread over a domain."""
-    spread = _native.Range.of(np.linspace(*domain, 257).astype(complex))
-    return float(_native.Estimate(spread, 0.0).polynomial(*series, added, mapping).rms * _MEAN)
+    def found() -> float:
+        spread = _native.Range.of(np.linspace(*domain, 257).astype(complex))
+        return float(_native.Estimate(spread, 0.0).polynomial(*series, added, mapping).rms * _MEAN)
+
+    return _errors.get((domain, tuple(series.values), *series[1:], added, mapping), found)
+
+
+def _error_within(r: _native.Range, series: Series, added: float, mapping: float) -> float:
+    """Error, root mean square, that evaluation adds to values of this range."""
+    key = (r.claim, r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms, r.random,
+           tuple(series.values), *series[1:], added, mapping)
+    return _errors.get(key, lambda: float(_native.Estimate(r, 0.0).polynomial(*series, added, mapping).rms))
 
 
 def of_fit(operation: str, x: Ciphertext, fit: Fit) -> Ciphertext:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 MOST = 1 << 22  # values
+_FEW = 1 << 15  # values up to which the pairs of all stages are kept: 4 MiB
 # Signs are taken of differences up to this size. Values are brought to an interval that is shorter than that by what
 # exchanges may push them outwards, and by this much for noise.
 _BOUND, _NOISE = 63 / 64, 1 / 64
@@ -188,8 +189,8 @@ def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: fl
 
 
 class _Pairs(NamedTuple):
-    """Pairs of a stage, the lower ones in one ciphertext and the upper ones in one: at the slots where the mask is 1,
-    and so many slots further on, cyclically, as the stage turns."""
+    """Pairs of a stage, the lower ones in one ciphertext and the upper ones in one: at the slots where the mask is
+    True, and so many slots further on, cyclically, as the stage turns."""
 
     lower: int
     upper: int
@@ -212,6 +213,12 @@ class _Turn:
         return x
 
 
+@lru_cache(maxsize=256)
+def _few_pairs(count: int, index: int, stride: int, size: int, slots: int) -> tuple[_Turn, list[_Pairs]]:
+    """Those of a stage of a sort of few values, by its number: another sort of as many values has the same."""
+    return _pairs(network.stages(count)[index], count, stride, size, slots)
+
+
 def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int) -> tuple[_Turn, list[_Pairs]]:
     """The rotation of a stage in slots, and its pairs, for rows of `count` values that lie `stride` apart among
     `size` values."""
@@ -221,8 +228,8 @@ def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int)
     both = low // slots * ciphertexts + (low + distance) // slots
     out = []
     for key in np.unique(both):
-        mask = np.zeros(slots)
-        mask[low[both == key] % slots] = 1
+        mask = np.zeros(slots, bool)
+        mask[low[both == key] % slots] = True
         out.append(_Pairs(*divmod(int(key), ciphertexts), mask))
     return _Turn(stage, stride, slots), out
 
@@ -294,7 +301,9 @@ class _Run:
         with Task("sorting", fit.stages) as step:
             for i, stage in enumerate(network.stages(fit.count)):
                 name = ("sort", x.size, fit.count, self.stride, slots, i)
-                y = self._exchanged(y, name, *_pairs(stage, fit.count, self.stride, x.size, slots))
+                where = (fit.count, self.stride, x.size, slots)
+                y = self._exchanged(y, name, *(_few_pairs(fit.count, i, *where[1:]) if x.size <= _FEW
+                                               else _pairs(stage, *where)))
                 step.advance()
         known = y._known.mapped(lambda row: row[: x.size], 1.0, 1.0, True, 0.0)
         sample = x._known.sample
@@ -311,7 +320,7 @@ class _Run:
         if not self.of_differences:
             x = refresh(x, max(2, int(fit.sign.polynomials()[0].levels)))
             self.imag = refresh.imag
-        d, lower, upper = self._differences(x, turn, pairs)
+        d = self._differences(x, turn, pairs)
         refresh.begin(math.sqrt(2) * self.imag)
         before, d = d, refresh(d, fit.levels) if self.of_differences else d
         refreshed, imag = sign.error_between(before, d), refresh.imag
@@ -323,9 +332,8 @@ class _Run:
         added = math.hypot(own * _BOUND, (s if s.level < d.level else d)._multiplied(moved._parts), turned)
         # What is known of the product follows from the function that an exchange is as a whole: it is less steep than
         # the sign.
-        mask = np.concatenate([p.mask for p in pairs])
         known = d._known.through(lambda v: sign.product(fit.sign, STEP, v), self.slope, added, -_BOUND, _BOUND)
-        known = known.mapped(lambda row: _scattered(row * mask, lower, upper, x.size), 1.0, 1.0, True, 0.0)
+        known = known.mapped(lambda row: _scattered(row, turn, pairs, x.size), 1.0, 1.0, True, 0.0)
         self.imag = math.hypot(self.imag, self.slope * imag, refresh.fresh, turned)
         error = math.hypot(x._known.estimate.rms, self.slope * refreshed, added)
         known = x._known.plus(known).with_estimate(_native.Estimate(x._known.range, error))
@@ -335,19 +343,27 @@ class _Run:
             parts[p.upper] = e.add(parts[p.upper], turn(e, u, back=True))
         return x._like(parts, known)
 
-    def _differences(self, x: Ciphertext, turn: _Turn,
-                     pairs: list[_Pairs]) -> tuple[Ciphertext, np.ndarray, np.ndarray]:
-        """The lower minus the upper values of pairs, a ciphertext for each of `pairs`, and their addresses in x."""
+    def _differences(self, x: Ciphertext, turn: _Turn, pairs: list[_Pairs]) -> Ciphertext:
+        """The lower minus the upper values of pairs, a ciphertext for each of `pairs`."""
         e, slots = x._evaluator, x.slots
         turned = {p.upper: turn(e, x._parts[p.upper]) for p in pairs}
         made = e.sub([x._parts[p.lower] for p in pairs], [turned[p.upper] for p in pairs])
-        at = np.arange(slots)
-        lower = np.concatenate([p.lower * slots + at for p in pairs])
-        upper = np.concatenate([p.upper * slots + (at + turn.whole) % slots for p in pairs])
-        known = x._known.mapped(lambda row: row[lower] - row[upper], 2.0, math.sqrt(2), True,
+
+        def differences(row: np.ndarray) -> np.ndarray:
+            lower, upper = _addresses(turn, pairs)
+            return np.asarray(row[lower] - row[upper])
+
+        known = x._known.mapped(differences, 2.0, math.sqrt(2), True,
                                 x._switched() * math.sqrt(turn.rotations)).within_domain(-_BOUND, _BOUND)
         d = x._like(made, known, layout=Layout.plain((len(pairs) * slots,), slots))
-        return d.to_level(d.level) if len({p.level for p in made}) > 1 else d, lower, upper
+        return d.to_level(d.level) if len({p.level for p in made}) > 1 else d
+
+
+def _addresses(turn: _Turn, pairs: list[_Pairs]) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses of the lower and of the upper values of pairs, slot by slot of the ciphertexts of differences."""
+    at = np.arange(turn.slots)
+    return (np.concatenate([p.lower * turn.slots + at for p in pairs]),
+            np.concatenate([p.upper * turn.slots + (at + turn.whole) % turn.slots for p in pairs]))
 
 
 def _slope(fit: Sorting) -> float:
@@ -369,9 +385,11 @@ def _masked(d: Ciphertext, name: tuple[Any, ...], pairs: list[_Pairs]) -> Cipher
     return d._like(made.parts, made.known)
 
 
-def _scattered(moved: np.ndarray, lower: np.ndarray, upper: np.ndarray, size: int) -> np.ndarray:
-    """The array to add to one of that size, so that these amounts are taken from the lower places and given to the
-    upper ones."""
+def _scattered(products: np.ndarray, turn: _Turn, pairs: list[_Pairs], size: int) -> np.ndarray:
+    """The array to add to one of that size, so that the products of pairs are taken from the lower places and given to
+    the upper ones."""
+    lower, upper = _addresses(turn, pairs)
+    moved = products * np.concatenate([p.mask for p in pairs])
     out = np.zeros(size, moved.dtype)
     np.subtract.at(out, lower, moved)
     np.add.at(out, upper, moved)

@@ -154,7 +154,8 @@ def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches:
 
 @dataclass
 class _Step:
-    """One iteration: the state after it, and its time. If steps are replayed, this is the mean time of all."""
+    """One iteration: the state after it, and its time: of itself on a CPU that replays nothing, else the mean of
+    all."""
 
     state: Ciphertext
     seconds: float
@@ -162,18 +163,19 @@ class _Step:
 
 
 def _steps(trainer: helr.Trainer, state: Ciphertext, batches: list[Any], mode: str) -> Iterator[_Step]:
-    """The steps of a training. It does not wait for each replay, because no step needs the host."""
+    """The steps of a training. It does not wait for a GPU, nor for replays, because no step needs the host."""
+    waits = mode == "immediate" and trainer.context.device == "cpu"
     done: list[_Step] = []
     start = time.monotonic()
     for t, eta in enumerate(helr.momentum(trainer.settings.iterations)):
         due, begun = trainer.needs_refresh(state), time.monotonic()
         state = trainer.refreshed_step(state, batches[t % len(batches)], eta)
-        if mode == "immediate":
+        if waits:
             trainer.context.synchronize()
             yield _Step(state, time.monotonic() - begun, due)
         else:
             done.append(_Step(state, 0.0, due))
-    if mode == "immediate":
+    if waits:
         return
     trainer.context.synchronize()
     mean = (time.monotonic() - start) / len(done)

@@ -311,15 +311,17 @@ double Known::largest_coefficient(int slots) const {
 
 std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double rest) const {
   const double whole = std::exp2(log_q), reach = this->reach();
+  const bool rest_fits = !(rest * scale * 2 >= whole), fits = reach * scale * 2 < whole;
+  std::vector<Misfit> out;
+  if (rest_fits && fits) return out;  // words cost more than the check
   const std::string where =
       " at level " + std::to_string(level) + " and scale 2^" + formatted("%.1f", std::log2(scale));
-  std::vector<Misfit> out;
-  if (rest * scale * 2 >= whole) {
+  if (!rest_fits) {
     out.push_back({"slots without values that hold up to " + formatted("%.3g", rest),
                    "less than " + formatted("%.3g", whole / 2 / scale) + where,
                    "clear them before: x.contiguous()"});
   }
-  if (!(reach * scale * 2 < whole)) {
+  if (!fits) {
     out.push_back({"values that may reach " + formatted("%.3g", reach) + " (" + of_whom() + ")",
                    "values below " + formatted("%.3g", whole / 2 / scale) + where,
                    "scale the values down, or state a smaller range with declare()"});
