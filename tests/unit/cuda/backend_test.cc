@@ -101,18 +101,19 @@ TEST_F(CudaBackendTest, ScratchIsClearedBeforeItIsGivenBack) {
 // size, and goes back to the device where memory is trimmed.
 TEST_F(CudaBackendTest, ReleasedBlocksAreKeptForTheNextRequest) {
   constexpr std::size_t kBytes = std::size_t{48} << 20;
-  cuda().reset_memory_peak();
-  const std::size_t before = cuda().memory().peak;
-  void* first = cuda().allocate(kBytes);
-  EXPECT_EQ(cuda().memory().peak, before + kBytes);
-  cuda().release(first, kBytes);
-  void* again = cuda().allocate(kBytes - 1);
+  const std::unique_ptr<Backend> keeping = make_cuda_backend({.keep_blocks = true});
+  keeping->reset_memory_peak();
+  const std::size_t before = keeping->memory().peak;
+  void* first = keeping->allocate(kBytes);
+  EXPECT_EQ(keeping->memory().peak, before + kBytes);
+  keeping->release(first, kBytes);
+  void* again = keeping->allocate(kBytes - 1);
   EXPECT_EQ(again, first);
-  cuda().release(again, kBytes - 1);
-  EXPECT_EQ(cuda().memory().peak, before + kBytes);
-  const std::size_t held = cuda().memory().held;
-  cuda().trim();
-  EXPECT_LE(cuda().memory().held + kBytes, held);
+  keeping->release(again, kBytes - 1);
+  EXPECT_EQ(keeping->memory().peak, before + kBytes);
+  const std::size_t held = keeping->memory().held;
+  keeping->trim();
+  EXPECT_LE(keeping->memory().held + kBytes, held);
 }
 
 // Kernels may start before the previous one has ended: chains in which each step overwrites what

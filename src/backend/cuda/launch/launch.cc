@@ -88,7 +88,7 @@ Launcher::Launcher(const CudaOptions& options)
       properties_(read_properties(options.device)),
       tuning_(tuning_of(options, properties_.arch)),
       features_(options.features),
-      pool_(options.device),
+      pool_(options.device, options.keep_blocks),
       launched_(options.launched) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cuda.stream");
   const cudaError_t status = cudaStreamCreateWithFlags(&side_, cudaStreamNonBlocking);

@@ -52,7 +52,7 @@ void check(cudaError_t status, const char* operation) {
                                    : "check the device and its driver");
 }
 
-Pool::Pool(int device) : device_(device) {
+Pool::Pool(int device, bool keep) : device_(device), keep_(keep) {
   cudaMemPoolProps props{};
   props.allocType = cudaMemAllocationTypePinned;
   props.location.type = cudaMemLocationTypeDevice;
@@ -85,9 +85,10 @@ void* Pool::allocate(std::size_t bytes, cudaStream_t stream) {
   return p;
 }
 
-void Pool::release(void* p, std::size_t bytes, cudaStream_t) noexcept {
+void Pool::release(void* p, std::size_t bytes, cudaStream_t stream) noexcept {
   const std::size_t size = BlockCache::size_of(bytes);
   live_.remove(size);
+  if (!keep_) return drop(p, stream);
   clean_.give(p, size);
 }
 
@@ -99,9 +100,10 @@ void* Pool::allocate_scratch(std::size_t bytes, cudaStream_t stream) {
   return p;
 }
 
-void Pool::release_scratch(void* p, std::size_t bytes, cudaStream_t) noexcept {
+void Pool::release_scratch(void* p, std::size_t bytes, cudaStream_t stream) noexcept {
   const std::size_t size = BlockCache::size_of(bytes);
   live_.remove(size);
+  if (!keep_) return drop_scratch(p, size, stream);
   scratch_.give(p, size);
 }
 
@@ -137,15 +139,23 @@ void* Pool::fresh(std::size_t size, cudaStream_t stream) {
   return p;
 }
 
+// Where these fail the device is gone.
+void Pool::drop(void* p, cudaStream_t stream) noexcept {
+  if (cudaSetDevice(device_) != cudaSuccess || cudaFreeAsync(p, stream) != cudaSuccess) {
+    cudaGetLastError();
+  }
+}
+
+void Pool::drop_scratch(void* p, std::size_t size, cudaStream_t stream) noexcept {
+  if (cudaMemsetAsync(p, 0, size, stream) != cudaSuccess) cudaGetLastError();
+  drop(p, stream);
+}
+
 void Pool::shrink(cudaStream_t stream) noexcept {
   const std::size_t keep = live_.may_keep();
-  clean_.shrink(keep - std::min(keep, scratch_.bytes()), [&](void* p, std::size_t) {
-    if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
-  });
-  scratch_.shrink(keep, [&](void* p, std::size_t size) {
-    if (cudaMemsetAsync(p, 0, size, stream) != cudaSuccess) cudaGetLastError();
-    if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
-  });
+  clean_.shrink(keep - std::min(keep, scratch_.bytes()),
+                [&](void* p, std::size_t) { drop(p, stream); });
+  scratch_.shrink(keep, [&](void* p, std::size_t size) { drop_scratch(p, size, stream); });
 }
 
 std::size_t Pool::held() const {
@@ -162,14 +172,8 @@ std::size_t Pool::idle_bytes() const {
 MemoryUse Pool::use() const { return {live_.peak(), held()}; }
 
 void Pool::empty(cudaStream_t stream) noexcept {
-  if (cudaSetDevice(device_) != cudaSuccess) return;
-  clean_.shrink(0, [&](void* p, std::size_t) {
-    if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
-  });
-  scratch_.shrink(0, [&](void* p, std::size_t size) {
-    if (cudaMemsetAsync(p, 0, size, stream) != cudaSuccess) cudaGetLastError();
-    if (cudaFreeAsync(p, stream) != cudaSuccess) cudaGetLastError();
-  });
+  clean_.shrink(0, [&](void* p, std::size_t) { drop(p, stream); });
+  scratch_.shrink(0, [&](void* p, std::size_t size) { drop_scratch(p, size, stream); });
 }
 
 void Pool::trim(cudaStream_t stream) noexcept {

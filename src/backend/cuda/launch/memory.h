@@ -16,11 +16,12 @@ namespace latticino::cuda {
 void check(cudaError_t status, const char* operation);
 
 // Memory of one backend, which stays with it until it is destroyed. The driver's own stream-ordered
-// pool takes microseconds for a block, so blocks that come back are kept for the next request of
-// their size (backend/block_cache.h). `stream` is that of all work, or one beside a capture.
+// pool takes microseconds for a block, so with `keep` blocks that come back are kept for the next
+// request of their size (backend/block_cache.h). `stream` is that of all work, or one beside a
+// capture.
 class Pool {
  public:
-  explicit Pool(int device);
+  Pool(int device, bool keep);
   ~Pool();  // empty() comes before
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -41,10 +42,13 @@ class Pool {
 
  private:
   void* fresh(std::size_t size, cudaStream_t stream);
+  void drop(void* p, cudaStream_t stream) noexcept;  // to the driver's pool
+  void drop_scratch(void* p, std::size_t size, cudaStream_t stream) noexcept;
   void shrink(cudaStream_t stream) noexcept;
   std::size_t held() const;
 
   int device_;
+  bool keep_;
   cudaMemPool_t pool_ = nullptr;
   BlockCache clean_, scratch_;
   LiveBytes live_;
