@@ -51,6 +51,16 @@ void bind_transform(nb::module_& m) {
             new (self) LinearTransform(context, given, slots, options);
           },
           "context"_a, "indices"_a, "diagonals"_a, "level"_a)
+      .def_static(
+          "unknown",
+          [](const ContextPtr& context, const std::vector<int>& indices, int slots, int level) {
+            const Released release;
+            LinearTransform::Options options;
+            options.level = level;
+            return LinearTransform(context, indices, slots, options);
+          },
+          "context"_a, "indices"_a, "slots"_a, "level"_a,
+          "One of a dry context, from diagonals of which no value is known.")
       .def("apply",
            nb::overload_cast<const Evaluator&, const Ciphertext&>(&LinearTransform::apply,
                                                                   nb::const_),
@@ -85,6 +95,8 @@ void bind_blocks(nb::module_& m) {
             self.encode(block, first, values);
           },
           "block"_a, "first"_a, "diagonals"_a)
+      .def("encode_unknown", &BlockTransform::encode_unknown, "block"_a, "first"_a, "count"_a,
+           ReleaseGil())
       .def(
           "apply",
           [](const BlockTransform& self, const Evaluator& e, const std::vector<Ciphertext>& x) {

@@ -633,6 +633,10 @@ class LinearTransform:
 
     def __init__(self, context: Context, indices: Sequence[int], diagonals: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)], level: int) -> None: ...
 
+    @staticmethod
+    def unknown(context: Context, indices: Sequence[int], slots: int, level: int) -> LinearTransform:
+        """One of a dry context, from diagonals of which no value is known."""
+
     def apply(self, evaluator: Evaluator, x: Ciphertext) -> Ciphertext: ...
 
     @property
@@ -649,6 +653,8 @@ class BlockTransform:
     def __init__(self, context: Context, blocks: Sequence[tuple[int, int, Sequence[int]]], sources: int, targets: int, slots: int, level: int) -> None: ...
 
     def encode(self, block: int, first: int, diagonals: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def encode_unknown(self, block: int, first: int, count: int) -> None: ...
 
     def apply(self, evaluator: Evaluator, x: Sequence[Ciphertext]) -> list[Ciphertext]: ...
 

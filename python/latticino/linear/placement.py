@@ -58,13 +58,17 @@ class Placed:
 
     def encode(self, to: _native.BlockTransform, spent: Callable[[int], None]) -> None:
         """Encodes all diagonals, a few at a time. It tells `spent` how many bytes the diagonals take so far."""
-        matrices, at_once = self.map.matrices(), max(1, _AT_ONCE // self.map.slots)
+        matrices = self.map.matrices() if self.map.known else None
+        at_once = max(1, _AT_ONCE // self.map.slots)
         blocks = self.blocks()
         with Task("encoding a linear map", sum(len(d) for _, _, d in blocks)) as step:
             for block, (target, source, distances) in enumerate(blocks):
                 for first in range(0, len(distances), at_once):
                     some = distances[first : first + at_once]
-                    to.encode(block, first, matrices(target, moves.Group(source, tuple(some))))
+                    if matrices is None:
+                        to.encode_unknown(block, first, len(some))
+                    else:
+                        to.encode(block, first, matrices(target, moves.Group(source, tuple(some))))
                     spent(to.bytes)
                     step.advance(len(some))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from .forests import comparing, graphs, trees
 from .graph import Graph
 from .lowered import Lowered
 from .maps import splitting
-from .maps.transforms import with_moves
+from .maps.transforms import Transform, with_moves
 from .packing import Packing, groups_for
 from .placement import Placement, Rates, placed, stand_in
 from .plan import LayerPlan, NetworkPlan
@@ -196,6 +197,11 @@ class _Search:
     images: int
     _machines: dict[tuple[int, int], tuple[Scaled, Machine]] = field(default_factory=dict)
     _groups: dict[int, int] = field(default_factory=dict)
+    _transforms: dict[tuple[object, ...], Transform] = field(default_factory=dict)
+
+    @cached_property
+    def _splitting(self) -> splitting.Splitting:
+        return splitting.Splitting(self.network, self.samples)
 
     def chosen(self, bits: float) -> Compiled:
         """The network compiled for the preset of 128-bit security that takes the least predicted time."""
@@ -255,10 +261,11 @@ class _Search:
             network = self.network
             if least:
                 some = {i: way for i, way in self.ways(slots).items() if way.each >= least}
-                network = splitting.split(network, some, self.samples)
+                network = self._splitting.split(some)
             groups = self.groups(slots)
             graph = with_moves(arranged(network.graph, slots, self.images), slots, self.images, groups)
-            self._machines[slots, least] = _moved(network, graph), Machine(graph, slots, self.images, groups)
+            self._machines[slots, least] = _moved(network, graph), Machine(graph, slots, self.images, groups,
+                                                                              self._transforms)
         return self._machines[slots, least]
 
 

@@ -14,6 +14,7 @@ Every linear layer is an affine map ``y = M x + b`` between flat values, row by 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +32,7 @@ PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply
 _INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1}
 _MOST_ENTRIES = 1 << 28  # of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial at once
+_OF_VALUES = ("_blocks", "digest")  # of a map, by its values
 _EXACT = 1e-12  # relative: a factor of 1 but for rounding
 OUTSIDE = 1e-9  # relative: how far a value may leave a domain by rounding
 
@@ -154,12 +156,20 @@ class Affine:
         """Whether the results are the inputs in another order."""
         return self.selects and self.size_in == self.size_out == len(np.unique(self.columns))
 
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash that tells this matrix from all others."""
+        digest = hashlib.sha256()
+        for array in (self.rows, self.columns, self.values):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.digest()
+
     def scaled(self, factor: float) -> Affine:
         """The map times a number that is not 0. Rows and columns are shared."""
         if not (math.isfinite(factor) and factor):
             _refuse(f"an affine map times {factor}", "a finite factor that is not 0")
         out = Affine.__new__(Affine)
-        out.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_blocks"})
+        out.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _OF_VALUES})
         out.values = self.values * factor
         return out
 
@@ -215,15 +225,19 @@ def _indices(x: Any, size: int, name: str) -> np.ndarray:
         return np.zeros(0, np.int64)
     if out.dtype.kind not in "iu" or out.min() < 0 or out.max() >= size:
         _refuse(f"{name} of an affine map outside of 0 to {size - 1}", "integers in that range")
-    return out.astype(np.int64)
+    return out.astype(np.int64, copy=False)
 
 
 def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray,
             width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     keys = rows * width + columns
-    if not (np.diff(keys) > 0).all():
-        keys, where = np.unique(keys, return_inverse=True)
-        values = np.bincount(where.reshape(-1), values, len(keys))
+    if (keys[1:] > keys[:-1]).all():
+        if values.all():
+            return rows, columns, values
+        kept = np.flatnonzero(values)
+        return rows[kept], columns[kept], values[kept]
+    keys, where = np.unique(keys, return_inverse=True)
+    values = np.bincount(where.reshape(-1), values, len(keys))
     kept = np.flatnonzero(values)
     keys, values = keys[kept], values[kept]
     return keys // width, keys % width, values

@@ -42,11 +42,12 @@ def lower(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], facts: Mapping[
     return lowered_and_wishes(graph, ranges, fits, facts)[0]
 
 
-def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit],
-                       facts: Mapping[str, Any] | None = None) -> tuple[Lowered, dict[int, float]]:
+def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], facts: Mapping[str, Any] | None = None,
+                       known: Known | None = None) -> tuple[Lowered, dict[int, float]]:
     """The lowered graph, and wishes for nodes of the model graph. A wish is the bound with which the node's polynomial
-    would need no level for its domain: the bound of the largest part of a sum, if the sum itself has a smaller one."""
-    structure = _Structure(graph, ranges, fits)
+    would need no level for its domain: the bound of the largest part of a sum, if the sum itself has a smaller one.
+    ``known``: matrices of an earlier call for the same graph."""
+    structure = _Structure(graph, ranges, fits, Known() if known is None else known)
     output = structure.result()
     numbers = numbers_of(structure.nodes, output)
     nodes, output = scaled(structure.nodes, output)
@@ -60,6 +61,26 @@ def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit],
         if low == -high and high < 1:
             wishes[source] = max(wishes.get(source, 0.0), half / high)
     return Lowered(tuple(nodes), output, {**(facts or {}), "units": numbers}), wishes
+
+
+class Known:
+    """Matrices of layers, and their products, that are made once for all ranges of one graph."""
+
+    def __init__(self) -> None:
+        self._layers: dict[tuple[int, tuple[int, ...]], tuple[ModelNode, Affine]] = {}
+        self._products: dict[tuple[int, int], tuple[Affine, Affine, Affine]] = {}  # both factors stay alive: ids
+
+    def of_layer(self, node: ModelNode, shape: tuple[int, ...]) -> Affine:
+        key = id(node), shape
+        if key not in self._layers:
+            self._layers[key] = node, matrices.of_layer(node, shape)
+        return self._layers[key][1]
+
+    def product(self, a: Affine, b: Affine) -> Affine:
+        key = id(a), id(b)
+        if key not in self._products:
+            self._products[key] = a, b, matrices.product(a, b)
+        return self._products[key][2]
 
 
 @dataclass
@@ -106,6 +127,7 @@ class _Structure:
     graph: Graph
     ranges: Ranges
     fits: Mapping[int, Fit]
+    known: Known
     nodes: list[Node] = field(default_factory=list)
     made: list[Expression] = field(default_factory=list)
     # Polynomials, by name, with the node of the model graph that they read and the end of their domain.
@@ -199,7 +221,7 @@ class _Structure:
     def _affine(self, node: ModelNode, x: Expression) -> Expression:
         if node.op == "along" and not node.arrays:
             return x
-        m = matrices.of_layer(node, x.shape)
+        m = self.known.of_layer(node, x.shape)
         if not self._worthwhile(m, x):
             x = self._as_node(x)
         bias = None if x.bias is None else matrices.applied(m, x.bias)
@@ -208,7 +230,7 @@ class _Structure:
             if node.op not in ("linear", "sparse"):
                 own = own.reshape(-1, *(1,) * (len(node.shape) - 1))
             bias = _plus(bias, np.broadcast_to(own, node.shape))
-        maps = {i: m if b is None else matrices.product(m, b) for i, b in x.maps.items()}
+        maps = {i: m if b is None else self.known.product(m, b) for i, b in x.maps.items()}
         layer = x.layer if node.op in ("scale", "permute") and x.node is None else node.layer
         return Expression(dict(maps), node.shape, bias, layer)
 

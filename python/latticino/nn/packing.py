@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -61,7 +62,7 @@ class Packing:
             what = "repeated rows"
         return f"{several}{self.slots} slot{'s' * (self.slots > 1)}, {what}"
 
-    @property
+    @cached_property
     def one(self) -> Packing:
         """Of the first group."""
         if self.groups == 1:

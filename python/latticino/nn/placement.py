@@ -8,7 +8,7 @@ bootstrapped first. Dry runs predict what a node and a bootstrapping take at a l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -21,11 +21,11 @@ from ..ckks.context import Context
 from ..claims.known import Range
 from ..common.layout import Layout
 from ..common.progress_bar import Task
-from .lowered import Node
 from .packing import Packing
 from .run import Form, Machine, Step, refreshed
 
 _MOST_STATES = 3000  # kept after each node; a chain has as many as there are levels
+_TIED = 1.0 + 1e-9  # options so close are compared by the sums of their placements
 _FITS = 1.0 + 1e-6  # values that a bootstrapping takes
 
 
@@ -128,7 +128,7 @@ class Placement:
 
 class _State(NamedTuple):
     seconds: float
-    steps: tuple[object, ...]  # (earlier steps, step): a list from its end
+    steps: tuple[object, ...]  # (earlier steps, last steps): a list from its end
 
 
 def placed(rates: Rates) -> Placement:
@@ -138,19 +138,9 @@ def placed(rates: Rates) -> Placement:
     states: dict[tuple[int, ...], _State] = {(): _State(0.0, ())}
     live: list[int] = []
     with Task("placing levels", len(graph.nodes)) as task:
-        for i, node in enumerate(graph.nodes):
+        for i in range(len(graph.nodes)):
             after = [j for j in [*live, i] if machine._last[j] > i]
-            found: dict[tuple[int, ...], _State] = {}
-            for levels, state in states.items():
-                held = dict(zip(live, levels))
-                if node.op == "input":
-                    options: Iterator[tuple[dict[int, int], _State]] = iter([({**held, i: top}, state)])
-                else:
-                    options = _options(rates, i, node, held, state)
-                for now, reached in options:
-                    key = tuple(now[j] for j in after)
-                    if key not in found or reached.seconds < found[key].seconds:
-                        found[key] = reached
+            found = _continued(rates, i, states, live, after)
             if not found:
                 raise _too_deep(rates, i)
             states, live = _pruned(found), after
@@ -162,29 +152,80 @@ def placed(rates: Rates) -> Placement:
     return Placement(tuple(steps), top if refreshes else max(used, default=top), best.seconds)
 
 
-def _options(rates: Rates, i: int, node: Node, held: dict[int, int], state: _State) -> Iterator[
-        tuple[dict[int, int], _State]]:
-    """All ways to continue with node i."""
-    operands = list(dict.fromkeys(node.inputs))
-    for refresh in product(*(_refreshes(rates, j, held[j]) for j in operands)):
-        now, seconds, steps = dict(held), state.seconds, state.steps
-        for j, way in zip(operands, refresh):
-            if way is not None:
-                step, cost = way
-                now[j], seconds, steps = cost.level, seconds + cost.seconds, (steps, step)
-        most = min(now[j] for j in operands)
-        levels = range(most, -1, -1)
-        if not rates.machine.transforms[i] and node.op == "affine":  # a renaming: no work
-            yield {**now, i: most}, _State(seconds, (steps, Step(i, most)))
-            continue
-        reached = math.inf
-        for level in levels:
-            made = rates.node(i, level)
-            if made is None:
-                break
-            if made.level < reached:  # of levels with one result the highest is tried first; lower ones cost less
-                reached = made.level
-            yield {**now, i: made.level}, _State(seconds + made.seconds, (steps, Step(i, level)))
+def _continued(rates: Rates, i: int, states: Mapping[tuple[int, ...], _State], live: Sequence[int],
+               after: Sequence[int]) -> dict[tuple[int, ...], _State]:
+    """The fastest states behind node i, from those before it. ``live``, ``after``: the nodes that the levels of a state
+    are of, before and behind it."""
+    operands = list(dict.fromkeys(rates.machine.graph.nodes[i].inputs))
+    at_operands = [live.index(j) for j in operands]
+    # Where the levels behind it are, in those before it and then those of an option.
+    behind = [*operands, i]
+    picks = [len(live) + behind.index(j) if j in behind else live.index(j) for j in after]
+    ways = _Ways(rates, i, operands, [k for k, j in enumerate(behind) if j in after])
+    options: dict[tuple[int, ...], list[_Option]] = {}
+    found: dict[tuple[int, ...], _State] = {}
+    for levels, state in states.items():
+        held = tuple([levels[k] for k in at_operands])
+        if held not in options:
+            options[held] = ways.from_levels(held)
+        for own, each, steps in options[held]:
+            every, seconds = levels + own, state.seconds
+            for more in each:
+                seconds += more
+            key = tuple([every[k] for k in picks])
+            known = found.get(key)
+            if known is None or seconds < known.seconds:
+                found[key] = _State(seconds, (state.steps, steps))
+    return found
+
+
+# A way to continue with a node: the levels of its operands and of itself behind it, what its steps take, and the steps.
+_Option = tuple[tuple[int, ...], tuple[float, ...], tuple[Step, ...]]
+
+
+class _Ways:
+    """The ways to continue with node i. ``needed``: which of the levels behind it count, of its operands and of
+    itself."""
+
+    def __init__(self, rates: Rates, i: int, operands: Sequence[int], needed: Sequence[int]) -> None:
+        self._rates, self._i, self._operands, self._needed = rates, i, operands, needed
+        self._alone: dict[int, list[tuple[int, float | None, Step]]] = {}
+
+    def from_levels(self, held: tuple[int, ...]) -> list[_Option]:
+        """All ways from operands at these levels, without those that another one beats clearly."""
+        if not self._operands:  # an input
+            return [((self._rates.context.level,), (), ())]
+        out: list[_Option] = []
+        for refresh in product(*(_refreshes(self._rates, j, level) for j, level in zip(self._operands, held))):
+            now = tuple([level if way is None else way[1].level for level, way in zip(held, refresh)])
+            seconds = tuple([way[1].seconds for way in refresh if way is not None])
+            steps = tuple([way[0] for way in refresh if way is not None])
+            out += [((*now, own), seconds if cost is None else (*seconds, cost), (*steps, step))
+                    for own, cost, step in self._computed(min(now))]
+        if len(self._needed) > len(self._operands):  # all of them lead to different levels
+            return out
+        keys, sums = [tuple([o[0][k] for k in self._needed]) for o in out], [sum(o[1]) for o in out]
+        best: dict[tuple[int, ...], float] = {}
+        for key, total in zip(keys, sums):
+            if total < best.get(key, math.inf):
+                best[key] = total
+        return [o for o, key, total in zip(out, keys, sums) if total <= best[key] * _TIED]
+
+    def _computed(self, most: int) -> list[tuple[int, float | None, Step]]:
+        """The node itself, from each level up to `most`: its own level, what it takes, and the step."""
+        if most not in self._alone:
+            node, i = self._rates.machine.graph.nodes[self._i], self._i
+            found: list[tuple[int, float | None, Step]] = []
+            if not self._rates.machine.transforms[i] and node.op == "affine":  # a renaming: no work
+                found.append((most, None, Step(i, most)))
+            else:
+                for level in range(most, -1, -1):
+                    made = self._rates.node(i, level)
+                    if made is None:
+                        break
+                    found.append((made.level, made.seconds, Step(i, level)))
+            self._alone[most] = found
+        return self._alone[most]
 
 
 def _refreshes(rates: Rates, j: int, level: int) -> list[tuple[Step, Cost] | None]:
@@ -226,8 +267,8 @@ def _pruned(states: dict[tuple[int, ...], _State]) -> dict[tuple[int, ...], _Sta
 def _listed(steps: Sequence[object]) -> list[Step]:
     out: list[Step] = []
     while steps:
-        steps, step = steps  # type: ignore[assignment]
-        out.append(step)  # type: ignore[arg-type]
+        steps, last = steps  # type: ignore[assignment]
+        out += reversed(last)  # type: ignore[call-overload]
     return out[::-1]
 
 

@@ -139,23 +139,39 @@ def measure(graph: Graph, data: Any, margin: float = MARGIN,
     if factor < 1:
         raise errors.ValueError.explain("calibrate", f"margin={factor:g}", "1 or more",
                                         "raise it: values reach what was measured")
-    at_once = max(1, _AT_ONCE // sum(n.size for n in graph.nodes))
     seen = [_Seen(i) for i in range(len(graph.nodes))]
     count = 0
     for given in batches(data, graph.shape_in):
         count += len(given)
-        for first in range(0, len(given), at_once):
-            for i, y in reference.walk(graph, given[first : first + at_once], replaced):
-                if not np.abs(y).max(initial=0.0) <= _LARGEST:  # nor NaN
-                    had = f"values beyond {_LARGEST:g}" if np.isfinite(y).all() else "NaN or infinity"
-                    raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}",
-                                                    f"{had} for a calibration input",
-                                                    "finite values", "clean the data, or correct or train the layer")
-                seen[i].add(y)
+        for i, y, low, high in _walked(graph, given, replaced):
+            seen[i].add(y, low, high)
     if not count:
         raise errors.ShapeError.explain("calibrate", "no inputs", "one or more, better a thousand",
                                         "pass calibration=data")
     return Ranges(tuple(s.result() for s in seen), count, factor)
+
+
+def extremes(graph: Graph, data: np.ndarray,
+             replaced: Mapping[int, Callable[[np.ndarray], np.ndarray]]) -> list[tuple[float, float]]:
+    """The smallest and the largest value of each node; raises as `measure`."""
+    out = [(math.inf, -math.inf)] * len(graph.nodes)
+    for i, _, low, high in _walked(graph, data, replaced):
+        out[i] = min(out[i][0], low), max(out[i][1], high)
+    return out
+
+
+def _walked(graph: Graph, given: np.ndarray, replaced: Mapping[int, Callable[[np.ndarray], np.ndarray]] | None
+            ) -> Iterator[tuple[int, np.ndarray, float, float]]:
+    """Each node with some of its values, and the smallest and the largest of these."""
+    at_once = max(1, _AT_ONCE // sum(n.size for n in graph.nodes))
+    for first in range(0, len(given), at_once):
+        for i, y in reference.walk(graph, given[first : first + at_once], replaced):
+            low, high = float(y.min()), float(y.max())
+            if not (low >= -_LARGEST and high <= _LARGEST):  # nor NaN
+                had = f"values beyond {_LARGEST:g}" if np.isfinite(y).all() else "NaN or infinity"
+                raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}", f"{had} for a calibration input",
+                                                "finite values", "clean the data, or correct or train the layer")
+            yield i, y, low, high
 
 
 def batches(data: Any, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
@@ -188,10 +204,13 @@ class _Seen:
         self.largest = np.zeros(0)  # of the ten inputs that have the largest, in order
         self.random = np.random.default_rng(seed)
 
-    def add(self, y: np.ndarray) -> None:
+    def add(self, y: np.ndarray, low: float, high: float) -> None:
+        """``low``, ``high``: the smallest and the largest of the values y."""
         flat = y.reshape(-1)
-        self.low, self.high = min(self.low, float(flat.min())), max(self.high, float(flat.max()))
-        self.largest = np.sort(np.concatenate([self.largest, np.abs(y.reshape(len(y), -1)).max(axis=1)]))[-10:]
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        each = y.reshape(len(y), -1)
+        own = np.maximum(each.max(axis=1), -each.min(axis=1))
+        self.largest = np.sort(np.concatenate([self.largest, own]))[-10:]
         n, mean = flat.size, float(flat.mean())
         step = mean - self.mean  # the parallel formula: no cancellation for values far from zero
         self.squares += float(((flat - mean) ** 2).sum()) + step**2 * self.count * n / (self.count + n)

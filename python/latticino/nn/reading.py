@@ -15,8 +15,8 @@ from .activations import Fit, fit_activations
 from .forests import comparing
 from .graph import Graph
 from .lowered import Lowered
-from .lowering import lowered_and_wishes
-from .ranges import MARGIN, Normal, Ranges, batches, measure
+from .lowering import Known, lowered_and_wishes
+from .ranges import MARGIN, Normal, Ranges, batches, extremes, measure
 from .repeats import common
 from .rewrites import simplified
 
@@ -103,7 +103,8 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         seen = common(small, seen)
         chosen = fit_activations(small, seen, bits, fits, (ranges, chosen))
         ranges = seen
-    lowered, wishes = lowered_and_wishes(small, ranges, chosen)
+    known = Known()
+    lowered, wishes = lowered_and_wishes(small, ranges, chosen, known=known)
     for _ in range(_ROUNDS):
         if not wishes:
             break
@@ -111,7 +112,7 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         wider = common(small, ranges.wider(wished))
         chosen = fit_activations(small, wider, bits, fits, (ranges, chosen))
         ranges = wider
-        lowered, wishes = lowered_and_wishes(small, ranges, chosen)
+        lowered, wishes = lowered_and_wishes(small, ranges, chosen, known=known)
     facts = () if normal is None else comparing.facts(small, ranges, chosen, data, *estimators.last(model))
     return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT], np.abs(wide).max(axis=0), normal, facts)
 
@@ -144,14 +145,13 @@ def collected(data: Any, shape: tuple[int, ...]) -> np.ndarray:
 def _with_polynomials(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarray) -> Ranges | None:
     """The ranges, wider where polynomials instead of functions lead to values outside; None if they do nowhere."""
     inside = {i: partial(_inside, fit) for i, fit in fits.items()}
-    seen = measure(graph, data[:_CHECKED], ranges.margin, inside)
-    beyond = {}
-    for i, r in enumerate(seen.nodes):
+    beyond, users = {}, graph.users
+    for i, (low, high) in enumerate(extremes(graph, data[:_CHECKED], inside)):
         # Half of the margin is left for inputs that calibration did not see.
         most = ranges.nodes[i].most * (1 + (ranges.margin - 1) / 2)
-        if r.most > most or (r.low < ranges.nodes[i].low and any(j in fits and fits[j].domain[0] > 0
-                                                                 for j in graph.users[i])):
-            beyond[i] = (r.low, r.high)
+        if max(abs(low), abs(high)) > most or (low < ranges.nodes[i].low and any(j in fits and fits[j].domain[0] > 0
+                                                                                 for j in users[i])):
+            beyond[i] = (low, high)
     return ranges.wider(beyond) if beyond else None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, errors
+from ..common import threads
 from . import formulas
 from .graph import Graph, Node, refused, window_count
 
@@ -146,20 +147,48 @@ def correlate(x: Array, weight: Array, bias: Array | None, stride: Sequence[int]
         raise builtins.ValueError("the kernel is larger than the padded input")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise builtins.ValueError("one bias for each channel is needed")
-    places = math.prod(counts)
     w = weight.reshape(groups, weight.shape[0] // groups, -1)
-    out = np.empty((len(x), weight.shape[0], places))
-    at_once = max(1, _AT_ONCE // (places * math.prod(kernel) * x.shape[1]))
-    for first in range(0, len(x), at_once):
-        view = _windows(x[first : first + at_once], kernel, stride, dilation, counts)
-        view = view.reshape(len(view), groups, weight.shape[1], *view.shape[2:])
-        # (batch, groups, channels and kernel, places)
-        columns = view.transpose(0, 1, 2, *range(3 + axes, 3 + 2 * axes), *range(3, 3 + axes)).reshape(
-            len(view), groups, -1, places)
-        out[first : first + at_once] = np.matmul(w, columns).reshape(len(view), -1, places)
+    out = np.empty((len(x), weight.shape[0], *counts))
+    at_once = max(1, _AT_ONCE // (math.prod(x.shape[2:]) * math.prod(kernel) * x.shape[1]))
+
+    def some(first: int) -> None:
+        part = x[first : first + at_once]
+        columns, places = _columns(part, groups, kernel, stride, dilation, counts)
+        made = places(np.matmul(w, columns))
+        out[first : first + at_once] = made.reshape(len(part), -1, *counts)
+
+    threads.each(some, range(0, len(x), at_once))
     if bias is not None:
-        out += bias[:, None]
-    return out.reshape(len(x), weight.shape[0], *counts)
+        out += bias.reshape(-1, *[1] * axes)
+    return out
+
+
+def _columns(x: Array, groups: int, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int],
+             counts: Sequence[int]) -> tuple[Array, Callable[[Array], Array]]:
+    """What a kernel sees of padded values: shape (batch, groups, channels and kernel, places). And a function that
+    gives the places their axes, (..., places) to (..., *counts).
+
+    With a stride of 1 the places of one offset of the kernel are one run of the values, with a few places more
+    between the rows: long runs are copied several times as fast as rows are.
+    """
+    axes = len(kernel)
+    if max(stride) > 1:
+        view = _windows(x, kernel, stride, dilation, counts)
+        view = view.reshape(len(x), groups, -1, *view.shape[2:])
+        ordered = view.transpose(0, 1, 2, *range(3 + axes, 3 + 2 * axes), *range(3, 3 + axes))
+        return ordered.reshape(len(x), groups, -1, math.prod(counts)), lambda y: y.reshape(*y.shape[:-1], *counts)
+    x = np.ascontiguousarray(x)
+    steps = [math.prod(x.shape[3 + a :]) for a in range(axes)]
+    run = 1 + sum((n - 1) * step for n, step in zip(counts, steps))
+    size = x.itemsize
+    strides = (*x.strides[:2], *(d * step * size for d, step in zip(dilation, steps)), size)
+    view = np.lib.stride_tricks.as_strided(x, (*x.shape[:2], *kernel, run), strides, writeable=False)
+
+    def places(y: Array) -> Array:
+        shape, of_places = (*y.shape[:-1], *counts), (*y.strides[:-1], *(step * size for step in steps))
+        return np.lib.stride_tricks.as_strided(y, shape, of_places, writeable=False)
+
+    return view.reshape(len(x), groups, -1, run), places
 
 
 def _padded(x: Array, padding: Sequence[tuple[int, int]]) -> Array:

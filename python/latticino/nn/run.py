@@ -14,7 +14,7 @@ from ..linear import arranged
 from ..linear.arranged import Side
 from ..ops import moves
 from .lowered import Lowered, Node
-from .maps.transforms import Transform
+from .maps.transforms import Transform, transform
 from .packing import Packing, of_product, packings, renames
 
 if TYPE_CHECKING:
@@ -37,13 +37,17 @@ Watch = Callable[[Step, "Ciphertext"], "Ciphertext"]
 
 
 class Machine:
-    """A graph with the packing of each node and the map of each affine one: all that a step needs but its level."""
+    """A graph with the packing of each node and the map of each affine one: all that a step needs but its level.
 
-    def __init__(self, graph: Lowered, slots: int, images: int = 1, groups: int = 1) -> None:
+    ``known``: maps that machines of similar graphs share; new ones are added.
+    """
+
+    def __init__(self, graph: Lowered, slots: int, images: int = 1, groups: int = 1,
+                 known: dict[tuple[object, ...], Transform] | None = None) -> None:
         self.graph, self.images, self.groups, self._slots = graph, images, groups, slots
         self.packings: list[Packing] = packings(graph, slots, images, groups)
         self.transforms: list[tuple[Transform, ...]] = [
-            tuple(Transform(m, self.packings[j], self.packings[i]) for j, m in zip(n.inputs, n.maps))
+            tuple(transform(m, self.packings[j], self.packings[i], known) for j, m in zip(n.inputs, n.maps))
             if n.op == "affine" and not renames(n) else () for i, n in enumerate(graph.nodes)]
         users = graph.users
         self._last = [max(u, default=i) for i, u in enumerate(users)]

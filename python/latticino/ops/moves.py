@@ -119,6 +119,7 @@ class Map:
         self.count = target.count if count is None else count  # of target ciphertexts
         self._period, self._build = period, build
         self._groups: list[list[Group]] | None = None
+        self.known = True  # False: only which diagonals there are, for runs without data
         entries = build()
         self._sources = int(entries[1].max(initial=0)) // slots + 1
         self._unique = _distinct(self._keys(entries))
@@ -127,10 +128,18 @@ class Map:
     def diagonals(self) -> int:
         return len(self._unique)
 
+    def unknown(self) -> Map:
+        """The map as runs without data take it, which encode no values."""
+        out = Map.__new__(Map)
+        self.groups()
+        out.__dict__.update(self.__dict__, known=False)
+        return out
+
     def _keys(self, entries: Entries) -> np.ndarray:
         t, s, _ = entries
-        pair = t // self.slots * self._sources + s // self.slots
-        return np.asarray(pair * self._period + (s - t) % self.slots % self._period)
+        log = self.slots.bit_length() - 1  # slots and the period are powers of two
+        pair = (t >> log) * self._sources + (s >> log)
+        return np.asarray(pair * self._period + ((s - t) & (min(self.slots, self._period) - 1)))
 
     def require_possible(self, operation: str) -> None:
         if self.diagonals * self.slots > MOST_ENTRIES:
@@ -267,6 +276,8 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
 
     def encoded(target: int, group: Group, level: int) -> _native.LinearTransform:
         nonlocal matrices
+        if not m.known:
+            return _native.LinearTransform.unknown(ctx._native, list(group.distances), m.slots, level)
         matrices = matrices or m.matrices()
         return _native.LinearTransform(ctx._native, list(group.distances), matrices(target, group), level)
 

@@ -67,9 +67,15 @@ std::vector<Plaintext> encode_resident(const std::shared_ptr<const Context>& con
 // are encoded in the subring that holds them: N/2^s words per limb, and the same product. All other
 // uses of a plaintext need encode(). These plaintexts are kept, so a dry run counts them from the
 // start.
+//
+// Factors whose values nobody knows yet (`unknown` of them, of `slots` slots; only in a dry run)
+// are counted as those of values without a short period. ContextError on a queue that computes.
+struct Factors {
+  std::span<const Values> batch;
+  int unknown = 0, slots = 0;
+};
 std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
-                                      std::span<const Values> batch, int level, double scale,
-                                      bool extended);
+                                      const Factors& given, int level, double scale, bool extended);
 std::vector<Complex> decode(const Plaintext& plaintext);
 
 // Slots of polynomials in Coeff; their memory on the device is cleared if they are secret.

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "ckks/encoding/encoder.h"
@@ -145,20 +146,17 @@ std::size_t period_of(Values values) {
   return period;
 }
 
-// Values of this period as a polynomial in X^(N/2^log_n), given in the ring of that degree.
-Plaintext encode_in_subring(const std::shared_ptr<const Context>& context, Values values,
-                            std::size_t period, int log_n, int level, double scale, bool extended) {
-  const std::vector<std::int64_t> sparse =
-      context->encoder().embed(values.first(period), scale, coefficient_bound(*context, level));
-  const int log_gap = context->ring().log_n() - log_n;
-  std::vector<std::int64_t> integers(std::size_t{1} << log_n);
-  for (std::size_t i = 0; i < integers.size(); ++i) integers[i] = sparse[i << log_gap];
+// A polynomial in X^(N/2^log_n) in the ring of that degree, from its 2^log_n coefficients; none are
+// given in a dry run.
+Plaintext from_integers(const std::shared_ptr<const Context>& context,
+                        std::span<const std::int64_t> integers, int slots, int log_n, int level,
+                        double scale, bool extended) {
   Queue& queue = context->queue();
   const Params& params = context->params();
   const Basis basis = extended ? params.extended(level) : params.basis(level);
-  Plaintext out{context, {}, level, scale, static_cast<int>(values.size()), extended};
+  Plaintext out{context, {}, level, scale, slots, extended};
   out.poly = allocate(queue, context->subring(log_n), basis, Use::Kept);
-  const std::size_t bytes = integers.size() * sizeof(std::int64_t);
+  const std::size_t bytes = sizeof(std::int64_t) << log_n;
   const Buffer staged = queue.allocate(bytes);
   if (!queue.is_dry()) queue.copy_in(staged->data(), integers.data(), bytes);
   const auto* in = static_cast<const std::int64_t*>(staged->data());
@@ -169,19 +167,68 @@ Plaintext encode_in_subring(const std::shared_ptr<const Context>& context, Value
   return out;
 }
 
+// Values of this period as a polynomial in X^(N/2^log_n).
+Plaintext encode_in_subring(const std::shared_ptr<const Context>& context, Values values,
+                            std::size_t period, int log_n, int level, double scale, bool extended) {
+  const std::vector<std::int64_t> sparse =
+      context->encoder().embed(values.first(period), scale, coefficient_bound(*context, level));
+  const int log_gap = context->ring().log_n() - log_n;
+  std::vector<std::int64_t> integers(std::size_t{1} << log_n);
+  for (std::size_t i = 0; i < integers.size(); ++i) integers[i] = sparse[i << log_gap];
+  return from_integers(context, integers, static_cast<int>(values.size()), log_n, level, scale,
+                       extended);
+}
+
+// The degree 2^log_n of the ring that holds values of this period; none: the whole ring.
+std::optional<int> subring_of(const Context& context, std::size_t period) {
+  const int log_n = std::bit_width(std::max(period, kLeastPeriod));
+  if (context.ring().log_n() - log_n < 2) return std::nullopt;
+  return log_n;
+}
+
+std::vector<Plaintext> encode_unknown(const std::shared_ptr<const Context>& context, int count,
+                                      int slots, int level, double scale, bool extended) {
+  Queue& queue = context->queue();
+  if (!queue.is_dry()) {
+    throw ContextError("ckks.encode", "factors without values", "their values",
+                       "encode them; only dry runs do without");
+  }
+  std::vector<Complex> one(static_cast<std::size_t>(slots));
+  one[0] = 1;
+  require_fit(*context, one, scale, coefficient_bound(*context, level));
+  std::vector<Plaintext> out;
+  const std::optional<int> log_n = subring_of(*context, one.size());
+  while (static_cast<int>(out.size()) < count) {
+    if (log_n) {
+      out.push_back(from_integers(context, {}, slots, *log_n, level, scale, extended));
+      continue;
+    }
+    const int some = std::min(static_cast<int>(kMaxBatch), count - static_cast<int>(out.size()));
+    const Buffer staged = queue.allocate(some * sizeof(Complex) * one.size());
+    for (Plaintext& p :
+         embedded(context, nullptr, some, slots, level, scale, extended, Use::Kept)) {
+      out.push_back(std::move(p));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
-                                      std::span<const Values> batch, int level, double scale,
+                                      const Factors& given, int level, double scale,
                                       bool extended) {
+  if (given.unknown > 0) {
+    return encode_unknown(context, given.unknown, given.slots, level, scale, extended);
+  }
+  const std::span<const Values> batch = given.batch;
   std::vector<Plaintext> out(batch.size());
   std::vector<Values> whole;
   std::vector<std::size_t> place;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::size_t period = period_of(batch[i]);
-    const int log_n = std::bit_width(std::max(period, kLeastPeriod));
-    if (context->ring().log_n() - log_n >= 2) {
-      out[i] = encode_in_subring(context, batch[i], period, log_n, level, scale, extended);
+    if (const std::optional<int> log_n = subring_of(*context, period)) {
+      out[i] = encode_in_subring(context, batch[i], period, *log_n, level, scale, extended);
     } else {
       whole.push_back(batch[i]);
       place.push_back(i);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <map>
 #include <numeric>
 #include <set>
 #include <string>
@@ -35,29 +34,40 @@ struct Steps {
   int giant_of(int rotation) const { return (rotation - baby_of(rotation) + slots) % slots; }
 };
 
+template <class T>
+std::vector<T> distinct(std::vector<T> v) {
+  std::sort(v.begin(), v.end());
+  v.erase(std::unique(v.begin(), v.end()), v.end());
+  return v;
+}
+
 Steps split(const std::vector<Block>& blocks, Steps out) {
-  std::set<int> babies, giants;
+  std::vector<int> babies, giants;
   for (const Block& block : blocks) {
     for (const int r : block.rotations) {
-      babies.insert(out.baby_of(r));
-      giants.insert(out.giant_of(r));
+      const int baby = out.baby_of(r);
+      babies.push_back(baby);
+      giants.push_back((r - baby + out.slots) % out.slots);
     }
   }
-  out.babies.assign(babies.begin(), babies.end());
-  out.giants.assign(giants.begin(), giants.end());
+  out.babies = distinct(std::move(babies));
+  out.giants = distinct(std::move(giants));
   return out;
 }
 
 // Pairs (source, baby) and (target, giant) that rotate.
 std::pair<int, int> turns(const std::vector<Block>& blocks, const Steps& steps) {
-  std::set<std::pair<int, int>> babies, giants;
+  std::vector<std::int64_t> babies, giants;
+  const std::int64_t slots = steps.slots;
   for (const Block& block : blocks) {
     for (const int r : block.rotations) {
-      if (steps.baby_of(r) != 0) babies.insert({block.source, steps.baby_of(r)});
-      if (steps.giant_of(r) != 0) giants.insert({block.target, steps.giant_of(r)});
+      const int baby = steps.baby_of(r), giant = (r - baby + steps.slots) % steps.slots;
+      if (baby != 0) babies.push_back(block.source * slots + baby);
+      if (giant != 0) giants.push_back(block.target * slots + giant);
     }
   }
-  return {static_cast<int>(babies.size()), static_cast<int>(giants.size())};
+  return {static_cast<int>(distinct(std::move(babies)).size()),
+          static_cast<int>(distinct(std::move(giants)).size())};
 }
 
 // 1, and the odd parts of the most frequent distances between neighbouring rotations.
@@ -65,7 +75,7 @@ std::vector<int> units(const std::set<int>& rotations, int slots) {
   constexpr std::size_t kTried = 3, kPairs = 1 << 18;
   const std::vector<int> all(rotations.begin(), rotations.end());
   const std::size_t near = std::max<std::size_t>(8, kPairs / all.size());
-  std::map<int, int> count;
+  std::vector<int> count(slots);  // by unit
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t j = i + 1; j < std::min(all.size(), i + near); ++j) {
       for (const int step : {all[j] - all[i], slots - (all[j] - all[i])}) {
@@ -74,8 +84,9 @@ std::vector<int> units(const std::set<int>& rotations, int slots) {
     }
   }
   std::vector<std::pair<int, int>> found;  // (-count, unit)
-  found.reserve(count.size());
-  for (const auto& [unit, n] : count) found.push_back({-n, unit});
+  for (int unit = 1; unit < slots; unit += 2) {
+    if (count[unit] > 0) found.push_back({-count[unit], unit});
+  }
   std::sort(found.begin(), found.end());
   std::vector<int> out = {1};
   for (std::size_t k = 0; k < std::min(kTried, found.size()); ++k) {
@@ -194,33 +205,51 @@ BlockTransform::BlockTransform(BlockTransform&&) noexcept = default;
 BlockTransform& BlockTransform::operator=(BlockTransform&&) noexcept = default;
 
 void BlockTransform::encode(int block, int first, std::span<const Complex> values) {
+  const auto slots = static_cast<std::size_t>(plan_->slots);
+  if (values.size() % slots != 0) {
+    refuse(std::to_string(values.size()) + " numbers for block " + std::to_string(block),
+           std::to_string(slots) + " for each of its diagonals");
+  }
+  place(block, first, values.size() / slots, values);
+}
+
+void BlockTransform::encode_unknown(int block, int first, int count) {
+  place(block, first, static_cast<std::size_t>(std::max(count, 0)), {});
+}
+
+// Encodes diagonals, of which nothing is known where `values` is empty.
+void BlockTransform::place(int block, int first, std::size_t count,
+                           std::span<const Complex> values) {
   Plan& plan = *plan_;
   const auto slots = static_cast<std::size_t>(plan.slots);
   const bool known = block >= 0 && block < static_cast<int>(plan.blocks.size());
   const std::size_t all = known ? plan.blocks[block].rotations.size() : 0;
-  if (first < 0 || values.size() % slots != 0 || first + values.size() / slots > all) {
-    refuse(std::to_string(values.size()) + " numbers for block " + std::to_string(block),
-           std::to_string(slots) + " for each of its diagonals");
+  if (first < 0 || first + count > all) {
+    refuse(std::to_string(count) + " diagonals from " + std::to_string(first) + " for block " +
+               std::to_string(block),
+           "those of the block, " + std::to_string(all));
   }
   const Block& to = plan.blocks[block];
   const bool rotates = plan.sum.rotates();
   for (const bool rotated_input : {false, true}) {
     std::vector<std::vector<Complex>> turned;  // the giant rotation comes after the product
     std::vector<int> rotations;
-    for (std::size_t k = 0; k < values.size() / slots; ++k) {
+    for (std::size_t k = 0; k < count; ++k) {
       const int r = to.rotations[first + k];
       if ((plan.steps.baby_of(r) != 0) != rotated_input) continue;
+      rotations.push_back(r);
+      if (values.empty()) continue;
       const std::span<const Complex> row = values.subspan(k * slots, slots);
       const auto turn = static_cast<std::ptrdiff_t>((slots - plan.steps.giant_of(r)) % slots);
       std::rotate_copy(row.begin(), row.begin() + turn, row.end(),
                        turned.emplace_back(slots).begin());
-      rotations.push_back(r);
     }
-    if (turned.empty()) continue;
+    if (rotations.empty()) continue;
     const std::vector<Values> batch(turned.begin(), turned.end());
+    const Factors given{batch, values.empty() ? static_cast<int>(rotations.size()) : 0, plan.slots};
     std::vector<Plaintext> encoded =
-        rotates ? encode_hoisted(plan.context, batch, plan.level, plan.scale, rotated_input)
-                : encode_factors(plan.context, batch, plan.level, plan.scale, false);
+        rotates ? encode_hoisted(plan.context, given, plan.level, plan.scale, rotated_input)
+                : encode_factors(plan.context, given, plan.level, plan.scale, false);
     for (std::size_t k = 0; k < rotations.size(); ++k) {
       const int giant = position(plan.sum.giants, plan.steps.giant_of(rotations[k]));
       const int baby = position(plan.sum.babies, plan.steps.baby_of(rotations[k]));

@@ -31,6 +31,9 @@ class BlockTransform {
   // The diagonals `first`, first + 1 .. of a block: `values` holds slots numbers for each. A
   // diagonal whose values have a short period takes as much less memory (encode_factors).
   void encode(int block, int first, std::span<const Complex> values);
+  // In a dry run: the same for `count` diagonals of which no value is known, nor any short period.
+  // ContextError on a queue that computes.
+  void encode_unknown(int block, int first, int count);
   // `x`: all sources one after another, for one application or several. The targets, likewise, one
   // level lower. ShapeError before all diagonals are encoded; ScaleError for sources of two scales.
   std::vector<Ciphertext> apply(const Evaluator& evaluator, std::span<const Ciphertext> x) const;
@@ -43,6 +46,7 @@ class BlockTransform {
   std::size_t working_bytes() const;  // of the rotated sources and sums of one application, about
 
  private:
+  void place(int block, int first, std::size_t count, std::span<const Complex> values);
   struct Plan;
   std::unique_ptr<Plan> plan_;
 };

@@ -216,9 +216,8 @@ class DoubleHoisting {
 }  // namespace
 
 std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& context,
-                                      std::span<const Values> batch, int level, double scale,
-                                      bool rotated) {
-  std::vector<Plaintext> out = encode_factors(context, batch, level, scale, rotated);
+                                      const Factors& given, int level, double scale, bool rotated) {
+  std::vector<Plaintext> out = encode_factors(context, given, level, scale, rotated);
   if (rotated) return out;
   const Basis q = context->params().basis(level);
   std::vector<std::uint32_t> p_mod;

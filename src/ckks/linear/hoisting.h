@@ -25,8 +25,7 @@ struct HoistedSum {
 // Factors of hoisted_sum(). For rotations of the input they are over P Q. For the input itself
 // (rotation 0), which is modulo Q, they are multiplied by P.
 std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& context,
-                                      std::span<const Values> batch, int level, double scale,
-                                      bool rotated);
+                                      const Factors& given, int level, double scale, bool rotated);
 
 // Double hoisting (Bossuat et al. 2021; paper: Cheddar, Fig. 5): everything between the one
 // ModUp of x and the one ModDown + rescale at the end stays modulo P Q. Factors are made by

@@ -49,9 +49,9 @@ Diagonals normalised(const Diagonals& diagonals, int slots, int r) {
 }
 
 // Encodes the diagonals: those that multiply the input itself in one batch, those of its rotations
-// in another.
+// in another. A diagonal without values is one that a dry run does not know.
 template <class Encode>
-void fill_rows(HoistedSum& sum, const BabyGiant& steps, const Diagonals& given,
+void fill_rows(HoistedSum& sum, const BabyGiant& steps, const Diagonals& given, int slots,
                const Encode& encode) {
   const auto position = [](const std::vector<int>& v, int x) {
     return static_cast<int>(std::lower_bound(v.begin(), v.end(), x) - v.begin());
@@ -61,12 +61,13 @@ void fill_rows(HoistedSum& sum, const BabyGiant& steps, const Diagonals& given,
     std::vector<int> indices;
     for (const auto& [index, values] : given) {
       if ((steps.baby_of(index) != 0) != rotated_input) continue;
-      turned.push_back(rotated(values, -steps.giant_of(index)));
+      if (!values.empty()) turned.push_back(rotated(values, -steps.giant_of(index)));
       indices.push_back(index);
     }
-    if (turned.empty()) continue;
-    std::vector<Plaintext> encoded =
-        encode(std::vector<Values>(turned.begin(), turned.end()), rotated_input);
+    if (indices.empty()) continue;
+    const std::vector<Values> batch(turned.begin(), turned.end());
+    const int unknown = turned.empty() ? static_cast<int>(indices.size()) : 0;
+    std::vector<Plaintext> encoded = encode({batch, unknown, slots}, rotated_input);
     for (std::size_t k = 0; k < indices.size(); ++k) {
       sum.rows[position(sum.giants, steps.giant_of(indices[k]))].push_back(
           {position(sum.babies, steps.baby_of(indices[k])), std::move(encoded[k])});
@@ -82,18 +83,9 @@ Diagonals for_rotated_input(const Diagonals& diagonals, int r, int slots) {
   return out;
 }
 
-struct LinearTransform::Plan {
-  Options options;
-  int slots = 0;
-  bool rotates = false;  // any key at all
-  BabyGiant steps;
-  HoistedSum sum;  // babies, giants and encoded diagonals by position in `steps`
-};
+namespace {
 
-LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
-                                 const Diagonals& diagonals, int slots, const Options& options)
-    : plan_(std::make_unique<Plan>()) {
-  const Params& params = context->params();
+void require_form(const Params& params, int slots, const LinearTransform::Options& options) {
   require_level(kName, options.level, 1);
   require_level(kName, params.top_level(), options.level);
   if (slots < 1 || slots > params.max_slots() || !std::has_single_bit(unsigned(slots))) {
@@ -105,7 +97,38 @@ LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
     throw UnsupportedError(kName, std::to_string(options.baby_steps) + " baby steps",
                            "a power of two, or 0", "leave the choice to the library");
   }
-  const Diagonals given = normalised(diagonals, slots, options.pre_rotation);
+}
+
+}  // namespace
+
+struct LinearTransform::Plan {
+  Options options;
+  int slots = 0;
+  bool rotates = false;  // any key at all
+  BabyGiant steps;
+  HoistedSum sum;  // babies, giants and encoded diagonals by position in `steps`
+};
+
+LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
+                                 const Diagonals& diagonals, int slots, const Options& options)
+    : plan_(std::make_unique<Plan>()) {
+  require_form(context->params(), slots, options);
+  fill(context, normalised(diagonals, slots, options.pre_rotation), slots, options);
+}
+
+LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
+                                 std::span<const int> rotations, int slots, const Options& options)
+    : plan_(std::make_unique<Plan>()) {
+  require_form(context->params(), slots, options);
+  Diagonals unknown;
+  for (const int r : rotations) unknown[wrapped(r + options.pre_rotation, slots)] = {};
+  if (unknown.empty()) unknown[0] = {};
+  fill(context, unknown, slots, options);
+}
+
+void LinearTransform::fill(const std::shared_ptr<const Context>& context, const Diagonals& given,
+                           int slots, const Options& options) {
+  const Params& params = context->params();
   std::vector<int> rotations;
   for (const auto& [index, values] : given) rotations.push_back(index);
   Plan& plan = *plan_;
@@ -125,11 +148,11 @@ LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
   plan.sum.babies = plan.steps.babies;
   plan.sum.giants = plan.steps.giants;
   plan.sum.rows.resize(plan.sum.giants.size());
-  fill_rows(plan.sum, plan.steps, given, [&](std::span<const Values> batch, bool rotated) {
+  fill_rows(plan.sum, plan.steps, given, slots, [&](const Factors& factors, bool rotated) {
     const double scale = plan.options.plaintext_scale;
     return plan.rotates && options.hoisted
-               ? encode_hoisted(context, batch, options.level, scale, rotated)
-               : encode_factors(context, batch, options.level, scale, false);
+               ? encode_hoisted(context, factors, options.level, scale, rotated)
+               : encode_factors(context, factors, options.level, scale, false);
   });
 }
 

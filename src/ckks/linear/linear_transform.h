@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 
 #include "ckks/evaluator/evaluator.h"
 
@@ -33,6 +34,10 @@ class LinearTransform {
   // Throws ShapeError for diagonals of another length than `slots`, LevelError, ValueError.
   LinearTransform(const std::shared_ptr<const Context>& context, const Diagonals& diagonals,
                   int slots, const Options& options);
+  // In a dry run: diagonals of these rotations, of which no value is known, nor any short period.
+  // ContextError on a queue that computes.
+  LinearTransform(const std::shared_ptr<const Context>& context, std::span<const int> rotations,
+                  int slots, const Options& options);
   ~LinearTransform();
   LinearTransform(LinearTransform&&) noexcept;
   LinearTransform& operator=(LinearTransform&&) noexcept;
@@ -46,6 +51,8 @@ class LinearTransform {
   std::size_t bytes() const;  // of the encoded diagonals
 
  private:
+  void fill(const std::shared_ptr<const Context>& context, const Diagonals& given, int slots,
+            const Options& options);
   struct Plan;
   std::unique_ptr<Plan> plan_;
 };

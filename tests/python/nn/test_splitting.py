@@ -44,7 +44,7 @@ def test_two_maps_are_the_one(channels, kernel, slots, images, parts, residual):
     x, whole, ways = prepared(network(channels, kernel, residual=residual), images, slots)
     assert list(ways.values()) == [splitting.Way(parts, channels // 4, 4)]
     (at,) = ways
-    both = splitting.split(whole, ways, x[:32])
+    both = splitting.Splitting(whole, x[:32]).split(ways)
     given = x / whole.units[0]
     want, got = (s.graph.values(given) for s in (whole, both))
     assert np.allclose(got[-1] * both.units[-1], want[-1] * whole.units[-1], atol=1e-12)

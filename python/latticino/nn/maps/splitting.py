@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -55,34 +56,58 @@ def splittable(graph: Lowered, slots: int, images: int) -> dict[int, Way]:
     return out
 
 
-def split(network: Scaled, chosen: dict[int, Way], samples: np.ndarray) -> Scaled:
-    """The network with these nodes in two maps. `samples`: inputs, from which bounds of parts are taken."""
-    graph = network.graph
-    first = graph.inputs[0]
-    values = graph.values(samples.reshape(len(samples), *graph.nodes[first].shape) / network.units[first], check=False)
-    nodes: list[Node] = []
-    units: list[float] = []
-    at: list[int] = []
-    known = dict(graph.facts.get("units", {}))
-    for i, (node, unit) in enumerate(zip(graph.nodes, network.units)):
-        inputs = tuple(at[j] for j in node.inputs)
-        node = replace(node, inputs=inputs, like=None if node.like is None else at[node.like])
-        if i in chosen:
-            flat = [values[j].reshape(len(samples), -1) for j in (graph.nodes[i].inputs[0], i)]
-            part, node, factor = _two(node, chosen[i], nodes[inputs[0]].bound, flat, len(nodes))
-            nodes.append(part)
-            units.append(unit * factor)
-            if node.name in known:
-                known[part.name] = known[node.name]
-        nodes.append(node)
-        units.append(unit)
-        at.append(len(nodes) - 1)
-    return Scaled(Lowered(tuple(nodes), at[graph.output], {**graph.facts, "units": known}), tuple(units))
+class Splitting:
+    """Splits nodes of a network. What it computes is kept for the next choice of nodes.
+
+    ``samples``: inputs, from which bounds of parts are taken.
+    """
+
+    def __init__(self, network: Scaled, samples: np.ndarray) -> None:
+        self._network, self._samples = network, samples
+        self._known: dict[tuple[int, Way], tuple[Node, Node, float]] = {}
+
+    @cached_property
+    def _values(self) -> list[np.ndarray]:
+        graph, x = self._network.graph, self._samples
+        first = graph.inputs[0]
+        shaped = x.reshape(len(x), *graph.nodes[first].shape)
+        return [v.reshape(len(x), -1) for v in graph.values(shaped / self._network.units[first], check=False)]
+
+    def split(self, chosen: dict[int, Way]) -> Scaled:
+        """The network with these nodes in two maps."""
+        network, graph = self._network, self._network.graph
+        nodes: list[Node] = []
+        units: list[float] = []
+        at: list[int] = []
+        known = dict(graph.facts.get("units", {}))
+        for i, (node, unit) in enumerate(zip(graph.nodes, network.units)):
+            inputs = tuple(at[j] for j in node.inputs)
+            node = replace(node, inputs=inputs, like=None if node.like is None else at[node.like])
+            if i in chosen:
+                one, two, factor = self._two(i, chosen[i])
+                part = replace(one, inputs=inputs[:1])
+                node = replace(node, inputs=(len(nodes), *inputs[1:]), maps=two.maps)
+                nodes.append(part)
+                units.append(unit * factor)
+                if node.name in known:
+                    known[part.name] = known[node.name]
+            nodes.append(node)
+            units.append(unit)
+            at.append(len(nodes) - 1)
+        return Scaled(Lowered(tuple(nodes), at[graph.output], {**graph.facts, "units": known}), tuple(units))
+
+    def _two(self, i: int, how: Way) -> tuple[Node, Node, float]:
+        """Both nodes, whose inputs are to be set, and the number by which the values of the first one are divided."""
+        if (i, how) not in self._known:
+            graph = self._network.graph
+            node = graph.nodes[i]
+            values = [self._values[j] for j in (node.inputs[0], i)]
+            self._known[i, how] = _two(node, how, graph.nodes[node.inputs[0]].bound, values)
+        return self._known[i, how]
 
 
-def _two(node: Node, how: Way, bound: float, values: Sequence[np.ndarray],
-         at: int) -> tuple[Node, Node, float]:
-    """Both nodes, and the number by which the values of the first one are divided."""
+def _two(node: Node, how: Way, bound: float, values: Sequence[np.ndarray]) -> tuple[Node, Node, float]:
+    """Both nodes, whose inputs are to be set, and the number by which the values of the first one are divided."""
     parts, planes, each = how
     m = node.maps[0]
     assert m.grids is not None
@@ -108,4 +133,4 @@ def _two(node: Node, how: Way, bound: float, values: Sequence[np.ndarray],
     shape = (wide.channels, *node.shape[1:])
     name = f"{node.name}.parts"
     return (Node(name, "affine", node.inputs[:1], shape, maps=(one.scaled(1 / factor),), bound=1.0, layer=node.layer),
-            replace(node, inputs=(at, *node.inputs[1:]), maps=(two.scaled(factor), *node.maps[1:])), factor)
+            replace(node, maps=(two.scaled(factor), *node.maps[1:])), factor)

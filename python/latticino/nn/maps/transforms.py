@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -70,21 +70,6 @@ def _with_move(graph: Lowered, at: int, packed: Sequence[Packing]) -> Lowered:
     return Lowered(tuple(nodes), graph.output + (graph.output >= at), graph.facts)
 
 
-class _Skeleton(moves.Map):
-    """A map that knows only which diagonals it has: for runs without data, which encode nothing."""
-
-    def __init__(self, of: moves.Map) -> None:
-        self.__dict__.update(of.__dict__)
-
-    def matrices(self) -> Callable[[int, moves.Group], np.ndarray]:
-        def of(target: int, group: moves.Group) -> np.ndarray:
-            out = np.zeros((len(group.distances), self.slots), complex)
-            out[:, 0] = 1
-            return out
-
-        return of
-
-
 class Transform:
     """An affine map from one packing to another: a sparse map of slots, then sums of ``fold`` slots.
 
@@ -100,10 +85,9 @@ class Transform:
 
     @cached_property
     def name(self) -> tuple[str, str]:
-        digest = hashlib.sha256(self.source.layout.name + self.target.layout.name)
-        index = () if self.target.index is None else (self.target.index,)
-        for array in (self.affine.rows, self.affine.columns, self.affine.values, *index):
-            digest.update(np.ascontiguousarray(array).data)
+        digest = hashlib.sha256(self.source.layout.name + self.target.layout.name + self.affine.digest)
+        if self.target.index is not None:
+            digest.update(np.ascontiguousarray(self.target.index).data)
         return "affine", digest.hexdigest()
 
     @property
@@ -115,7 +99,7 @@ class Transform:
         """The number of diagonals and rotations, to compare ways."""
         return self.diagonals + 8 * self.map.keys + 2 * math.log2(self.fold)
 
-    @property
+    @cached_property
     def signature(self) -> tuple[object, ...]:
         """The properties that decide the cost."""
         # Which of the input's ciphertexts it reads makes no difference: they are counted as they are met.
@@ -135,8 +119,8 @@ class Transform:
             at = (np.cumsum(counts) - counts)[self.target.index][rows]
             at = at + np.arange(rows.size) - (np.cumsum(each) - each)[rows]
             columns, values = columns[at], values[at]
-        t = self.target.layout.places.reshape(images, -1)[:, rows]
-        s = self.source.layout.places.reshape(images, -1)[:, columns]
+        t = self.target.layout.places.reshape(images, -1).take(rows, 1)
+        s = self.source.layout.places.reshape(images, -1).take(columns, 1)
         weights = np.broadcast_to(values, t.shape)
         if not t.size:  # a map of zeros
             return np.zeros(1, int), np.zeros(1, int), np.zeros(1)
@@ -192,7 +176,7 @@ class Transform:
         if self.turns is not None:
             return self._turned(x)
         context = x.context
-        made = _Skeleton(self.map) if context._without_data else self.map
+        made = self.map.unknown() if context._without_data else self.map
         l1, l2 = self.norms
         if self.groups * self.source.count * self.map.count > 1:
             parts, added, rounded = self._in_blocks(x, made)
@@ -243,3 +227,14 @@ class Transform:
         flat = row.reshape(self._result.shape[0], -1)
         out = self.target.entries(self.affine.apply(flat.real) + 1j * self.affine.apply(flat.imag))
         return out.reshape(self._result.shape)
+
+
+def transform(affine: Affine, source: Packing, target: Packing,
+              known: dict[tuple[object, ...], Transform] | None) -> Transform:
+    """The transform, or the one of `known` that is the same."""
+    if known is None or target.index is not None:
+        return Transform(affine, source, target)
+    key = (affine.digest, source.groups, source.layout.name, target.groups, target.layout.name)
+    if key not in known:
+        known[key] = Transform(affine, source, target)
+    return known[key]
