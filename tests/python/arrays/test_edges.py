@@ -136,6 +136,8 @@ PROGRAMS = {
     "refreshed": (lambda a: a.bootstrap(), lambda v: v),
     "compared": (lambda a: a.compare(0.05), lambda v: v > 0.05),
     "divided": (lambda a: a / np.full(13, 3, np.float32), lambda v: v / 3),
+    "variance": (lambda a: a.var(), np.var),
+    "covariance": (lambda a: lt.cov(a[:12].reshape(3, 4)), lambda v: np.cov(v[:12].reshape(3, 4))),
 }
 
 
@@ -153,6 +155,15 @@ def test_scales_of_ones_own_give_right_results_or_an_error(ctx, client, name, lo
     have, want = client.decrypt(y), clear(x)
     error = np.abs(have - want).max()
     assert error < 2.0 ** -(y.expected_bits - 5), f"{-np.log2(error):.1f} bits, {y}"
+
+
+def test_the_remedy_for_two_scales_works(ctx, client):
+    x = np.linspace(-0.9, 0.9, 8)
+    a, b = client.encrypt(x), client.encrypt(x, scale=2.0**43)
+    with pytest.raises(lt.ScaleError, match=r"one level down with to_level\(\)"):
+        a - b
+    level = a.level - 1
+    close(client.decrypt(a.to_level(level) + b.to_level(level)), 2 * x)
 
 
 # ---- numbers ----
