@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .. import errors
+from . import regular
 from .notes import Note
 
 _HEAD = struct.Struct("<8sIQ")
@@ -48,8 +49,9 @@ class Container:
         self.put(path, self.to_bytes(head, arrays))
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes the bytes of a file as `write` does."""
+        """Writes the bytes of a file as `write` does. FileError for a name that is a link, a pipe or a device."""
         target = Path(path)
+        regular.require_replaceable(target, "save")
         try:
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
             try:
@@ -58,6 +60,7 @@ class Container:
                     file.flush()
                     os.fsync(file.fileno())
                 os.chmod(name, 0o644)
+                regular.require_replaceable(target, "save")
                 os.replace(name, target)
             except BaseException:
                 os.unlink(name)
@@ -83,11 +86,7 @@ class Container:
         return self.from_bytes(self.bytes_of(path))
 
     def bytes_of(self, path: str) -> bytes:
-        try:
-            return Path(path).read_bytes()
-        except OSError as why:
-            raise errors.FileError.explain("load", f"{path}: {why}", f"a file of {self.what}",
-                                           "check the path") from why
+        return regular.read(path, "load", f"a file of {self.what}")
 
     def from_bytes(self, data: bytes) -> tuple[Note, dict[str, np.ndarray]]:
         if len(data) < _HEAD.size + _DIGEST:

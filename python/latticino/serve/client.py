@@ -17,7 +17,7 @@ from ..ckks.client import Client, ServerKeys
 from ..ckks.context import Context
 from ..common import roles
 from ..common.progress_bar import Task
-from ..files import saving
+from ..files import regular, saving
 from .http import Link
 from .manifest import CHUNK, Manifest
 from .parts import part_of
@@ -91,13 +91,8 @@ class Service:
             with tempfile.TemporaryFile() as file:
                 saving.save_server_keys(file, keys._context, keys)
                 return self._push(file)
-        try:
-            with open(arrays.as_path(keys, "push"), "rb") as file:
-                return self._push(file)
-        except OSError as why:
-            if isinstance(why, errors.Error):
-                raise
-            raise errors.FileError.explain("push", f"{keys}: {why}", "the file of a bundle", "check the path") from why
+        with regular.opened(arrays.as_path(keys, "push"), "push", "the file of a bundle") as file:
+            return self._push(file)
 
     def bundles(self) -> list[dict[str, Any]]:
         """What the service has of this tenant's bundles for the model: ``hash``, ``state``, ``key_id``, ``size``."""
