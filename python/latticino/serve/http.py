@@ -120,6 +120,8 @@ def _token(token: Any) -> str:
 
 
 def _tls(cafile: str | None, certificate: str | None) -> ssl.SSLContext:
+    cafile = None if cafile is None else arrays.as_path(cafile, "connect")
+    certificate = None if certificate is None else arrays.as_path(certificate, "connect")
     try:
         context = ssl.create_default_context(cafile=cafile)
     except OSError as why:  # ssl.SSLError is one
