@@ -55,13 +55,13 @@ class Layout:
         self._name: bytes | None = None
 
     def _checked(self, places: Any) -> np.ndarray:
-        places = arrays.as_numpy(places, "layout")
-        inside = places.size == 0 or (places.dtype.kind in "iu" and 0 <= places.min() <= places.max() < self.slots * self.count)
-        if places.shape != self.shape or not inside:
+        """The addresses, of this shape and within the ciphertexts."""
+        found: np.ndarray = arrays.as_numpy(places, "layout")
+        if found.shape != self.shape or not _within(found, self.slots * self.count):
             raise errors.ShapeError.explain(
-                "layout", f"addresses of shape {places.shape} and dtype {places.dtype}",
+                "layout", f"addresses of shape {found.shape} and dtype {found.dtype}",
                 f"integers from 0 to {self.slots * self.count - 1} of shape {self.shape}", "check the addresses")
-        return places
+        return found
 
     @classmethod
     def plain(cls, shape: tuple[int, ...], slots: int, clean: bool = True, bound: float = 0.0) -> Layout:
@@ -153,14 +153,15 @@ class Layout:
     def changed(self, clean: bool, bound: float = 0.0) -> Layout:
         """The layout after an operation that leaves zeros in the other slots (`clean`), or makes something else of
         them."""
-        return self.with_rest("zero" if arrays.as_flag(clean, "layout", "clean") else weakest(self.rest, "filler"), bound)
+        clean = arrays.as_flag(clean, "layout", "clean")
+        return self.with_rest("zero" if clean else weakest(self.rest, "filler"), bound)
 
     def taken(self, index: np.ndarray, bound: float) -> tuple[Layout, list[int]]:
         """The layout of the values with these flat indices, and which ciphertexts hold them. `bound`: of the values."""
         index = arrays.as_numpy(index, "layout")
-        if index.dtype.kind not in "iu" or (index.size and not 0 <= index.min() <= index.max() < self.size):
+        if not _within(index, self.size):
             raise errors.ShapeError.explain(
-                "layout", f"indices of dtype {index.dtype} for {self.size} values", "integers, one for each value that is taken",
+                "layout", f"indices of dtype {index.dtype}", f"integers from 0 to {self.size - 1}",
                 "count values row by row from 0")
         places = np.asarray(self.places.reshape(-1)[index])
         parts = np.unique(places // self.slots)
@@ -178,7 +179,7 @@ class Layout:
             return self
         if len(shape) < len(self.shape) or any(n not in (1, m) for n, m in zip(self.shape[::-1], shape[::-1])):
             raise errors.ShapeError.explain(
-                "layout", f"shape {self.shape} for {shape}", "a shape that numpy broadcasts it to", "check the shapes")
+                "layout", f"shape {self.shape} for {shape}", "one that numpy broadcasts to it", "check the shapes")
         return Layout(shape, self.slots, self.count, np.broadcast_to(self.places, shape), self.rest, self.bound)
 
     def widened(self, slots: int) -> Layout:
@@ -223,6 +224,11 @@ class Layout:
         return out
 
 
+def _within(index: np.ndarray, end: int) -> bool:
+    """Whether all of it are integers from 0 on and below `end`."""
+    return index.dtype.kind in "iu" and (index.size == 0 or bool(0 <= index.min() <= index.max() < end))
+
+
 def _as_values(x: Any, count: int, what: str) -> np.ndarray:
     out = arrays.as_numpy(x, "layout")
     if out.size == count:
@@ -232,7 +238,7 @@ def _as_values(x: Any, count: int, what: str) -> np.ndarray:
 
 def _as_rest(rest: Any) -> Rest:
     if isinstance(rest, str) and rest in _ORDER:
-        return rest  # type: ignore[return-value]
+        return rest
     raise errors.ValueError.explain(
         "layout", f"rest={arrays.shown(rest)}", '"zero", "filler" or "unknown"', "name one of them")
 

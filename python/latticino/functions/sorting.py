@@ -170,8 +170,9 @@ def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: fl
     if not x.range.is_real:
         evaluate.require_real("sort", x)
     evaluate.require_within("sort", x, low, high)
+    bits = arrays.as_real(bits, "sort", "bits")
     run = _Run(x, axis % x.ndim, lambda deepest: _chosen("sort", count, (low, high), bits, gap,
-                                                          sign.margin(x), deepest), arrays.as_real(bits, "sort", "bits"))
+                                                          sign.margin(x), deepest), bits)
     if count == 1:
         return x
     run.require_levels(x)

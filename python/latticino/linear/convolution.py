@@ -270,7 +270,7 @@ def _hashable(operation: str, *options: Any) -> tuple[Any, ...]:
         return tuple(repr(o) for o in options)
     except Exception as why:  # integers of thousands of digits, or what an object's own repr raises
         raise errors.ValueError.explain(
-            operation, f"options of which one cannot be shown ({type(why).__name__})", "integers", "correct it") from None
+            operation, f"an option that cannot be shown ({type(why).__name__})", "integers", "correct it") from None
 
 
 # ---- numpy's, of vectors ----

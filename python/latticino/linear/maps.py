@@ -199,7 +199,8 @@ class LinearMap(roles.Handle):
             _check_layout(source, self.shape_in, "source", self._operation)
         if not 1 <= level <= ctx.params.top_level:
             raise errors.LevelError.explain(
-                self._operation, f"level {arrays.shown(level)}", f"a level from 1 to {ctx.params.top_level}", "name another one")
+                self._operation, f"level {arrays.shown(level)}", f"a level from 1 to {ctx.params.top_level}",
+                "name another one")
         return MapCost(ctx, m._way(source, ctx.slots), level)
 
     def __getstate__(self) -> dict[str, Any]:
