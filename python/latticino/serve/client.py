@@ -17,7 +17,7 @@ from ..ckks.context import Context
 from ..common import roles
 from ..common.progress_bar import Task
 from ..files import regular, saving
-from .http import Link
+from .http import Kinds, Link
 from .manifest import CHUNK, Manifest
 from .parts import part_of
 
@@ -26,10 +26,10 @@ _PENDING = ("uploading", "uploaded", "checking")
 _WAIT = 20.0  # seconds of a long poll
 _UPLOADS = 4  # at a time
 # Fields that are read of what a service answers, and what may be in them.
-_MODEL = {"name": str, "digest": str, "parameters": str, "kind": str}
-_BUNDLE = {"model": str, "hash": str, "state": str, "key_id": (str, type(None))}
-_STATE = {"state": str, "reason": (str, type(None))}
-_JOB = {"id": str, "state": str, "created": (int, float), "progress": (int, float), "error": (str, type(None))}
+_MODEL: Kinds = {"name": str, "digest": str, "parameters": str, "kind": str}
+_BUNDLE: Kinds = {"model": str, "hash": str, "state": str, "key_id": (str, type(None))}
+_STATE: Kinds = {"state": str, "reason": (str, type(None))}
+_JOB: Kinds = {"id": str, "state": str, "created": (int, float), "progress": (int, float), "error": (str, type(None))}
 
 
 def connect(url: str, token: str, model: str | None = None, *, cafile: str | None = None,
@@ -166,8 +166,8 @@ class Service:
                 if row["state"] == "ready":
                     return hash_
                 if row["state"] not in _PENDING:
-                    raise errors.ServiceError(row["reason"] or f"push: had a bundle that is {row['state']}; needs one that "
-                                              "is ready; send it again", "push")
+                    raise errors.ServiceError(row["reason"] or f"push: had a bundle that is {row['state']}; needs "
+                                              "one that is ready; send it again", "push")
 
 
 def _word(name: str) -> str:

@@ -17,7 +17,7 @@ from .. import arrays, errors
 
 TRIES = 5
 _LONGEST_PAUSE = 30.0  # seconds
-Kinds: TypeAlias = "Mapping[str, type | tuple[type, ...]]"  # of fields, by their names
+Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # of fields, by their names
 _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
 
 
