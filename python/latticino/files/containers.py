@@ -5,7 +5,9 @@ A file is a head of JSON and arrays behind it, and at the end the SHA-256 of all
     magic (8 bytes)  version (4)  length of the head (8)  head  arrays, deflated  digest (32)
 
 Numbers are little-endian. Integers of arrays are stored as differences, which are small. The digest finds damage. A
-hostile file can have a correct digest, so every field is checked, and nothing is larger than the head says.
+hostile file can have a correct digest, so every field is checked, and nothing is larger than the head says. A deflated
+array can be a thousand times as large as its bytes, so what all of them need is compared with the free memory first.
+Files for clients have no arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import errors
+from .. import _native, errors
+from ..common import display
 from . import regular
 from .notes import Note
 
@@ -31,6 +34,8 @@ _DIGEST = 32
 _MOST_HEAD = 1 << 26
 _MOST_ROWS = 1 << 20
 _MOST_NUMBERS = 1 << 30  # of an array
+CLIENT = "client"  # the kind of files that hold no arrays
+_SMALL = 1 << 24  # bytes that are not compared with the free memory
 _MOST_GROWTH = 1100  # bytes that a byte can inflate to: deflate allows 1,032
 _KINDS: dict[str, np.dtype] = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8")}
 
@@ -109,18 +114,30 @@ class Container:
         return head, self._arrays(head, data, start, end)
 
     def _arrays(self, head: Note, data: bytes, start: int, end: int) -> dict[str, np.ndarray]:
-        arrays: dict[str, np.ndarray] = {}
-        for row in self.parts(head, "arrays"):
+        rows = self.parts(head, "arrays")
+        if rows and head._fields.get("kind") == CLIENT:
+            self.refuse("arrays in the part for clients")
+        places: dict[str, tuple[slice, np.dtype, int]] = {}
+        for row in rows:
             name, kind = row.text("name"), row.text("kind")
             count, size = (self.integer(row, field, 0, 1 << 53) for field in ("length", "bytes"))
-            fits = kind in _KINDS and count <= _MOST_NUMBERS and size <= end - start and name not in arrays
+            fits = kind in _KINDS and count <= _MOST_NUMBERS and size <= end - start and name not in places
             if not fits or 8 * count > _MOST_GROWTH * size:
                 self.refuse("an array that does not fit")
-            arrays[name] = self._array(data[start : start + size], _KINDS[kind], count)
+            places[name] = slice(start, start + size), _KINDS[kind], count
             start += size
         if start != end:
             self.refuse("bytes behind the arrays")
-        return arrays
+        self._require_room(8 * sum(count for _, _, count in places.values()))
+        return {name: self._array(data[where], kind, count) for name, (where, kind, count) in places.items()}
+
+    def _require_room(self, bytes_: int) -> None:
+        """OutOfMemoryError for arrays that would take more than the free memory. Two of one are in use at a time."""
+        free = _native.available_memory()
+        if 2 * bytes_ > free and bytes_ > _SMALL:
+            raise errors.OutOfMemoryError.explain(
+                "load", f"arrays of {display.size(bytes_)} in a file of {self.what}, and {display.size(free)} of free memory",
+                "twice as much free memory as arrays", "load it on a larger machine, or obtain the file again")
 
     def _array(self, blob: bytes, kind: np.dtype, count: int) -> np.ndarray:
         engine = zlib.decompressobj()
@@ -128,6 +145,9 @@ class Container:
             raw = engine.decompress(blob, count * kind.itemsize + 1)
         except zlib.error as why:
             raise self.refusal("an array that cannot be inflated") from why
+        except MemoryError as why:
+            raise errors.OutOfMemoryError.explain("load", f"too little memory for a file of {self.what}", "more of it",
+                                                  "load it on a larger machine, or obtain the file again") from why
         whole = len(raw) == count * kind.itemsize and (engine.eof or not blob)
         if not whole or engine.unconsumed_tail or engine.unused_data:
             self.refuse("an array of another length")
