@@ -136,7 +136,7 @@ class Container:
         free = _native.available_memory()
         if 2 * bytes_ > free and bytes_ > _SMALL:
             raise errors.OutOfMemoryError.explain(
-                "load", f"arrays of {display.size(bytes_)} in a file of {self.what}, and {display.size(free)} of free memory",
+                "load", f"arrays of {display.size(bytes_)}, and {display.size(free)} of free memory",
                 "twice as much free memory as arrays", "load it on a larger machine, or obtain the file again")
 
     def _array(self, blob: bytes, kind: np.dtype, count: int) -> np.ndarray:

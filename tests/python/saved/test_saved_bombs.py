@@ -10,6 +10,7 @@ import pytest
 import latticino as lt
 from latticino.files import containers
 from latticino.saved import files
+from latticino.saved.arguments import PROGRAM
 
 COUNT = 1 << 22  # numbers of an array of zeros: 32 MiB out of 32 KiB
 
@@ -45,3 +46,16 @@ def test_files_for_clients_have_no_arrays(inflated):
     with pytest.raises(lt.FileError, match="part for clients"):
         files.from_bytes(file_of("client", 1))
     assert not inflated
+
+
+def test_inputs_of_many_ciphertexts_are_refused_before_any_is_made(tmp_path, monkeypatch):
+    context = lt.Context("test-n10-leveled-insecure", "cpu")
+    lt.save_program(tmp_path / "program", lambda a, b: a * b, context, lt.Shape((8,)), lt.Shape((8,)))
+    head, arrays = PROGRAM.read(str(tmp_path / "program"))
+    fields = {name: value for name, value in head._fields.items() if name != "arrays"}
+    monkeypatch.setattr(lt._native, "shape_only", lambda *_: pytest.fail("one was made"))
+    for counts in ((1 << 20, 1), (1 << 16, 1 << 16)):
+        for row, count in zip(fields["inputs"], counts):
+            row |= {"ciphertexts": count, "slots": 8}
+        with pytest.raises(lt.FileError, match="ciphertexts"):
+            files.from_bytes(PROGRAM.to_bytes(fields, arrays))
