@@ -128,11 +128,11 @@ class Container:
             start += size
         if start != end:
             self.refuse("bytes behind the arrays")
-        self._require_room(8 * sum(count for _, _, count in places.values()))
+        self.require_room(8 * sum(count for _, _, count in places.values()))
         return {name: self._array(data[where], kind, count) for name, (where, kind, count) in places.items()}
 
-    def _require_room(self, bytes_: int) -> None:
-        """OutOfMemoryError for arrays that would take more than the free memory. Two of one are in use at a time."""
+    def require_room(self, bytes_: int) -> None:
+        """OutOfMemoryError for arrays that would take more than half of the free memory: they are copied once."""
         free = _native.available_memory()
         if 2 * bytes_ > free and bytes_ > _SMALL:
             raise errors.OutOfMemoryError.explain(

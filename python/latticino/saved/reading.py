@@ -90,7 +90,8 @@ def example_of(row: Note, context: AnyContext) -> Any:
     if slots & (slots - 1) or not 1 <= scale < 2.0 ** min(params.log_q(level), 1000):
         PROGRAM.refuse("an input that no ciphertext has")
     inner = Note.read(row.text("note"))
-    _shape(inner.part("array") or inner, "shape")
+    if count > math.prod(_shape(inner.part("array") or inner, "shape")):
+        PROGRAM.refuse("ciphertexts without values")
     parts = [_native.shape_only(context._native, level, scale, slots) for _ in range(count)]
     return saving.described(context, parts, row.text("note"), False)
 
