@@ -167,7 +167,8 @@ def main(folder, python, words):
             print(said[-6000:], flush=True)
         if asked.record:
             written(asked.record, row)
-        if asked.keep and not row["failed"]:
+        # Atheris cannot merge corpora: for Python the valid inputs of `python_readers.py seeds` are kept.
+        if asked.keep and not row["failed"] and parser not in PYTHON_READERS:
             minimise(programs, work, parser)
     if failed:
         print(f"failed: {', '.join(failed)}; inputs lie in {work / 'found'}")
