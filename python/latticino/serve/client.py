@@ -58,14 +58,14 @@ class Service:
 
     def __init__(self, link: Link, model: str | None) -> None:
         self._link = link
-        models = {found["name"]: found for found in link.rows("/v1/models", "models", _MODEL)}
+        models = {found["name"]: found for found in link.rows("/v1/models", "models", {"name": str})}
         if model is None and len(models) == 1:
             model = next(iter(models))
         if model is None or model not in models:
             raise errors.ServiceError.explain(
                 "connect", "no name of a model" if model is None else f"the model {arrays.shown(model)}",
                 f"one of {', '.join(sorted(models)) or 'none that this token is for'}", "pass model=NAME")
-        self.name, self.facts = model, models[model]
+        self.name, self.facts = model, link.row(models[model], _MODEL)
         self.part = part_of(self.facts["kind"], link.send("GET", f"/v1/models/{_word(model)}/client"))
         self.program = self.part.program
         self.network: Any = getattr(self.program, "network", None)
