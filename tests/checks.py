@@ -300,12 +300,13 @@ def run_sanitizers(arguments):
 
 
 def run_fuzzers(arguments):
-    """libFuzzer's targets of tests/fuzz/parsers, under ASan and UBSan."""
+    """libFuzzer's targets: those of C++ under ASan and UBSan, those of Python under Atheris."""
     fuzz_files.arguments_of(arguments)  # refused before anything is built
-    environment()
+    setup(testing=True)
+    add_requirements("fuzz")
     compiler = f"-DCMAKE_CXX_COMPILER={clang_with_fuzzer()}"
     folder = build("fuzz", ["-DLATTICINO_FUZZ=ON", "-DLATTICINO_CUDA=OFF", compiler], False, sources=["tests"])
-    return fuzz_files.main(folder, arguments)
+    return fuzz_files.main(folder, PYTHON, arguments)
 
 
 def valgrind():

@@ -1,6 +1,8 @@
-"""What `./latticino test --fuzz` runs: libFuzzer's targets of tests/fuzz/parsers, and a record of it.
+"""What `./latticino test --fuzz` runs: libFuzzer's targets of tests/fuzz, and a record of it.
 
-Each reader of bytes from strangers has a program, a share of the work, and a corpus that is kept in tests/fuzz/corpus.
+Each reader of bytes from strangers has a target, a share of the work, and a corpus that is kept in tests/fuzz/corpus.
+Those of C++ are programs with ASan and UBSan (tests/fuzz/parsers), those of Python run under Atheris
+(tests/fuzz/python_readers.py).
 """
 
 import argparse
@@ -14,6 +16,7 @@ import sys
 import time
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).resolve().parent))
 from sanitizer_record import CHECKOUT, SOURCES, _provenance
@@ -21,12 +24,20 @@ from sanitizer_record import CHECKOUT, SOURCES, _provenance
 CORPUS = CHECKOUT / "tests" / "fuzz" / "corpus"
 LARGEST = 32 << 10  # bytes of an input; payloads are filled in (tests/fuzz/parsers/input.h)
 SECONDS_OF_ONE_INPUT = 10
+PYTHON_READERS = ("programs", "networks", "array_notes", "results", "numbers", "manifests")
 READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_secret_key", "ckks_ciphertexts",
            "tfhe_ciphertexts", "tfhe_secret_key", "ckks_params", "tfhe_params", "ckks_params_text", "tfhe_params_text",
-           "header", "tuning_table", "note", "ckks_bundle", "tfhe_bundle", "ckks_answers")
-# What the programs are built from: the kept inputs are not (--keep writes them).
-PROGRAMS = (*SOURCES, ":(exclude)tests/fuzz/corpus")
+           "header", "tuning_table", "note", "ckks_bundle", "tfhe_bundle", "ckks_answers", *PYTHON_READERS)
+# What is run: the kept inputs are not (--keep writes them).
+PROGRAMS = (*SOURCES, "python", ":(exclude)tests/fuzz/corpus")
 SUMS = ("value", "core_hours", "seconds")  # of runs of one commit, which add up
+
+
+class Programs(NamedTuple):
+    """The folder of C++'s targets, and the interpreter that runs Python's."""
+
+    folder: Path
+    python: str
 
 
 def unpack(parser, folder):
@@ -57,12 +68,19 @@ def core_seconds():
     return used.ru_utime + used.ru_stime
 
 
+def command_of(programs, parser):
+    """The target of a reader. ``programs``: where those of C++ are, and the interpreter of those of Python."""
+    if parser in PYTHON_READERS:
+        return [str(programs.python), str(CHECKOUT / "tests" / "fuzz" / "python_readers.py"), parser]
+    return [str(programs.folder / f"fuzz_{parser}")]
+
+
 def run(programs, work, parser, limit):
     """Runs one reader until libFuzzer's limit. Gives a row of the record, and the output of the program."""
     grown, kept, found = work / "grown" / parser, unpack(parser, work / "kept" / parser), work / "found"
     for folder in (grown, found):
         folder.mkdir(parents=True, exist_ok=True)
-    command = [str(programs / f"fuzz_{parser}"), str(grown), str(kept), limit, f"-max_len={LARGEST}",
+    command = [*command_of(programs, parser), str(grown), str(kept), limit, f"-max_len={LARGEST}",
                f"-timeout={SECONDS_OF_ONE_INPUT}", "-rss_limit_mb=4096", "-print_final_stats=1",
                f"-artifact_prefix={found / parser}-"]
     start, cores = time.monotonic(), core_seconds()
@@ -79,7 +97,7 @@ def run(programs, work, parser, limit):
            "rate": round(inputs / max(cores, 1e-9)), "rate_unit": "inputs per core-second",
            "core_hours": round(cores / 3600, 4), "seconds": round(seconds, 1), "coverage": last(r" cov: (\d+)"),
            "slowest_seconds": last(r"slowest_unit_time_sec: (\d+)"), "largest_input": LARGEST,
-           "sanitizers": ["address", "undefined"], "device": _provenance.cpu_name(), **_provenance.commit(PROGRAMS),
+           "sanitizers": [] if parser in PYTHON_READERS else ["address", "undefined"], "device": _provenance.cpu_name(), **_provenance.commit(PROGRAMS),
            "date": time.strftime("%Y-%m-%d", time.gmtime())}
     return row, done.stdout
 
@@ -90,7 +108,7 @@ def minimise(programs, work, parser):
     shutil.rmtree(merged, ignore_errors=True)
     merged.mkdir(parents=True)
     sources = [merged, unpack(parser, work / "kept" / parser), work / "grown" / parser]
-    subprocess.run([str(programs / f"fuzz_{parser}"), "-merge=1", f"-max_len={LARGEST}", *map(str, sources)],
+    subprocess.run([*command_of(programs, parser), "-merge=1", f"-max_len={LARGEST}", *map(str, sources)],
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, env=environment())
     pack(parser, merged)
 
@@ -122,13 +140,24 @@ def arguments_of(words):
     return asked
 
 
-def main(programs, words):
+def readers_of(programs, asked):
+    """The readers that were asked for. Those of Python are left out where the interpreter has no Atheris."""
+    wanted = asked.only or READERS
+    if subprocess.run([programs.python, "-c", "import atheris"], capture_output=True).returncode == 0:
+        return wanted
+    left = [parser for parser in wanted if parser in PYTHON_READERS]
+    print(f"left out, as this version of Python has no Atheris: {', '.join(left) or 'nothing'}", flush=True)
+    return [parser for parser in wanted if parser not in left]
+
+
+def main(folder, python, words):
     """How many readers crashed, hung, read where they may not, or asked for too much memory."""
     asked = arguments_of(words)
-    programs, failed = Path(programs), []
-    work = programs / "inputs"
-    for parser in asked.only or READERS:
-        limit = f"-max_total_time={max(1, round(60 * asked.minutes / len(asked.only or READERS)))}"
+    programs, failed = Programs(Path(folder), python), []
+    work = programs.folder / "inputs"
+    readers = readers_of(programs, asked)
+    for parser in readers:
+        limit = f"-max_total_time={max(1, round(60 * asked.minutes / len(readers)))}"
         if asked.inputs:
             limit = f"-runs={asked.inputs}"
         row, said = run(programs, work, parser, limit)
@@ -138,7 +167,8 @@ def main(programs, words):
             print(said[-6000:], flush=True)
         if asked.record:
             written(asked.record, row)
-        if asked.keep and not row["failed"]:
+        # Atheris cannot merge corpora: for Python the valid inputs of `python_readers.py seeds` are kept.
+        if asked.keep and not row["failed"] and parser not in PYTHON_READERS:
             minimise(programs, work, parser)
     if failed:
         print(f"failed: {', '.join(failed)}; inputs lie in {work / 'found'}")
@@ -146,4 +176,4 @@ def main(programs, words):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(sys.argv[1], sys.argv[2], sys.argv[3:]))

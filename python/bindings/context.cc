@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/tuple.h>
 
+#include "backend/cpu/host_pool.h"
 #include "backend/cpu_choice.h"
 #include "backend/idle_backend.h"
 #include "backend/ranges.h"
@@ -67,6 +68,8 @@ void bind_context(nb::module_& m) {
       "push_range", [](const std::string& name) { push_range(name.c_str()); }, "name"_a,
       "Begins a named range of this thread for profilers of GPUs (NVTX).");
   m.def("pop_range", &pop_range);
+  m.def("available_memory", &cpu::available_memory,
+        "Bytes of the host's memory, or the container's, that are not in use now.");
   m.def("cuda_built", &cuda_built);
   m.def("cuda_device_count", &cuda_device_count);
   m.def("cuda_has_fast_doubles", &cuda_has_fast_doubles, "index"_a);

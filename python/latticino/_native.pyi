@@ -184,6 +184,11 @@ def push_range(name: str) -> None:
 
 def pop_range() -> None: ...
 
+def available_memory() -> int:
+    """
+    Bytes of the host's memory, or the container's, that are not in use now.
+    """
+
 def cuda_built() -> bool: ...
 
 def cuda_device_count() -> int: ...

@@ -67,13 +67,17 @@ def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
 
     Load only pickles of your own: a pickle runs the code of its sender when it is loaded. For data from others use
     ``lt.from_bytes``. ContextError if nothing given has the parameters, KeyError for objects
-    under another key than a session's.
+    under another key than a session's, FileError for bytes that are no pickle.
     """
     for context in contexts:
         roles.require_kind("loads", context, (Context, tfhe.Context), "pass contexts or sessions")
+    roles.require_kind("loads", data, (bytes, bytearray, memoryview), "pass what pickle.dumps gave")
     token = _given.set(contexts)
     try:
         return pickle.loads(data)
+    except (pickle.UnpicklingError, EOFError) as why:
+        raise errors.FileError.explain("loads", f"bytes that are no pickle ({why})", "what pickle.dumps gave",
+                                       "load files with lt.from_bytes") from why
     finally:
         _given.reset(token)
 

@@ -14,7 +14,9 @@ namespace {
 using session::Claim;
 using session::Note;
 
-constexpr int kVersion = 2;  // of notes of arrays whose values do not lie row by row
+constexpr std::size_t kMostPlaces = std::size_t{1}
+                                    << 24;  // as in Python: runs may repeat one place
+constexpr int kVersion = 2;                 // of notes of arrays whose values do not lie row by row
 
 std::string text_of(const Shape& shape) {
   std::string out = "[";
@@ -26,6 +28,7 @@ std::string text_of(const Shape& shape) {
 
 // Addresses from runs of (first, step, count), each within the ciphertexts.
 std::vector<std::size_t> places_of(const Note& layout, std::size_t size, std::size_t most) {
+  if (size > kMostPlaces) Note::refuse();
   std::vector<std::size_t> out;
   for (const auto& [first, step, count] : layout.runs("runs")) {
     const std::int64_t end = static_cast<std::int64_t>(most);

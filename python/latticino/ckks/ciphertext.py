@@ -767,6 +767,7 @@ class Ciphertext(OfNumpy):
         1/128 of the bound) or more, the result is within ``2**-bits`` (by default 20) of 0 or 1. If they differ by
         less, it is between 0 and 1; if they are equal, it is 1/2.
         """
+        method = arrays.as_text(method, "compare", "method")
         if method == "polynomial":
             if options:
                 raise errors.UnsupportedError.explain(

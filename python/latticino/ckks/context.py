@@ -345,6 +345,7 @@ class Context(Tenancy, roles.Handle):
         ``route``: the way back (`Ciphertext.apply_lut`); ``"automatic"`` is ``"matvec"`` where the keys in
         use are for it and for so many slots. ``key_id`` of the ciphertexts chooses among several bundles.
         """
+        name = arrays.as_text(name, "switching", "name")
         slots = arrays.as_integer(slots, "switching", "slots", 1, self.slots)
         minimal_keys, route = arrays.as_flag(minimal_keys, "switching", "minimal_keys"), arrays.as_text(
             route, "switching", "route")
@@ -370,7 +371,11 @@ class Context(Tenancy, roles.Handle):
 
     def matrix_product(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:
         """A plain matrix encoded for vectors at `level`. Matrices that were encoded recently are kept."""
-        return self._encodings.matrix(w, slots, level)
+        array = arrays.as_numpy(w, "matrix")
+        if array.ndim != 2:
+            raise errors.ShapeError.explain("matrix", f"shape {array.shape}", "a matrix", "reshape it")
+        return self._encodings.matrix(array, arrays.as_integer(slots, "matrix", "slots", 1, self.slots),
+                                      arrays.as_integer(level, "matrix", "level", 1, self.params.top_level))
 
 
 class Session(BoundSession, Context):

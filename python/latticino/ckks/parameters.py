@@ -47,7 +47,8 @@ def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, sca
     """
     ring = _count(N, "N")
     scales, count = None, 0
-    if levels is not None and (isinstance(levels, (Sequence, np.ndarray)) and np.ndim(levels) > 0):
+    if levels is not None and ((isinstance(levels, Sequence) and not isinstance(levels, (str, bytes)))
+                               or (isinstance(levels, np.ndarray) and levels.ndim > 0)):
         scales = [math.log2(arrays.as_real(x, _OPERATION, f"levels[{i}]", 0)) for i, x in enumerate(levels)]
     elif levels is not None:
         count = _count(levels, "levels")

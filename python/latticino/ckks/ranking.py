@@ -27,6 +27,7 @@ _SURE = 4.5  # deviations of noise within half of a rank
 def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, largest: bool,
         operation: str, options: dict[str, Any]) -> tuple[Ciphertext, Ciphertext]:
     """The k largest or smallest values in this order, and their indices: arrays of shape (k,)."""
+    method = arrays.as_text(method, operation, "method")
     bound = arrays.as_real(bound, operation, "bound", above=0)
     k = arrays.as_integer(k, operation, "k", 1, x.size)
     if x.size > MOST:
@@ -143,6 +144,7 @@ def _deepest(x: Ciphertext) -> int:
 def of_method(x: Ciphertext, method: str, bound: Any, gap: Any, bits: Any, operation: str,
               rounds: Callable[[], Ciphertext] | None, options: dict[str, Any]) -> Ciphertext:
     """The largest or smallest value, or its index, of shape (); `rounds` does it by rounds of comparisons."""
+    method = arrays.as_text(method, operation, "method")
     if method == "rounds" and rounds is not None:
         if gap is not None or bits is not None:
             raise errors.UnsupportedError.explain(

@@ -36,7 +36,8 @@ class Switchers:
         name = None if name is None else arrays.as_text(name, "switching", "switching")
         if not sets or name not in (None, *sets):
             raise errors.ParameterError.explain(
-                "switching", f"the set {name!r} with {self._context.params.name}",
+                "switching",
+                ("no set" if name is None else f"the set {arrays.shown(name)}") + f" for {self._context.params.name}",
                 " or ".join(sets) or "other parameters",
                 "name one of these" if sets else "choose parameters that a set of switching belongs to")
         return name or sets[0]

@@ -13,14 +13,18 @@ from __future__ import annotations
 import hashlib
 import math
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+
+from .. import arrays, errors
+from . import roles
 
 # What slots without values hold. "zero": zeros. "filler": what operations made of zeros, or more copies of the values.
 # "unknown": anything, for instance other values of an array that was sliced.
 Rest = Literal["zero", "filler", "unknown"]
 _ORDER: tuple[Rest, ...] = ("zero", "filler", "unknown")
+_MOST = 1 << 53  # values
 
 
 class Layout:
@@ -28,26 +32,42 @@ class Layout:
 
     Several values may have one address; they are then equal (broadcast arrays). ``rest``: what the other slots hold, up
     to ``bound`` in size; ``number``: the number that all of them hold, None if that is not known. Immutable.
+
+    ShapeError for addresses of another shape, or outside of the ciphertexts; ValueError for other arguments.
     """
 
     __slots__ = ("shape", "slots", "count", "rest", "bound", "number", "_places", "_used", "_name")
 
     def __init__(self, shape: tuple[int, ...], slots: int, count: int, places: np.ndarray | None = None,
                  rest: Rest = "zero", bound: float = 0.0) -> None:
-        self.shape, self.slots, self.count = tuple(int(n) for n in shape), slots, count
+        self.shape = arrays.as_shape(shape, "layout", _MOST)
+        self.slots = slots = arrays.as_integer(slots, "layout", "slots", 1)
+        self.count = count = arrays.as_integer(count, "layout", "count", 0)
+        places = None if places is None else self._checked(places)
         if places is not None and count == -(-self.size // slots) and np.array_equal(
                 places, np.arange(self.size).reshape(self.shape)):
             places = None
         self._places = places
-        self.rest: Rest = rest
-        self.bound = 0.0 if rest == "zero" else bound
+        self.rest: Rest = _as_rest(rest)
+        self.bound = 0.0 if rest == "zero" else arrays.as_real(bound, "layout", "bound", finite=False)
         self.number: complex | None = 0.0 if rest == "zero" else None
         self._used: np.ndarray | None = None
         self._name: bytes | None = None
 
+    def _checked(self, places: Any) -> np.ndarray:
+        """The addresses, of this shape and within the ciphertexts."""
+        found: np.ndarray = arrays.as_numpy(places, "layout")
+        if found.shape != self.shape or not _within(found, self.slots * self.count):
+            raise errors.ShapeError.explain(
+                "layout", f"addresses of shape {found.shape} and dtype {found.dtype}",
+                f"integers from 0 to {self.slots * self.count - 1} of shape {self.shape}", "check the addresses")
+        return found
+
     @classmethod
     def plain(cls, shape: tuple[int, ...], slots: int, clean: bool = True, bound: float = 0.0) -> Layout:
         """Row by row from the first slot on. `clean`: the slots after the values hold zeros."""
+        shape, slots = arrays.as_shape(shape, "layout", _MOST), arrays.as_integer(slots, "layout", "slots", 1)
+        clean = arrays.as_flag(clean, "layout", "clean")
         return cls(shape, slots, -(-math.prod(shape) // slots), None, "zero" if clean else "filler", bound)
 
     # ---- facts ----
@@ -106,6 +126,7 @@ class Layout:
         """Whether values of the same index have the same address."""
         if self is other:
             return True
+        roles.require_kind("layout", other, Layout, "x.layout is one")
         if self._form() != other._form():
             return False
         return self._places is None or np.array_equal(self._places, other.places)
@@ -114,12 +135,13 @@ class Layout:
 
     def holding(self, number: complex) -> Layout:
         """The same layout with one number in all slots without values."""
+        number = arrays.as_complex(number, "layout", "number")
         return self.with_rest("filler" if number else "zero", abs(number), number)
 
     def with_rest(self, rest: Rest, bound: float = 0.0, number: complex | None = None) -> Layout:
         """The same layout with other content in the slots without values, if there are such slots. The content is at
         most `bound` in size. `number`: the known number that all of these slots hold, if there is one."""
-        if rest == "zero" or self.full:
+        if _as_rest(rest) == "zero" or self.full:
             rest, bound, number = "zero", 0.0, 0.0
         if (rest, bound, number) == (self.rest, self.bound, self.number):
             return self
@@ -131,10 +153,16 @@ class Layout:
     def changed(self, clean: bool, bound: float = 0.0) -> Layout:
         """The layout after an operation that leaves zeros in the other slots (`clean`), or makes something else of
         them."""
+        clean = arrays.as_flag(clean, "layout", "clean")
         return self.with_rest("zero" if clean else weakest(self.rest, "filler"), bound)
 
     def taken(self, index: np.ndarray, bound: float) -> tuple[Layout, list[int]]:
         """The layout of the values with these flat indices, and which ciphertexts hold them. `bound`: of the values."""
+        index = arrays.as_numpy(index, "layout")
+        if not _within(index, self.size):
+            raise errors.ShapeError.explain(
+                "layout", f"indices of dtype {index.dtype}", f"integers from 0 to {self.size - 1}",
+                "count values row by row from 0")
         places = np.asarray(self.places.reshape(-1)[index])
         parts = np.unique(places // self.slots)
         moved = np.asarray(np.searchsorted(parts, places // self.slots) * self.slots + places % self.slots)
@@ -146,12 +174,17 @@ class Layout:
 
     def broadcast(self, shape: tuple[int, ...]) -> Layout:
         """The layout of what numpy's broadcast_to gives; equal values share a slot."""
+        shape = arrays.as_shape(shape, "layout", _MOST)
         if shape == self.shape:
             return self
+        if len(shape) < len(self.shape) or any(n not in (1, m) for n, m in zip(self.shape[::-1], shape[::-1])):
+            raise errors.ShapeError.explain(
+                "layout", f"shape {self.shape} for {shape}", "one that numpy broadcasts to it", "check the shapes")
         return Layout(shape, self.slots, self.count, np.broadcast_to(self.places, shape), self.rest, self.bound)
 
     def widened(self, slots: int) -> Layout:
         """The layout in ciphertexts of more slots, which repeat what was in fewer."""
+        slots = arrays.as_integer(slots, "layout", "slots", self.slots, _MOST)
         if slots == self.slots:
             return self
         places = self.places
@@ -163,12 +196,14 @@ class Layout:
 
     def read(self, slots: np.ndarray) -> np.ndarray:
         """The values, from what all slots hold in order."""
+        slots = _as_values(slots, self.count * self.slots, "slots")
         if self._places is None:
             return slots[: self.size].reshape(self.shape)
         return np.asarray(slots[self._places])
 
     def rows(self, values: np.ndarray) -> np.ndarray:
         """What all slots hold, a row for each ciphertext, from the values; zeros elsewhere."""
+        values = _as_values(values, self.size, "values")
         out = np.zeros(self.count * self.slots, values.dtype)
         out[self.places.reshape(-1)] = values.reshape(-1)
         return out.reshape(self.count, self.slots)
@@ -187,6 +222,25 @@ class Layout:
             out.append([int(flat[at]), int(steps[at]), end - at + 1])
             at = end + 1
         return out
+
+
+def _within(index: np.ndarray, end: int) -> bool:
+    """Whether all of it are integers from 0 on and below `end`."""
+    return index.dtype.kind in "iu" and (index.size == 0 or bool(0 <= index.min() <= index.max() < end))
+
+
+def _as_values(x: Any, count: int, what: str) -> np.ndarray:
+    out = arrays.as_numpy(x, "layout")
+    if out.size == count:
+        return out
+    raise errors.ShapeError.explain("layout", f"{out.size} {what}", f"{count}", "pass one number for each")
+
+
+def _as_rest(rest: Any) -> Rest:
+    if isinstance(rest, str) and rest in _ORDER:
+        return rest
+    raise errors.ValueError.explain(
+        "layout", f"rest={arrays.shown(rest)}", '"zero", "filler" or "unknown"', "name one of them")
 
 
 def weakest(*rests: Rest) -> Rest:

@@ -5,7 +5,9 @@ A file is a head of JSON and arrays behind it, and at the end the SHA-256 of all
     magic (8 bytes)  version (4)  length of the head (8)  head  arrays, deflated  digest (32)
 
 Numbers are little-endian. Integers of arrays are stored as differences, which are small. The digest finds damage. A
-hostile file can have a correct digest, so every field is checked, and nothing is larger than the head says.
+hostile file can have a correct digest, so every field is checked, and nothing is larger than the head says. A deflated
+array can be a thousand times as large as its bytes, so what all of them need is compared with the free memory first.
+Files for clients have no arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import errors
+from .. import _native, errors
+from ..common import display
+from . import regular
 from .notes import Note
 
 _HEAD = struct.Struct("<8sIQ")
@@ -30,6 +34,8 @@ _DIGEST = 32
 _MOST_HEAD = 1 << 26
 _MOST_ROWS = 1 << 20
 _MOST_NUMBERS = 1 << 30  # of an array
+CLIENT = "client"  # the kind of files that hold no arrays
+_SMALL = 1 << 24  # bytes that are not compared with the free memory
 _MOST_GROWTH = 1100  # bytes that a byte can inflate to: deflate allows 1,032
 _KINDS: dict[str, np.dtype] = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8")}
 
@@ -48,8 +54,9 @@ class Container:
         self.put(path, self.to_bytes(head, arrays))
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes the bytes of a file as `write` does."""
+        """Writes the bytes of a file as `write` does. FileError for a name that is a link, a pipe or a device."""
         target = Path(path)
+        regular.require_replaceable(target, "save")
         try:
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
             try:
@@ -58,6 +65,7 @@ class Container:
                     file.flush()
                     os.fsync(file.fileno())
                 os.chmod(name, 0o644)
+                regular.require_replaceable(target, "save")
                 os.replace(name, target)
             except BaseException:
                 os.unlink(name)
@@ -83,11 +91,7 @@ class Container:
         return self.from_bytes(self.bytes_of(path))
 
     def bytes_of(self, path: str) -> bytes:
-        try:
-            return Path(path).read_bytes()
-        except OSError as why:
-            raise errors.FileError.explain("load", f"{path}: {why}", f"a file of {self.what}",
-                                           "check the path") from why
+        return regular.read(path, "load", f"a file of {self.what}")
 
     def from_bytes(self, data: bytes) -> tuple[Note, dict[str, np.ndarray]]:
         if len(data) < _HEAD.size + _DIGEST:
@@ -110,18 +114,30 @@ class Container:
         return head, self._arrays(head, data, start, end)
 
     def _arrays(self, head: Note, data: bytes, start: int, end: int) -> dict[str, np.ndarray]:
-        arrays: dict[str, np.ndarray] = {}
-        for row in self.parts(head, "arrays"):
+        rows = self.parts(head, "arrays")
+        if rows and head._fields.get("kind") == CLIENT:
+            self.refuse("arrays in the part for clients")
+        places: dict[str, tuple[slice, np.dtype, int]] = {}
+        for row in rows:
             name, kind = row.text("name"), row.text("kind")
             count, size = (self.integer(row, field, 0, 1 << 53) for field in ("length", "bytes"))
-            fits = kind in _KINDS and count <= _MOST_NUMBERS and size <= end - start and name not in arrays
+            fits = kind in _KINDS and count <= _MOST_NUMBERS and size <= end - start and name not in places
             if not fits or 8 * count > _MOST_GROWTH * size:
                 self.refuse("an array that does not fit")
-            arrays[name] = self._array(data[start : start + size], _KINDS[kind], count)
+            places[name] = slice(start, start + size), _KINDS[kind], count
             start += size
         if start != end:
             self.refuse("bytes behind the arrays")
-        return arrays
+        self.require_room(8 * sum(count for _, _, count in places.values()))
+        return {name: self._array(data[where], kind, count) for name, (where, kind, count) in places.items()}
+
+    def require_room(self, bytes_: int) -> None:
+        """OutOfMemoryError for arrays that would take more than half of the free memory: they are copied once."""
+        free = _native.available_memory()
+        if 2 * bytes_ > free and bytes_ > _SMALL:
+            raise errors.OutOfMemoryError.explain(
+                "load", f"arrays of {display.size(bytes_)}, and {display.size(free)} of free memory",
+                "twice as much free memory as arrays", "load it on a larger machine, or obtain the file again")
 
     def _array(self, blob: bytes, kind: np.dtype, count: int) -> np.ndarray:
         engine = zlib.decompressobj()
@@ -129,6 +145,9 @@ class Container:
             raw = engine.decompress(blob, count * kind.itemsize + 1)
         except zlib.error as why:
             raise self.refusal("an array that cannot be inflated") from why
+        except MemoryError as why:
+            raise errors.OutOfMemoryError.explain("load", f"too little memory for a file of {self.what}", "more of it",
+                                                  "load it on a larger machine, or obtain the file again") from why
         whole = len(raw) == count * kind.itemsize and (engine.eof or not blob)
         if not whole or engine.unconsumed_tail or engine.unused_data:
             self.refuse("an array of another length")

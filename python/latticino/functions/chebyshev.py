@@ -81,12 +81,12 @@ class Fit:
     def __call__(self, x: Any) -> np.ndarray:
         """The polynomial of numbers in the clear."""
         low, high = self.interval
-        values = np.asarray(x)
+        values = arrays.as_numpy(x, "fit")
         return np.asarray(chebyshev.chebval((2 * values - low - high) / (high - low), self.coefficients))
 
     def exact(self, x: np.ndarray) -> np.ndarray:
         """The function itself."""
-        return sampled(self.function, x, "fit")
+        return sampled(self.function, arrays.as_numpy(x, "fit"), "fit")
 
     def __repr__(self) -> str:
         low, high = self.domain
@@ -103,6 +103,10 @@ class Fit:
         except ImportError as why:
             raise errors.UnsupportedError.explain(
                 "plot", "no matplotlib", "it for the plot", errors.install("demo")) from why
+        several = isinstance(axes, (list, tuple)) or (isinstance(axes, np.ndarray) and axes.ndim == 1)
+        if axes is not None and not (several and len(axes) == 2 and all(hasattr(a, "plot") for a in axes)):
+            raise errors.ValueError.explain(
+                "plot", f"axes={arrays.shown(axes)}", "two axes of matplotlib", "leave it out, or pass two")
         x = np.linspace(*self.domain, 1001)
         exact, close = self.exact(x).real, self(x).real
         figure = Figure(figsize=(7, 5), layout="constrained") if axes is None else axes[0].figure

@@ -83,7 +83,7 @@ class Sign:
 
     def __call__(self, x: Any) -> np.ndarray:
         """The composition of numbers in the clear."""
-        y = np.asarray(x) / self.interval
+        y = arrays.as_numpy(x, "sign") / self.interval
         for c in self.stages:
             y = chebyshev.chebval(y, c)
         return np.asarray(y)

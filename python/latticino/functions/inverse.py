@@ -97,7 +97,7 @@ def _domain(operation: str, x: Ciphertext, domain: Any) -> tuple[float, float]:
 
 
 def _wants(operation: str, method: str | None, which: str) -> bool:
-    if method not in _METHODS:
+    if not (method is None or isinstance(method, str)) or method not in _METHODS:
         raise errors.UnsupportedError.explain(
             operation, f"method={arrays.shown(method)}", '"polynomial", "iterations" or None', "name one of them")
     return method == which

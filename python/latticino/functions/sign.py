@@ -178,7 +178,7 @@ def for_product(operation: str, bound: float, bits: float, outline: Outline, mar
                 deepest: int = 32) -> tuple[Sign, float]:
     """The composition of the fewest levels with which the product is within ``2**-bits``, and its error. ``deepest``:
     the most levels of any one of its polynomials."""
-    wanted = 2.0**-bits
+    wanted = 2.0**-bits if abs(bits) < 1000 else 0.0
     if not 2.0**-20 * bound <= wanted < bound / 4:
         raise errors.ValueError.explain(
             operation, f"bits={bits:g} with bound={bound:g}",

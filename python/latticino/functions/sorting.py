@@ -165,14 +165,15 @@ def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: fl
     axis = arrays.as_integer(axis, "sort", "axis")
     if not -x.ndim <= axis < x.ndim:
         raise errors.ShapeError.explain(
-            "sort", f"axis={axis} of {x.ndim} dimensions", "an axis that exists", "check the axis")
+            "sort", f"axis={arrays.shown(axis)} of {x.ndim} dimensions", "an axis that exists", "check the axis")
     count = arrays.as_integer(x.shape[axis], "sort", "the number of values", 1, MOST)
     low, high = evaluate.declared_domain("sort", x) if domain is None else as_domain("sort", domain)
     if not x.range.is_real:
         evaluate.require_real("sort", x)
     evaluate.require_within("sort", x, low, high)
+    bits = arrays.as_real(bits, "sort", "bits")
     run = _Run(x, axis % x.ndim, lambda deepest: _chosen("sort", count, (low, high), bits, gap,
-                                                          sign.margin(x), deepest), float(bits))
+                                                          sign.margin(x), deepest), bits)
     if count == 1:
         return x
     run.require_levels(x)

@@ -137,7 +137,7 @@ def _convolution(weight: Any, shape_in: Any, stride: Any, padding: Any, dilation
         raise errors.ValueError.explain(operation, "NaN or infinity", "finite weights", "clean the data")
     axes = w.ndim - 2
     shape = arrays.as_shape(shape_in, operation, moves.MOST_VALUES)
-    groups = arrays.as_integer(groups, operation, "groups", 1)
+    groups = arrays.as_integer(groups, operation, "groups", 1, moves.MOST_VALUES)
     channels, per_group = w.shape[0], w.shape[1]
     if len(shape) != axes + 1 or shape[0] != per_group * groups or channels % groups:
         raise errors.ShapeError.explain(
@@ -188,6 +188,10 @@ def _pool(size: Any, shape_in: Any, stride: Any, padding: Any, count_include_pad
         raise errors.ValueError.explain(
             operation, f"padding {window.before} of windows of {window.size}", "at most half of a window", "pad less")
     results = window.results(operation)
+    if (count := math.prod(results) * math.prod(window.size) * shape[0]) > MOST_ENTRIES:
+        raise errors.UnsupportedError.explain(
+            operation, f"about {count:,} values to average", f"at most {MOST_ENTRIES:,}",
+            "take smaller windows, or pool some channels at a time and join them with lt.concatenate")
     area, image, channel = math.prod(results), math.prod(window.image), np.arange(shape[0])[:, None]
     taps = list(window.taps(results))
     read = np.bincount(np.concatenate([result for _, _, result, _ in taps]), minlength=area)
@@ -228,7 +232,7 @@ def _several(x: Any, axes: int, operation: str, name: str, least: int) -> tuple[
     if len(several) != axes:
         raise errors.ValueError.explain(
             operation, f"{name}={arrays.shown(x)}", f"a number, or {axes}", "name one for each axis")
-    return tuple(arrays.as_integer(n, operation, name, least) for n in several)
+    return tuple(arrays.as_integer(n, operation, name, least, moves.MOST_VALUES) for n in several)
 
 
 # ---- of encrypted arrays ----
@@ -237,7 +241,7 @@ def _several(x: Any, axes: int, operation: str, name: str, least: int) -> tuple[
 def conv(x: Ciphertext, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Ciphertext:
     """See Ciphertext.conv."""
     w = arrays.as_numpy(weight, "conv")
-    options = _hashable(stride, padding, dilation, groups)
+    options = _hashable("conv", stride, padding, dilation, groups)
     shape = x.shape[max(0, x.ndim - (w.ndim - 1)) :]
     name = ("conv", shape, w.shape, w.dtype.str, hashlib.sha256(w.tobytes()).digest(), options)
     m = moves.remembered(name, lambda: _convolution(
@@ -256,13 +260,17 @@ def average_pool(x: Ciphertext, size: Any, stride: Any, padding: Any, count_incl
     """See Ciphertext.average_pool."""
     axes = len(size) if isinstance(size, (tuple, list)) else (1 if x.ndim == 2 else 2)
     shape = x.shape[max(0, x.ndim - axes - 1) :]
-    name = ("average_pool", shape, _hashable(size, stride, padding, count_include_pad))
+    name = ("average_pool", shape, _hashable("average_pool", size, stride, padding, count_include_pad))
     return moves.remembered(name, lambda: _pool(
         size, shape, stride, padding, count_include_pad, "average_pool", keep=True, shared=True))(x)
 
 
-def _hashable(*options: Any) -> tuple[Any, ...]:
-    return tuple(repr(o) for o in options)
+def _hashable(operation: str, *options: Any) -> tuple[Any, ...]:
+    try:
+        return tuple(repr(o) for o in options)
+    except Exception as why:  # integers of thousands of digits, or what an object's own repr raises
+        raise errors.ValueError.explain(
+            operation, f"an option that cannot be shown ({type(why).__name__})", "integers", "correct it") from None
 
 
 # ---- numpy's, of vectors ----
@@ -295,7 +303,7 @@ def _with_vector(a: Ciphertext, v: Any, mode: Any, operation: str) -> Ciphertext
         raise errors.ShapeError.explain(
             operation, f"shapes {a.shape} and {w.shape}", "two vectors",
             "call x.conv for arrays of channels, which is PyTorch's convolution")
-    if mode not in ("full", "same", "valid"):
+    if not isinstance(mode, str) or mode not in ("full", "same", "valid"):
         raise errors.ValueError.explain(
             operation, f"mode={arrays.shown(mode)}", '"full", "same" or "valid"', "name one of them")
     n, m = a.size, w.size

@@ -199,7 +199,8 @@ class LinearMap(roles.Handle):
             _check_layout(source, self.shape_in, "source", self._operation)
         if not 1 <= level <= ctx.params.top_level:
             raise errors.LevelError.explain(
-                self._operation, f"level {level}", f"a level from 1 to {ctx.params.top_level}", "name another one")
+                self._operation, f"level {arrays.shown(level)}", f"a level from 1 to {ctx.params.top_level}",
+                "name another one")
         return MapCost(ctx, m._way(source, ctx.slots), level)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -511,6 +512,6 @@ def diagonal_map(diagonals: Mapping[int, Any], shape: Any = None, **options: Any
             "diagonal_map", f"diagonals of shapes {[v.shape for v in given.values()]}",
             f"vectors of {n} numbers, or single ones", "pad them, or pass shape=")
     i = np.arange(n)
-    return LinearMap(np.tile(i, len(given)), np.concatenate([(i + d) % n for d in given]),
+    return LinearMap(np.tile(i, len(given)), np.concatenate([(i + d % n) % n for d in given]),
                      np.concatenate([np.broadcast_to(v, n) for v in given.values()]), own, own,
                      operation="diagonal_map", **options)

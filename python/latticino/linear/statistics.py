@@ -35,6 +35,7 @@ def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bi
     ``2**-bits`` (`Ciphertext.inverse_sqrt` says how many levels they take). Multiplying by them takes three levels
     more. Variances outside of the domain give wrong results in all slots.
     """
+    rowvar = arrays.as_flag(rowvar, "corrcoef", "rowvar")
     if isinstance(getattr(x, "layout", None), Layout) and (x.ndim == 1 or x.shape[0 if rowvar else -1] == 1):
         raise errors.ShapeError.explain("corrcoef", "one variable", "two or more", "its correlation with itself is 1")
     c = _cov(x, rowvar, 0, "corrcoef")

@@ -57,7 +57,10 @@ def read(path: Path) -> list[Row]:
 
 
 def require_writable(path: Path) -> None:
-    """Raises FileError, before anything is measured, if a record could not be written."""
+    """Raises FileError, before anything is measured, if a record could not be written. A device takes what is printed:
+    a pipe, which would wait for its reader, does not."""
+    if path.is_fifo() or path.is_socket():
+        raise errors.FileError.explain("record", f"{path}: a pipe", "a file that can be written", "name another file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = not path.exists()

@@ -57,8 +57,10 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
     unit, bound = head.number("unit"), head.number("bound")
     slots, count = files.integer(head, "slots", 1, context.slots), files.integer(head, "ciphertexts", 1, 1 << 20)
     normal, result_unit = files.normal_of(head, shape), head.number("result_unit")
-    if min(unit, bound, result_unit) <= 0 or images * math.prod(shape) > slots * count:
+    size = images * math.prod(shape)
+    if min(unit, bound, result_unit) <= 0 or not count <= size <= slots * count:
         files.refuse("a packing that is not valid")
+    files.CONTAINER.require_room(8 * size + slots * count)
     try:
         packing = from_runs(head.runs("runs"), (images, *shape), slots, count, "zero", 0.0)
     except ValueError as why:

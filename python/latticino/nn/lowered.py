@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .. import errors
+from .. import arrays, errors
 from ..linear.arranged import Arrangement, Side
 
 Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial"]
@@ -30,6 +30,8 @@ Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial"]
 PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply
 # An affine node has as many as it has maps.
 _INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1}
+_NAME = "lowered graph"
+_MOST_SIZE = 1 << 31  # of a vector: two indices make one integer of 64 bits
 _MOST_ENTRIES = 1 << 28  # of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial at once
 _OF_VALUES = ("_blocks", "digest")  # of a map, by its values
@@ -64,8 +66,10 @@ class Series:
     domain: tuple[float, float]
 
     def __post_init__(self) -> None:
-        numbers = tuple(float(c) for c in self.coefficients)
-        low, high = (float(end) for end in self.domain)
+        given, ends = _numbers(self.coefficients), _numbers(self.domain)
+        if given.ndim != 1 or ends.shape != (2,):
+            _refuse(f"a series of shape {given.shape} on a domain of shape {ends.shape}", "coefficients and two ends")
+        numbers, (low, high) = tuple(given.tolist()), ends.tolist()
         if not numbers or not all(map(math.isfinite, numbers)):
             _refuse("a series with no coefficient, or one that is not finite", "finite coefficients")
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
@@ -112,9 +116,10 @@ class Affine:
 
     def __init__(self, rows: Any, columns: Any, values: Any, size_in: int, size_out: int, *,
                  grids: tuple[Grid, Grid] | None = None, stride: tuple[int, int] = (1, 1)) -> None:
-        self.size_in, self.size_out = int(size_in), int(size_out)
+        self.size_in = arrays.as_integer(size_in, _NAME, "size_in", 0, _MOST_SIZE)
+        self.size_out = arrays.as_integer(size_out, _NAME, "size_out", 0, _MOST_SIZE)
         r, c = _indices(rows, self.size_out, "rows"), _indices(columns, self.size_in, "columns")
-        v = np.asarray(values, dtype=np.float64)
+        v = _numbers(values)
         if not (r.shape == c.shape == v.shape) or v.ndim != 1 or v.size > _MOST_ENTRIES:
             _refuse(f"an affine map with {r.shape} rows, {c.shape} columns and {v.shape} values",
                     f"three vectors of one length up to {_MOST_ENTRIES:,}")
@@ -129,7 +134,7 @@ class Affine:
     @classmethod
     def dense(cls, matrix: Any, **options: Any) -> Affine:
         """The map of a matrix of shape (results, inputs)."""
-        m = np.asarray(matrix, dtype=np.float64)
+        m = _numbers(matrix)
         if m.ndim != 2:
             _refuse(f"a matrix of shape {m.shape}", "two dimensions")
         r, c = np.nonzero(m)
@@ -219,8 +224,15 @@ class Affine:
         return used, out
 
 
+def _numbers(x: Any) -> np.ndarray:
+    out = arrays.as_numpy(x, _NAME)
+    if out.dtype.kind == "c":
+        _refuse("complex numbers", "real ones")
+    return out.astype(np.float64)
+
+
 def _indices(x: Any, size: int, name: str) -> np.ndarray:
-    out = np.asarray(x)
+    out = arrays.as_numpy(x, _NAME)
     if out.size == 0:
         return np.zeros(0, np.int64)
     if out.dtype.kind not in "iu" or out.min() < 0 or out.max() >= size:
@@ -438,4 +450,4 @@ def require_within(node: Node, x: np.ndarray, unit: float = 1.0, outside: float 
 
 
 def _refuse(had: str, needs: str) -> None:
-    raise errors.ShapeError.explain("lowered graph", had, needs, "correct the graph")
+    raise errors.ShapeError.explain(_NAME, had, needs, "correct the graph")

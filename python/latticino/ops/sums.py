@@ -196,7 +196,8 @@ def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertex
         raise errors.ValueError.explain(
             "var", f"ddof={ddof:g} of {count} values", "fewer than the values", "lower ddof")
     # sum |x|^2 - |sum x|^2 / n: what the errors of x leave in both is the same for the mean of x, and cancels.
-    x = _about_zero(x._ready(2))
+    # Two products of different factors are subtracted, which takes one scale: the canonical one.
+    x = _about_zero(x._ready(2 if x._is_canonical else 3)._canonical())
     squares = total(_squared(x), axes, keepdims, 1 / (count - ddof))
     return squares - _squared(total(x, axes, keepdims, 1 / math.sqrt(count * (count - ddof))))
 

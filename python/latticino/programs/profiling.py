@@ -81,6 +81,7 @@ class Profile:
     """
 
     def __init__(self, context: Context | tfhe.Context) -> None:
+        roles.require_kind("profile", context, (Context, tfhe.Context), "pass a context or a session")
         self._root = context._root
         self._rows: dict[tuple[str, str], ProfileRow] = {}
         self._lock = threading.Lock()

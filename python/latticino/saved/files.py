@@ -17,6 +17,7 @@ from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
 from ..common import roles
 from ..common.progress_bar import Task
+from ..files.containers import CLIENT
 from ..files.notes import Note
 from ..nn import files as network_files
 from ..nn import loading
@@ -162,7 +163,7 @@ def from_bytes(data: bytes, device: str | None = None) -> SavedProgram:
         return SavedNetworkClient(network, digest)
     with Task("reading a program"):
         head, found = PROGRAM.from_bytes(data)
-        if head.text("kind") == writing.CLIENT and not found:
+        if head.text("kind") == CLIENT and not found:
             return clients.client_of(head, digest, kind)
         if head.text("kind") != writing.FUNCTION:
             PROGRAM.refuse("a kind that does not exist")

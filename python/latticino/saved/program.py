@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from .. import _native, errors, tfhe
 from ..arrays import as_numpy
 from ..ckks import answer
 from ..ckks.ciphertext import Ciphertext
+from ..ckks.client import Client
 from ..ckks.context import Context
 from ..ckks.plan import Plan
 from ..common import display, roles
@@ -132,6 +134,7 @@ class SavedProgram(roles.Handle, ABC):
 
     def decrypt(self, client: Any, result: Any) -> Any:
         """The values of what a run gave: an array, or a tuple of them."""
+        self._require_client(client, "decrypt")
         if isinstance(result, (list, tuple)):
             return tuple(client.decrypt(y) for y in result)
         return client.decrypt(result)
@@ -172,6 +175,10 @@ class SavedProgram(roles.Handle, ABC):
             raise errors.ContextError.explain(
                 operation, f"a context with auto_bootstrap={context.auto_bootstrap}",
                 f"auto_bootstrap={self.auto_bootstrap}, as in the program", "make it with program.context()")
+
+    def _require_client(self, client: Any, operation: str) -> None:
+        kind = tfhe.Client if self.scheme == "tfhe" else Client
+        roles.require_kind(operation, client, kind, "lt.keygen(program.context()) gives it")
 
     def _require_count(self, operation: str, values: Sequence[Any]) -> None:
         if len(values) != len(self.inputs):
@@ -296,6 +303,7 @@ class SavedClient(SavedProgram):
         a range that is only assumed they give a RangeWarning. ContextError for a client of other parameters.
         UnsupportedError for an input whose layout no fresh array has.
         """
+        self._require_client(client, "encrypt")
         self._require_count("encrypt", values)
         self._require_context(client.context, "encrypt")
         out = []
@@ -345,6 +353,10 @@ class SavedFunction(SavedClient):
             raise errors.ContextError.explain(
                 "run", "a context that does not re-randomise", "rerandomize=True, as in the program",
                 "make it with program.context()")
+        roles.require_kind("run", arrays, (list, tuple), "pass a list of the arguments")
+        roles.require_kind("run", numbers, (Mapping, NoneType), "pass a dictionary of numbers by their names")
+        if after is not None:
+            roles.require_function("run", after)
         self._require_count("run", arrays)
         given = [self._taken(i, session, x) for i, x in enumerate(arrays)]
         values = taken(self.scalars, numbers or {})

@@ -23,6 +23,7 @@ from .operations import MOST_VALUES
 from .program import AnyContext, Input, Misfit, Output, SavedFunction, Step, Steps, misfits_of
 
 _MOST_INPUTS = 1 << 10
+_MOST_CIPHERTEXTS = 1 << 16  # of all inputs: the plan has an object for each
 MOST_RESULTS = 1 << 12  # of a step
 _MOST_ALIVE = 1 << 26  # values of arrays at once: the host stores where each one lies
 _KINDS = ("cpu", "cuda")
@@ -71,6 +72,9 @@ def examples_of(head: Note, context: AnyContext) -> list[Any]:
     rows = PROGRAM.parts(head, "inputs")
     if not 1 <= len(rows) <= _MOST_INPUTS:
         PROGRAM.refuse("no inputs, or too many")
+    if not isinstance(context, tfhe.Context) and sum(
+            PROGRAM.integer(row, "ciphertexts", 1, _MOST_CIPHERTEXTS) for row in rows) > _MOST_CIPHERTEXTS:
+        PROGRAM.refuse("inputs of too many ciphertexts")
     return [example_of(row, context) for row in rows]
 
 
@@ -86,7 +90,8 @@ def example_of(row: Note, context: AnyContext) -> Any:
     if slots & (slots - 1) or not 1 <= scale < 2.0 ** min(params.log_q(level), 1000):
         PROGRAM.refuse("an input that no ciphertext has")
     inner = Note.read(row.text("note"))
-    _shape(inner.part("array") or inner, "shape")
+    if count > math.prod(_shape(inner.part("array") or inner, "shape")):
+        PROGRAM.refuse("ciphertexts without values")
     parts = [_native.shape_only(context._native, level, scale, slots) for _ in range(count)]
     return saving.described(context, parts, row.text("note"), False)
 

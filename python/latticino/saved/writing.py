@@ -11,10 +11,11 @@ from .. import _native, tfhe
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.plan import Plan
 from ..files import saving
+from ..files.containers import CLIENT
 from ..ops.scalar import Scalar
 from .arguments import PROGRAM, of_range
 
-FUNCTION, CLIENT = "program", "client"  # kinds of files
+FUNCTION = "program"  # the kind of files of whole programs
 COUNTS = ("key_bytes", "constant_bytes", "peak_bytes", "bootstraps", "bytes_moved", "operations", "lookups")
 COUNTS_OF_TFHE = ("bootstrappings", "rounds", "key_bytes", "input_bytes", "peak_bytes", "operations")
 

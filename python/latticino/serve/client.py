@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import tempfile
 import time
@@ -17,14 +16,20 @@ from ..ckks.client import Client, ServerKeys
 from ..ckks.context import Context
 from ..common import roles
 from ..common.progress_bar import Task
-from ..files import saving
-from .http import Link
+from ..files import regular, saving
+from .http import Kinds, Link
 from .manifest import CHUNK, Manifest
 from .parts import part_of
 
 _ENDED = ("done", "failed", "cancelled", "expired", "poisoned")
+_PENDING = ("uploading", "uploaded", "checking")
 _WAIT = 20.0  # seconds of a long poll
 _UPLOADS = 4  # at a time
+# Fields that are read of what a service answers, and what may be in them.
+_MODEL: Kinds = {"name": str, "digest": str, "parameters": str, "kind": str}
+_BUNDLE: Kinds = {"model": str, "hash": str, "state": str, "key_id": (str, type(None))}
+_STATE: Kinds = {"state": str, "reason": (str, type(None))}
+_JOB: Kinds = {"id": str, "state": str, "created": (int, float), "progress": (int, float), "error": (str, type(None))}
 
 
 def connect(url: str, token: str, model: str | None = None, *, cafile: str | None = None,
@@ -53,19 +58,15 @@ class Service:
 
     def __init__(self, link: Link, model: str | None) -> None:
         self._link = link
-        try:
-            models = {str(found["name"]): found for found in link.json("GET", "/v1/models")["models"]}
-        except (LookupError, TypeError) as why:
-            raise errors.ServiceError.explain("connect", f"an answer of {link.url} that lists no models",
-                                              "one of a service", "check the address") from why
+        models = {found["name"]: found for found in link.rows("/v1/models", "models", {"name": str})}
         if model is None and len(models) == 1:
             model = next(iter(models))
         if model is None or model not in models:
             raise errors.ServiceError.explain(
                 "connect", "no name of a model" if model is None else f"the model {arrays.shown(model)}",
                 f"one of {', '.join(sorted(models)) or 'none that this token is for'}", "pass model=NAME")
-        self.name, self.facts = model, models[model]
-        self.part = part_of(str(self.facts.get("kind")), link.send("GET", f"/v1/models/{_word(model)}/client"))
+        self.name, self.facts = model, link.row(models[model], _MODEL)
+        self.part = part_of(self.facts["kind"], link.send("GET", f"/v1/models/{_word(model)}/client"))
         self.program = self.part.program
         self.network: Any = getattr(self.program, "network", None)
 
@@ -91,17 +92,12 @@ class Service:
             with tempfile.TemporaryFile() as file:
                 saving.save_server_keys(file, keys._context, keys)
                 return self._push(file)
-        try:
-            with open(arrays.as_path(keys, "push"), "rb") as file:
-                return self._push(file)
-        except OSError as why:
-            if isinstance(why, errors.Error):
-                raise
-            raise errors.FileError.explain("push", f"{keys}: {why}", "the file of a bundle", "check the path") from why
+        with regular.opened(arrays.as_path(keys, "push"), "push", "the file of a bundle") as file:
+            return self._push(file)
 
     def bundles(self) -> list[dict[str, Any]]:
         """What the service has of this tenant's bundles for the model: ``hash``, ``state``, ``key_id``, ``size``."""
-        rows: list[dict[str, Any]] = self._link.json("GET", "/v1/bundles")["bundles"]
+        rows = self._link.rows("/v1/bundles", "bundles", _BUNDLE)
         return [row for row in rows if row["model"] == self.facts["digest"]]
 
     def delete(self, bundle: str) -> None:
@@ -110,20 +106,18 @@ class Service:
 
     def jobs(self) -> list[dict[str, Any]]:
         """The latest jobs of this tenant."""
-        rows: list[dict[str, Any]] = self._link.json("GET", "/v1/jobs")["jobs"]
-        return rows
+        return self._link.rows("/v1/jobs", "jobs", _JOB)
 
     def cancel(self, job: str) -> dict[str, Any]:
         """Cancels a job that has not ended, or takes away the result of one that has."""
-        row: dict[str, Any] = self._link.json("DELETE", f"/v1/jobs/{_word(job)}")
-        return row
+        return self._link.row(self._link.json("DELETE", f"/v1/jobs/{_word(job)}"), _JOB)
 
     def __repr__(self) -> str:
         return f"Service({self.name!r} at {self._link.url}, {self.facts['parameters']})"
 
     def _known(self, client: Client | tfhe.Client) -> str | None:
         """The newest bundle that was made from this client's key. The service says so of what this tenant uploaded."""
-        return next((str(row["hash"]) for row in self.bundles()
+        return next((row["hash"] for row in self.bundles()
                      if row["state"] == "ready" and row["key_id"] == client.key_id), None)
 
     def _push(self, file: Any) -> str:
@@ -133,14 +127,14 @@ class Service:
         with Task("reading keys", size, unit="bytes") as task:
             manifest = Manifest.of(file, task.advance)
         fields = {"model": self.name, "size": manifest.size, "chunks": list(manifest.chunks)}
-        missing = self._link.json("POST", "/v1/bundles", fields)["missing"]
+        missing = self._link.row(self._link.json("POST", "/v1/bundles", fields), {"missing": list})["missing"]
         while missing:
-            self._upload(file, manifest, set(missing))
+            self._upload(file, manifest, set(map(str, missing)))
             try:
                 self._commit(manifest.hash)
                 break
             except errors.ServiceError as why:
-                if not why.missing or set(why.missing) == set(missing):
+                if not why.missing or set(why.missing) == set(map(str, missing)):
                     raise
                 missing = why.missing
         else:
@@ -167,11 +161,13 @@ class Service:
     def _checked(self, hash_: str) -> str:
         with Task("the service checks the keys"):
             while True:
-                row = self._link.json("GET", f"/v1/bundles/{hash_}", query={"model": self.name, "wait": _WAIT})
+                row = self._link.row(self._link.json("GET", f"/v1/bundles/{hash_}", query={
+                    "model": self.name, "wait": _WAIT}), _STATE)
                 if row["state"] == "ready":
                     return hash_
-                if row["state"] == "refused":
-                    raise errors.ServiceError(str(row["reason"]), "push")
+                if row["state"] not in _PENDING:
+                    raise errors.ServiceError(row["reason"] or f"push: had a bundle that is {row['state']}; needs "
+                                              "one that is ready; send it again", "push")
 
 
 def _word(name: str) -> str:
@@ -211,7 +207,7 @@ class Remote:
         text = link.send("POST", "/v1/jobs", data, {
             "model": self.service.name, "bundle": self.bundle, "final": final, "deadline": deadline},
             {"Idempotency-Key": arrays.as_text(key, "submit", "key"), "Content-Type": "application/octet-stream"})
-        return Job(self, json.loads(text))
+        return Job(self, link.parsed(text))
 
     def __repr__(self) -> str:
         return f"Remote({self.service.name!r}, key {self.client.key_id}, bundle {self.bundle[:16]})"
@@ -221,8 +217,8 @@ class Job:
     """A job of a service. ``id``; ``row``: what the service said of it last; ``state``; ``progress`` from 0 to 1."""
 
     def __init__(self, remote: Remote, row: dict[str, Any]) -> None:
-        self._remote, self.row = remote, row
-        self.id = str(row["id"])
+        self._remote, self.row = remote, remote.service._link.row(row, _JOB)
+        self.id: str = row["id"]
 
     @property
     def state(self) -> str:
@@ -234,7 +230,8 @@ class Job:
 
     def look(self, wait: float = 0.0) -> Job:
         """Asks the service for its state; ``wait``: up to so many seconds, until it has ended."""
-        self.row = self._link.json("GET", f"/v1/jobs/{self.id}", query={"wait": wait} if wait else None)
+        self.row = self._link.row(self._link.json("GET", f"/v1/jobs/{_word(self.id)}", query={
+            "wait": wait} if wait else None), _JOB)
         return self
 
     def wait(self, timeout: float | None = None) -> Job:
@@ -262,7 +259,7 @@ class Job:
             raise errors.ServiceError.explain(
                 "service", f"a job that is {self.state}" + (f" ({self.row['error']})" if self.row["error"] else ""),
                 "one that is done", "see the reason; a new job can be sent")
-        return self._link.send("GET", f"/v1/jobs/{self.id}/result")
+        return self._link.send("GET", f"/v1/jobs/{_word(self.id)}/result")
 
     def cancel(self) -> Job:
         """Cancels it, or takes away its result."""

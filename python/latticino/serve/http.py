@@ -10,12 +10,14 @@ import ssl
 import threading
 import time
 import urllib.parse
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from .. import arrays, errors
 
 TRIES = 5
 _LONGEST_PAUSE = 30.0  # seconds
+Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # of fields, by their names
 _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
 
 
@@ -53,9 +55,26 @@ class Link:
         """The response's JSON, for a request with a JSON body or none. All of them may be repeated."""
         data = None if body is None else json.dumps(body).encode()
         text = self.send(method, path, data, query, {"Content-Type": "application/json"} if data else {})
+        return self.parsed(text) if text else None
+
+    def rows(self, path: str, name: str, kinds: Kinds) -> list[dict[str, Any]]:
+        """The objects of the list ``name`` that the service answers with."""
+        found: list[Any] = self.row(self.json("GET", path), {name: list})[name]
+        return [self.row(each, kinds) for each in found]
+
+    def row(self, found: Any, kinds: Kinds) -> dict[str, Any]:
+        """The object that the service answered with. ServiceError unless its fields have these kinds."""
+        fields = found if isinstance(found, dict) else {}
+        if all(name in fields and isinstance(fields[name], kind) for name, kind in kinds.items()):
+            return fields
+        raise errors.ServiceError.explain("service", f"an answer of {self.url} without {', '.join(kinds)}",
+                                          "one of a service of this release", "check the address")
+
+    def parsed(self, text: bytes) -> Any:
+        """The JSON of a response; ServiceError for other text."""
         try:
-            return json.loads(text) if text else None
-        except ValueError as why:
+            return json.loads(text)
+        except (ValueError, RecursionError) as why:
             raise _foreign(self.url) from why
 
     def send(self, method: str, path: str, body: bytes | None = None, query: dict[str, Any] | None = None,
@@ -120,6 +139,8 @@ def _token(token: Any) -> str:
 
 
 def _tls(cafile: str | None, certificate: str | None) -> ssl.SSLContext:
+    cafile = None if cafile is None else arrays.as_path(cafile, "connect")
+    certificate = None if certificate is None else arrays.as_path(certificate, "connect")
     try:
         context = ssl.create_default_context(cafile=cafile)
     except OSError as why:  # ssl.SSLError is one
@@ -157,7 +178,7 @@ def _refusal(status: int, data: bytes, pause: float | None) -> errors.ServiceErr
     try:
         fields = json.loads(data)
         message, missing = str(fields["message"]), tuple(map(str, fields.get("missing", ())))
-    except (ValueError, TypeError, LookupError, AttributeError):
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         message, missing = f"service: had a response of status {status}; needs one of a service; check the address", ()
     return errors.ServiceError(message, "service", status=status, retry_after=pause, missing=missing)
 

@@ -17,7 +17,7 @@ from .. import arrays, errors, tfhe
 from ..ckks.client import ServerKeys
 from ..ckks.context import Context, Session
 from ..ckks.plan import Plan
-from ..files import saving
+from ..files import regular, saving
 from ..nn import files as networks
 from ..saved import files as programs
 from ..saved import messages
@@ -213,16 +213,14 @@ def _require_answers(program: SavedProgram) -> None:
 def file_of(path: str | os.PathLike[str], operation: str = "serve") -> bytes:
     """The bytes of a model's file. FileError for a path that cannot be read, and for other kinds of files, which are
     not read to their end."""
-    try:
-        with open(arrays.as_path(path, operation), "rb") as file:
-            magic = file.read(len(networks.MAGIC))
-            if magic in (networks.MAGIC, PROGRAM.magic):
-                return magic + file.read()
-    except IsADirectoryError as why:
+    name = arrays.as_path(path, operation)
+    if os.path.isdir(name):
         raise errors.FileError.explain(operation, f"the folder {path}", "the file of a model",
-                                       "name a file in it: server.network of a network") from why
-    except OSError as why:
-        raise errors.FileError.explain(operation, f"{path}: {why}", "the file of a model", "check the path") from why
+                                       "name a file in it: server.network of a network")
+    with regular.opened(name, operation, "the file of a model") as file:
+        magic = file.read(len(networks.MAGIC))
+        if magic in (networks.MAGIC, PROGRAM.magic):
+            return magic + file.read()
     raise errors.FileError.explain(operation, f"{path}, which is no file of a network or a program",
                                    "what lt.save_program wrote, or enc.save for the server",
                                    "name that file; of a network: server.network in its folder")

@@ -73,8 +73,9 @@ void require_same_level(const char* operation, int had, int needs) {
 
 void require_same_scale(const char* operation, double had, double needs) {
   if (same_scale(had, needs)) return;
-  throw ScaleError(operation, "scale " + bits(had), "scale " + bits(needs),
-                   "bring both to one level with to_level_scale()");
+  throw ScaleError(
+      operation, "scale " + bits(had), "scale " + bits(needs),
+      "encrypt without a scale of your own, or bring both one level down with to_level()");
 }
 
 void require_capacity(const char* operation, const Params& params, int level, double scale) {

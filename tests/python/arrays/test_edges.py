@@ -18,9 +18,8 @@ def close(values, wanted, bits=BITS, size=1.0):
 
 
 def behind(client, x):
-    """Slots of the last ciphertext that hold no value."""
-    last = np.asarray(client._native.decrypt(x._parts)[-1])
-    return last[x.size - (len(x._parts) - 1) * x.slots:]
+    """What slots hold that have no value."""
+    return np.concatenate(client._native.decrypt(x._parts))[~x.layout.used]
 
 
 # ---- products ----
@@ -104,7 +103,18 @@ OPERATIONS = {
     "conjugate": lambda a, b: (a + 1).conj(), "difference": lambda a, b: (a + 1) - (b + 1),
     "product": lambda a, b: (a.reshape if False else a) @ np.ones((a.size, 600)), "power": lambda a, b: (a + 1) ** 3,
     "refreshed": lambda a, b: (a + 0.5).bootstrap(), "dot": lambda a, b: lt.dot([a + 1], [b]),
-    "lower": lambda a, b: (a + 1).to_level(2), "constant": lambda a, b: a.polyval([1])}
+    "lower": lambda a, b: (a + 1).to_level(2), "constant": lambda a, b: a.polyval([1]),
+    "slice": lambda a, b: a[1:4], "slice of": lambda a, b: (a + 1)[::2], "index": lambda a, b: a[[0, 2, 0]],
+    "reversed": lambda a, b: a[::-1] + b, "slices": lambda a, b: a[1:4] * b[2:5], "turned slice": lambda a, b: a[1:4].rotate(1),
+    "refreshed slice": lambda a, b: a[1:4].bootstrap(), "slice by matrix": lambda a, b: a[1:4] @ np.ones((3, 2)),
+    "contiguous": lambda a, b: (a + 1)[1:4].contiguous(), "stack": lambda a, b: lt.stack([a, b + 1]),
+    "joined": lambda a, b: lt.concatenate([a + 1, b[:3]]), "rolled": lambda a, b: (a + 1).roll(2),
+    "broadcast": lambda a, b: a.broadcast_to((3, a.size)) + np.ones((3, a.size)), "transposed": lambda a, b: a[:4].reshape(2, 2).T,
+    "rows": lambda a, b: a[:4].reshape(2, 2).sum(1, True), "outer": lambda a, b: a[:3].reshape(3, 1) * b[:2],
+    "convolution": lambda a, b: lt.convolve(a, [1, 2.0]), "variance": lambda a, b: a[1:5].var(),
+    "function": lambda a, b: a[1:4].approximate(np.cos, (-1, 1), 8), "inverse": lambda a, b: (a + 2).inverse((1, 3), 6),
+    "diagonals": lambda a, b: a.apply(
+        lt.diagonal_map({0: np.ones(a.size), 1: np.ones(a.size)}))}
 
 
 @pytest.mark.parametrize("size", [5, 512, 700])
@@ -113,8 +123,10 @@ def test_zeros_behind_the_values_are_there_where_they_are_claimed(ctx, client, r
     x, y = rng.uniform(-1, 1, (2, size)) * 0.5
     ctx.use(client.server_keys(OPERATIONS[name], x, y))
     out = OPERATIONS[name](client.encrypt(x), client.encrypt(y))
-    if out._clean:
-        assert np.abs(behind(client, out)).max(initial=0) < 2**-8
+    held, bound = behind(client, out), 0.0 if out._clean else out.layout.bound
+    assert np.abs(held).max(initial=0) < bound + 2**-8
+    if out.layout.number is not None:
+        assert np.abs(held - out.layout.number).max(initial=0) < 2**-8
 
 
 # ---- scales ----
@@ -136,6 +148,8 @@ PROGRAMS = {
     "refreshed": (lambda a: a.bootstrap(), lambda v: v),
     "compared": (lambda a: a.compare(0.05), lambda v: v > 0.05),
     "divided": (lambda a: a / np.full(13, 3, np.float32), lambda v: v / 3),
+    "variance": (lambda a: a.var(), np.var),
+    "covariance": (lambda a: lt.cov(a[:12].reshape(3, 4)), lambda v: np.cov(v[:12].reshape(3, 4))),
 }
 
 
@@ -153,6 +167,15 @@ def test_scales_of_ones_own_give_right_results_or_an_error(ctx, client, name, lo
     have, want = client.decrypt(y), clear(x)
     error = np.abs(have - want).max()
     assert error < 2.0 ** -(y.expected_bits - 5), f"{-np.log2(error):.1f} bits, {y}"
+
+
+def test_the_remedy_for_two_scales_works(ctx, client):
+    x = np.linspace(-0.9, 0.9, 8)
+    a, b = client.encrypt(x), client.encrypt(x, scale=2.0**43)
+    with pytest.raises(lt.ScaleError, match=r"one level down with to_level\(\)"):
+        a - b
+    level = a.level - 1
+    close(client.decrypt(a.to_level(level) + b.to_level(level)), 2 * x)
 
 
 # ---- numbers ----

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import latticino as lt
+from latticino.measure import records
+from latticino.serve.models import file_of
 
 HEADER, DIGEST, KEY_AT, METADATA_AT, PAYLOAD_AT = 96, 32, 56, 72, 80  # src/io/container.h
 SECRET = ("secret", "tfhe secret")
@@ -223,7 +225,8 @@ def test_paths_are_text_bytes_or_path_objects(ctx, client, tmp_path):
 def test_saving_replaces_regular_files_only(ctx, client, tmp_path):
     keys = client.server_keys(lambda a: a * a, np.ones(4))
     saves = [lambda p: lt.save_params(p, ctx.params), lambda p: lt.save_ciphertext(p, client.encrypt(np.ones(4))),
-             lambda p: lt.save_server_keys(p, ctx, keys), lambda p: lt.save_secret_key(p, client)]
+             lambda p: lt.save_server_keys(p, ctx, keys), lambda p: lt.save_secret_key(p, client),
+             lambda p: lt.save_program(p, lambda a: a * 2, ctx, lt.Shape((4,)))]
     target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
     target.write_bytes(b"mine")
     link.symlink_to(target)
@@ -239,6 +242,21 @@ def test_saving_replaces_regular_files_only(ctx, client, tmp_path):
     with pytest.raises(lt.FileError, match="regular file"):
         lt.save_server_keys(tmp_path / "keys", ctx, keys)
     assert (tmp_path / "keys.public").is_symlink()
+
+
+def test_pipes_and_devices_are_not_read(ctx, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu")
+    loads = [lt.load_params, lt.load_program, lt.nn.load, file_of, *(
+        lambda p, load=load, c=c: load(p, c) for load in (lt.load_ciphertext, lt.load_server_keys, lt.load_client)
+        for c in (ctx, exact))]
+    for load in loads:
+        for path in (pipe, tmp_path, "/dev/zero", "/dev/null", tmp_path / "none"):
+            with pytest.raises(lt.FileError):  # at once: a pipe without a writer would never end
+                load(path)
+    with pytest.raises(lt.FileError, match="a pipe"):
+        records.require_writable(pipe)
 
 
 # ---- signatures ------------------------------------------------------------------------------

@@ -176,6 +176,18 @@ def test_arrays_that_would_inflate_without_end(sizes):
         files.from_bytes(signed({"arrays": [row]}, blob))
 
 
+def test_packings_without_values_are_refused_before_they_are_made(saved, monkeypatch):
+    head, blobs = opened(saved[2] / "client.network")
+    monkeypatch.setattr("latticino.nn.loading.from_runs", lambda *_: pytest.fail("one was made"))
+    with pytest.raises(lt.FileError, match="packing"):
+        _loaded(*files.from_bytes(signed(head | {"ciphertexts": 1 << 20}, blobs)), "cpu", None)
+    size = 1 << 28
+    head |= {"ciphertexts": 1 << 19, "slots": 512, "images": 1, "shape": [size], "runs": [[0, 0, size]]}
+    monkeypatch.setattr("latticino.files.containers._native.available_memory", lambda: 1 << 30)
+    with pytest.raises((lt.OutOfMemoryError, lt.FileError)):
+        _loaded(*files.from_bytes(signed(head, blobs)), "cpu", None)
+
+
 def test_nothing_is_left_where_writing_fails(saved, tmp_path, monkeypatch):
     def full(*_):
         raise OSError("no space")

@@ -117,6 +117,12 @@ TEST(WasmClient, ReadsLayoutsOfOtherOrder) {
     EXPECT_THROW(read_ckks_note(with(runs), 4, 1), FileError) << runs;
   }
   EXPECT_EQ(read_ckks_note(with("[[3,-1,4]]"), 4, 1).places[0], 3u);
+  // A short note of an array that would take gigabytes.
+  EXPECT_THROW(
+      read_ckks_note(R"({"version":2,"array":{"shape":[2147483648],"clean":false,"error":0,)"
+                     R"("layout":{"runs":[[0,0,2147483648]]}}})",
+                     4, 1),
+      FileError);
   EXPECT_THROW(read_ckks_note(R"({"shape":[5],"clean":true,"error":0})", 4, 1), FileError);
   EXPECT_THROW(read_ckks_note(R"({"shape":[4],"clean":true,"error":-1})", 4, 1), FileError);
 }
