@@ -140,7 +140,8 @@ def calls(groups):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", [of_arrays, of_fits_and_maps, of_the_rest])
-def test_nonsense(more, group):
+def test_nonsense(more, group, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a text may be the name of a file to write
     bad = misfits(more, calls(group(more)))
     assert not bad, f"{len(bad)} of them:\n" + "\n".join(bad)
     assert lt.precision(more.client.decrypt(more.x), np.linspace(-1, 1, 64)).worst > 15  # operands stay usable
