@@ -54,7 +54,7 @@ TEST_F(CkksErrors, OtherKey) {
 }
 
 TEST_F(CkksErrors, MissingKeys) {
-  expect<KeyError>("ckks.Evaluator", [&] { e.square(x); });
+  expect<KeyError>("ckks.square", [&] { e.square(x); });
   const auto keys = world().make_keys({{{rlwe::KeyKind::Relinearize, 1}, 1}});
   const Evaluator server(world().context(), keys);
   expect<KeyError>("ckks.rotate", [&] { server.rotate(x, 1); });
