@@ -11,10 +11,7 @@ _MOST = 16  # threads: more wait for memory
 
 def each(f: Callable[[int], None], parts: Sequence[int]) -> None:
     """Calls f for each part, in any order. What it raises first is raised here."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if min(cores, len(parts)) < 2:
         for part in parts:
             f(part)

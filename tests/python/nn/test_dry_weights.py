@@ -13,7 +13,7 @@ PRESET = "test-n12-boot-insecure"
 
 
 def counted(made) -> dict:
-    twin, recorder = Context._for_plans(PRESET, "cpu", False)._dry()
+    twin, _ = Context._for_plans(PRESET, "cpu", False)._dry()
     transform = made(twin._native)
     return {**twin._native.report, "bytes": transform.bytes, "rotations": sorted(transform.rotations),
             "seconds": twin._native.predicted_seconds("cuda", 1)}
