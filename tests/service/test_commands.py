@@ -66,8 +66,13 @@ class Answers:
         self.paths = []
         monkeypatch.setattr(Link, "send", self.send)
         monkeypatch.setattr("latticino.serve.client.part_of", lambda kind, data: type("Part", (), {"program": None})())
-        monkeypatch.setattr(Link, "json", lambda link, method, path, body=None, query=None: {"models": [
-            {"name": "m", "kind": "program"}]} if path == "/v1/models" else self.paths.append(path))
+        monkeypatch.setattr(Link, "json", lambda link, method, path, body=None, query=None: self.json(path))
+
+    def json(self, path):
+        if path == "/v1/models":
+            return {"models": [{"name": "m", "kind": "program", "digest": "", "parameters": ""}]}
+        self.paths.append(path)
+        return {"id": "1", "state": "cancelled", "created": 0, "progress": 0, "error": None}
 
     def send(self, method, path, *_, **__):
         self.paths.append(path)

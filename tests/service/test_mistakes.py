@@ -233,7 +233,7 @@ def test_addresses_that_are_no_service(model):
                 c.recv(1 << 16)
                 c.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\nConnection: close\r\n\r\n{text}".encode())
 
-        for text, match in (("<html>", "is no JSON"), ("[]", "lists no models"), ('{"models": [1]}', "lists no models"), ("null", "lists no models")):
+        for text, match in (("<html>", "is no JSON"), ("[]", "without models"), ('{"models": [1]}', "without name"), ("null", "without models")):
             thread = threading.Thread(target=answer, args=(text,))
             thread.start()
             with pytest.raises(lt.ServiceError, match=match):
