@@ -19,7 +19,7 @@ CALIBRATION = 1000  # of the data that a network was trained on
 GENERATED = 200  # inputs to test with where there are no real ones
 # Mean and deviation of CIFAR-10's red, green and blue from 0 to 1; the recipes normalise by these.
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
-# CIFAR-10's amplitudes fall with the frequency to about this power. Networks of squares explode on rougher images.
+# CIFAR-10's amplitudes fall with about this power of the frequency. Networks of squares explode on rougher images.
 _SMOOTH = 1.6
 _FREQUENT = 1.1  # and the frequency of words with their rank
 

@@ -323,6 +323,22 @@ def test_generated_data():
     assert all((np.flatnonzero(row == 0) == np.arange((row == 0).sum())).all() for row in ids)  # padding comes first
 
 
+def slope(images):
+    """The power of the frequency with which amplitudes of grey images fall."""
+    grey = images.mean(axis=3)
+    window = np.hanning(32)[:, None] * np.hanning(32)
+    amplitude = np.abs(np.fft.rfft2((grey - grey.mean(axis=(1, 2), keepdims=True)) * window)).mean(axis=0)
+    frequency = np.hypot(np.fft.fftfreq(32)[:, None], np.fft.rfftfreq(32)) * 32
+    inside = (frequency >= 2) & (frequency <= 14)
+    return -np.polyfit(np.log(frequency[inside]), np.log(amplitude[inside]), 1)[0]
+
+
+def test_generated_images_are_as_smooth_as_those_of_cifar10():
+    if inputs.images().labels is None:
+        pytest.skip("no CIFAR-10 in LATTICINO_DATA")
+    assert abs(slope(inputs.scenes(500, 32)) - slope(inputs.images().test)) < 0.15
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("work", [squeezenet.WORKLOAD, resnet20_aespa.WORKLOAD], ids=lambda work: work.name)
 def test_networks_of_squares_stay_in_range_on_generated_images(work):
