@@ -125,8 +125,9 @@ class LATTICINO_API Context {
   /// A session of one client: a context on the same device that always has exactly these keys.
   /// Arrays of a session belong to it. An array under another key is a KeyError.
   Context bind(const ServerKeys& keys) const;
-  /// The same array as an array of this session, without a copy. ContextError for arrays of another
-  /// session or context, KeyError for one under another key.
+  /// Makes x an array of this bound context, without copying its ciphertexts. ContextError if x
+  /// belongs neither to it nor to the context that bind() was called on. KeyError if x is under
+  /// another key.
   Array adopt(const Array& x) const;
   /// Bundles in the store, in use or waiting.
   std::vector<BundleUse> resident() const;

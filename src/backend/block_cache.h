@@ -1,6 +1,6 @@
-// Released blocks of device memory, kept for the next request of the same size: a driver takes
-// microseconds for each block, and operations ask for the same sizes again and again. All users of
-// a block are on one stream, so it may be handed out while earlier work on it is still to come.
+// Released blocks of device memory, kept for the next request of the same size. A driver takes
+// microseconds for each block, and operations ask for the same sizes again and again. All work on a
+// block is on one stream, so a block may be reused while earlier work on it is still pending.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace latticino {
 
 class BlockCache {
  public:
-  // What blocks of so many bytes take, and are told apart by.
+  // The size of a block for a request of so many bytes. Blocks are kept by this size.
   static std::size_t size_of(std::size_t bytes) {
     return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  // A kept block of size_of(bytes), the last one that came back; null if there is none.
+  // The kept block of size_of(bytes) that was released last; null if there is none.
   void* take(std::size_t bytes) {
     const auto found = classes_.find(size_of(bytes));
     if (found == classes_.end() || found->second.blocks.empty()) return nullptr;
@@ -38,8 +38,8 @@ class BlockCache {
     bytes_ += size;
   }
 
-  // Hands blocks to drop(p, size) until at most `keep` bytes are left: those of the size that was
-  // not in use for the longest time first.
+  // Passes blocks to drop(p, size) until at most `keep` bytes are left. The size that was not used
+  // for the longest time comes first.
   template <class Drop>
   void shrink(std::size_t keep, const Drop& drop) {
     while (bytes_ > keep) {
@@ -72,8 +72,8 @@ class BlockCache {
   std::size_t bytes_ = 0;
 };
 
-// Counts of memory that is handed out, and how much beside it may be kept: both together stay near
-// what was once needed.
+// Counts the bytes in use, and limits the bytes that may be kept in addition. Together they stay
+// close to the most that was ever in use.
 class LiveBytes {
  public:
   void add(std::size_t size) {

@@ -1,5 +1,5 @@
-// A backend that computes nothing, for measurements of what the host does: scheme code, checks and
-// Python run as they do on a GPU, and their results are never computed.
+// A backend that computes nothing, for measurements of the host's part. Scheme code, checks and
+// Python run as they do with a GPU, but no result is computed.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct IdleCounts {
   std::uint64_t copies_in = 0, copies_out = 0, waits = 0, replays = 0;
 };
 
-// Its blocks are addresses that nobody may read; what is copied out is zero. Records of a recording
-// are not counted. `counts` may be null.
+// Blocks are addresses that must not be read. Copies to the host are zero. Records inside a
+// recording are not counted. `counts` may be null.
 std::unique_ptr<Backend> make_idle_backend(std::shared_ptr<IdleCounts> counts);
 
 }  // namespace latticino

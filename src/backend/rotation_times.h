@@ -4,14 +4,14 @@
 //
 //   rotation 10  2 1 49 132 = 3120 5210
 //
-// The numbers of this line mean, from left to right:
-//   10      The ring degree N is 2^10.
-//   2 1 49  The shape has 2 components, 1 prime and 49 rows (as in blind_rotate).
-//   132     So many ciphertexts are rotated together.
-//   3120    They take so many microseconds together in exact arithmetic, with their key switch.
-//   5210    They take so many microseconds together in FP64, with their key switch.
+// The fields of this line are, from left to right:
+//   10      log2 of the ring degree N.
+//   2 1 49  the shape: components, primes and rows (as in blind_rotate).
+//   132     the number of ciphertexts in the batch.
+//   3120    the time of the batch in exact arithmetic, in microseconds.
+//   5210    the time of the batch in FP64, in microseconds.
 //
-// A time that was not measured is 0.
+// Both times include the key switch. A time that was not measured is 0.
 #pragma once
 
 #include <string>

@@ -64,9 +64,10 @@ class Tuning {
   void set(const TuningKey& key, int variant);
   void erase(const TuningKey& key) { entries_.erase(key.packed()); }
 
-  // For tuners and tests. force(n): every kernel runs the n-th of the variants that it can run, and
-  // begins again after the last. force(kernel, v): that kernel runs variant v wherever it can. -1
-  // ends either. watch() starts to note requests; seen() lists each shape once.
+  // For tuners and tests. force(n) makes every kernel run the n-th of the variants that it can run,
+  // counted cyclically. force(kernel, v) makes this kernel run variant v for all shapes for which
+  // it can. The argument -1 ends the forcing. watch(true) starts to record the shapes that kernels
+  // ask for, and seen() lists each of them once.
   struct Question {
     TuningKey key;
     int own = 0;

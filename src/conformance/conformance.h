@@ -1,8 +1,10 @@
 // Checks that a device computes what the records say. The suite runs every family of records on an
-// oracle (the plain CPU backend) and on a device: at the shapes that schemes use at each level of a
-// parameter set, on random and adversarial inputs, immediately and replayed, into poisoned outputs
-// between guard limbs. The words must be equal. The oracle's results are also compared with big
-// integers and definitions, so that a mistake in constants that both share is seen.
+// oracle (the plain CPU backend) and on the device, and their words must be equal. The shapes are
+// those that schemes use at each level of a parameter set. The inputs are random or adversarial.
+// Each case runs immediately and from a recording. Outputs hold wrong words before a run and lie
+// between guard limbs, so that missing and stray writes are found. The results of the oracle are
+// also compared with big integers and definitions. This finds mistakes in constants that both
+// backends share.
 #pragma once
 
 #include <cstdint>

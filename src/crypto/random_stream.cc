@@ -33,13 +33,16 @@ std::uint64_t asked_of_system() {
 
 using Mark = std::atomic<std::uint64_t>;
 
-// A word that every child finds empty, however it was made. Null where the system has none.
+// A word that is zero in every child, however the child was made. Null if the system cannot do
+// this.
 Mark* make_mark() {
 #ifdef MADV_WIPEONFORK
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* p = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return nullptr;
-  if (madvise(p, page, MADV_WIPEONFORK) == 0) return new (p) Mark(0);
+  // Some systems (QEMU's user mode) accept any advice and ignore it, even one that does not exist.
+  const bool checks = madvise(p, page, -1) != 0;
+  if (checks && madvise(p, page, MADV_WIPEONFORK) == 0) return new (p) Mark(0);
   munmap(p, page);
 #endif
   return nullptr;
@@ -65,7 +68,7 @@ void system_entropy(std::span<std::uint8_t> out) {
   }
 }
 
-// Asking the system takes as long as an operation's own work: it is asked once in each process.
+// Operations ask for this very often, so a process makes the system call only once.
 std::uint64_t fork_generation() {
   Mark* const word = mark();
   if (word == nullptr) return asked_of_system();

@@ -13,9 +13,9 @@ void system_entropy(std::span<std::uint8_t> out);
 
 // Changes in the child of every fork: random state inherited from the parent must not be used.
 std::uint64_t fork_generation();
-// The same for checks that are made thousands of times for one operation. Where the system has no
-// pages that are wiped in children (MADV_WIPEONFORK), it counts forks alone: a bare clone without
-// handlers of pthread_atfork is not noticed.
+// The same, for checks that are made thousands of times per operation. If the system does not wipe
+// pages in children (MADV_WIPEONFORK), it only counts forks. It then misses a bare clone, which
+// runs no handlers of pthread_atfork.
 std::uint64_t counted_generation();
 
 // Secrets in locked memory are wiped in the child of a fork. Throws KeyError there for an object

@@ -50,10 +50,10 @@ struct Count {
 
 // Per step: the transforms of the digits, and those back of each key, for every prime. For the
 // latency of one ciphertext: several keys share the transforms back, and their products count, two
-// for a butterfly. Eight processors share this work. In FP64 only the rotations of
-// spreads_in_fft64() are shared, which compute products of several keys at the same time; others
-// have one processor, whose warps have more work at once from N = 2^12 on: 13 ms for 880 steps of
-// six transforms on an H200.
+// per butterfly. Eight processors share this work. In FP64 only the rotations of spreads_in_fft64()
+// are shared; these compute the products of several keys at the same time. Other rotations in FP64
+// run on one processor. From N = 2^12 on its warps have more parallel work, so the factor is 3 and
+// not 8: 880 steps of six transforms take 13 ms on an H200.
 Effort rotation_effort(const BlindRotate& op, int log_n, int limbs, std::uint32_t dimension,
                        std::uint32_t count) {
   Effort e;

@@ -27,7 +27,7 @@ double coefficient_bound(const Context& context, int level) {
 // bound (rounding adds less than 2^-30 of it), nothing else is checked. If it is not, or is not
 // finite, the encoder on the host decides, and throws what is wrong.
 void require_fit(const Context& context, Values values, double scale, double bound) {
-  std::array<double, 16> sums{};  // two sums, which are added in parallel
+  std::array<double, 16> sums{};  // separate sums, which can be added in parallel
   const auto* parts = reinterpret_cast<const double*>(values.data());
   const std::size_t size = 2 * values.size(), whole = size - size % sums.size();
   for (std::size_t i = 0; i < whole; i += sums.size()) {

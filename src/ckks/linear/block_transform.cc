@@ -217,14 +217,14 @@ void BlockTransform::encode_unknown(int block, int first, int count) {
   place(block, first, static_cast<std::size_t>(std::max(count, 0)), {});
 }
 
-// Encodes diagonals, of which nothing is known where `values` is empty.
+// Encodes diagonals. If `values` is empty, their values are unknown.
 void BlockTransform::place(int block, int first, std::size_t count,
                            std::span<const Complex> values) {
   Plan& plan = *plan_;
   const auto slots = static_cast<std::size_t>(plan.slots);
   const bool known = block >= 0 && block < static_cast<int>(plan.blocks.size());
   const std::size_t all = known ? plan.blocks[block].rotations.size() : 0;
-  if (first < 0 || first + count > all) {
+  if (!known || first < 0 || first + count > all) {
     refuse(std::to_string(count) + " diagonals from " + std::to_string(first) + " for block " +
                std::to_string(block),
            "those of the block, " + std::to_string(all));

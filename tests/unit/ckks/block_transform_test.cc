@@ -114,6 +114,7 @@ TEST(CkksBlockTransform, WhatDoesNotFitIsRefused) {
   BlockTransform t = made({{0, 0, {0, 1}}}, 1, 1);
   EXPECT_THROW(t.encode(0, 1, World::Values(2 * kSlots)), ShapeError);
   EXPECT_THROW(t.encode(1, 0, World::Values(kSlots)), ShapeError);
+  EXPECT_THROW(t.encode(1, 0, {}), ShapeError);  // no such block
   t.encode(0, 0, World::Values(kSlots));
   const Evaluator e(world().context(), nullptr);
   const Ciphertext x = world().encrypt(world().values(kSlots), 2);

@@ -248,8 +248,8 @@ void Launcher::raise_fault() {
 }
 
 void Launcher::begin_capture() {
-  // Memory freed before the capture must be complete: allocations while recording come from
-  // another stream, which must not wait for a captured one.
+  // Work on released memory must end before the capture: allocations while recording use another
+  // stream, which must not wait for a captured one. Blocks that the pool keeps are idle then too.
   synchronize();
   check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "cuda.begin_record");
   recording_ = true;

@@ -80,7 +80,7 @@ void* Pool::allocate(std::size_t bytes, cudaStream_t stream) {
       check(status, "cuda.allocate");
     }
   }
-  if (p == nullptr) p = fresh(size, stream);
+  if (p == nullptr) p = fresh(bytes, stream);
   live_.add(size);
   return p;
 }
@@ -95,7 +95,7 @@ void Pool::release(void* p, std::size_t bytes, cudaStream_t stream) noexcept {
 void* Pool::allocate_scratch(std::size_t bytes, cudaStream_t stream) {
   const std::size_t size = BlockCache::size_of(bytes);
   void* p = scratch_.take(size);
-  if (p == nullptr) return allocate(size, stream);
+  if (p == nullptr) return allocate(bytes, stream);
   live_.add(size);
   return p;
 }
@@ -117,21 +117,25 @@ void Pool::clear_scratch(cudaStream_t stream) {
   check(status, "cuda.clear");
 }
 
-// From the driver: first without what is kept and not needed, then without all of it.
-void* Pool::fresh(std::size_t size, cudaStream_t stream) {
+// Takes a block from the driver. Kept blocks beyond what is needed go back before, and all of them
+// if the memory is not enough.
+void* Pool::fresh(std::size_t bytes, cudaStream_t stream) {
   shrink(stream);
+  const std::size_t size = BlockCache::size_of(bytes);
   void* p = nullptr;
   cudaError_t status = cudaMallocFromPoolAsync(&p, size, pool_, stream);
   if (status == cudaErrorMemoryAllocation) {
     // The memory may be fragmented: freed, but not yet joined. It is returned to the driver, and
     // then the allocation is tried once more.
     cudaGetLastError();
+    empty(stream);
+    check(cudaStreamSynchronize(stream), "cuda.allocate");
     trim(stream);
     status = cudaMallocFromPoolAsync(&p, size, pool_, stream);
   }
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw OutOfMemoryError("cuda.allocate", "a request for " + std::to_string(size) + " bytes",
+    throw OutOfMemoryError("cuda.allocate", "a request for " + std::to_string(bytes) + " bytes",
                            free_memory() + " to suffice",
                            "release ciphertexts or keys, or use a smaller batch");
   }
@@ -139,7 +143,7 @@ void* Pool::fresh(std::size_t size, cudaStream_t stream) {
   return p;
 }
 
-// Where these fail the device is gone.
+// These calls fail only if the device is gone.
 void Pool::drop(void* p, cudaStream_t stream) noexcept {
   if (cudaSetDevice(device_) != cudaSuccess || cudaFreeAsync(p, stream) != cudaSuccess) {
     cudaGetLastError();
@@ -158,18 +162,28 @@ void Pool::shrink(cudaStream_t stream) noexcept {
   scratch_.shrink(keep, [&](void* p, std::size_t size) { drop_scratch(p, size, stream); });
 }
 
-std::size_t Pool::held() const {
+std::size_t Pool::counted(cudaMemPoolAttr what) const {
   std::uint64_t bytes = 0;
-  check(cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &bytes), "cuda.pool");
+  check(cudaMemPoolGetAttribute(pool_, what, &bytes), "cuda.pool");
   return bytes;
 }
 
+// The driver counts kept blocks as used.
 std::size_t Pool::idle_bytes() const {
-  const std::size_t all = held();
-  return all - std::min(all, live_.live());
+  return counted(cudaMemPoolAttrReservedMemCurrent) - counted(cudaMemPoolAttrUsedMemCurrent) +
+         clean_.bytes() + scratch_.bytes();
 }
 
-MemoryUse Pool::use() const { return {live_.peak(), held()}; }
+MemoryUse Pool::use() const {
+  const std::size_t peak = keep_ ? live_.peak() : counted(cudaMemPoolAttrUsedMemHigh);
+  return {peak, counted(cudaMemPoolAttrReservedMemCurrent)};
+}
+
+void Pool::reset_peak() {
+  live_.reset_peak();
+  std::uint64_t zero = 0;  // the driver starts again from what is in use
+  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &zero), "cuda.pool");
+}
 
 void Pool::empty(cudaStream_t stream) noexcept {
   clean_.shrink(0, [&](void* p, std::size_t) { drop(p, stream); });
@@ -178,8 +192,8 @@ void Pool::empty(cudaStream_t stream) noexcept {
 
 void Pool::trim(cudaStream_t stream) noexcept {
   empty(stream);
-  // Only what the stream has reached may go.
-  if (cudaStreamSynchronize(stream) != cudaSuccess) cudaGetLastError();
+  // A block that empty() released returns to the device only after the stream's earlier work.
+  if (keep_ && cudaStreamSynchronize(stream) != cudaSuccess) cudaGetLastError();
   if (cudaMemPoolTrimTo(pool_, 0) != cudaSuccess) cudaGetLastError();
 }
 

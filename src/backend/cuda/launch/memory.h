@@ -16,9 +16,10 @@ namespace latticino::cuda {
 void check(cudaError_t status, const char* operation);
 
 // Memory of one backend, which stays with it until it is destroyed. The driver's own stream-ordered
-// pool takes microseconds for a block, so with `keep` blocks that come back are kept for the next
-// request of their size (backend/block_cache.h). `stream` is that of all work, or one beside a
-// capture.
+// pool takes microseconds for a block. With `keep`, released blocks are therefore kept for the next
+// request of their size (backend/block_cache.h). `stream` is the stream of all work. While that
+// stream is captured, it is another one, and the captured stream has no pending work: a kept block
+// may then be cleared and used on the other stream.
 class Pool {
  public:
   Pool(int device, bool keep);
@@ -28,24 +29,24 @@ class Pool {
 
   void* allocate(std::size_t bytes, cudaStream_t stream);  // throws OutOfMemoryError
   void release(void* p, std::size_t bytes, cudaStream_t stream) noexcept;
-  // Scratch, which may hold what a secret left there. It is cleared before anyone but scratch takes
-  // it, when it goes back to the driver, and by clear_scratch().
+  // Scratch memory may still hold a part of a secret. It is cleared before it is used for anything
+  // but scratch, before it goes back to the driver, and by clear_scratch().
   void* allocate_scratch(std::size_t bytes, cudaStream_t stream);
   void release_scratch(void* p, std::size_t bytes, cudaStream_t stream) noexcept;
   void clear_scratch(cudaStream_t stream);
 
   std::size_t idle_bytes() const;  // held and not in use
   MemoryUse use() const;
-  void reset_peak() { live_.reset_peak(); }
-  void empty(cudaStream_t stream) noexcept;  // gives what is kept back to the driver's pool
-  void trim(cudaStream_t stream) noexcept;   // and to the device
+  void reset_peak();
+  void empty(cudaStream_t stream) noexcept;  // gives kept blocks back to the driver's pool
+  void trim(cudaStream_t stream) noexcept;   // does that, and gives idle memory to the device
 
  private:
-  void* fresh(std::size_t size, cudaStream_t stream);
+  void* fresh(std::size_t bytes, cudaStream_t stream);
   void drop(void* p, cudaStream_t stream) noexcept;  // to the driver's pool
   void drop_scratch(void* p, std::size_t size, cudaStream_t stream) noexcept;
   void shrink(cudaStream_t stream) noexcept;
-  std::size_t held() const;
+  std::size_t counted(cudaMemPoolAttr what) const;  // by the driver
 
   int device_;
   bool keep_;

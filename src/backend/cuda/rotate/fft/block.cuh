@@ -15,10 +15,10 @@ namespace latticino::cuda {
 // Roots are in shared memory if the key leaves room for them, else in the L1.
 template <class S, int PARTS, int PRIMES>
 constexpr int kFourierRoots = PARTS == 2 || (PRIMES == 1 && S::kLogN < 12) ? S::kM / 2 : 0;
-// All levels take their digits from rounded differences. With k = 1 these wait in shared memory.
-// With k = 2 they are computed again for each level, as also over two primes at N = 2^12: there
-// they would take the room of the block's second ciphertext, and a single ciphertext is 6 % faster
-// without them too (H200, keys fetched to the L2).
+// All levels take their digits from rounded differences. With k = 1 shared memory keeps these
+// differences. With k = 2 they are computed again for each level. Over two primes at N = 2^12 they
+// are computed again too, because in shared memory they would leave no room for a second ciphertext
+// per block. Even a single ciphertext is 6 % faster this way (H200, keys fetched to the L2).
 template <class S, int PARTS, int PRIMES>
 constexpr bool kFourierKeeps = PARTS == 2 && !(PRIMES == 2 && S::kLogN == 12);
 template <class S, int PARTS, int PRIMES>
