@@ -114,11 +114,12 @@ class Executor:
 
         - ``program``: a file of `lt.save_program`
         - ``keys``: a bundle, the file of one (``one_file=True``), or what `put_keys` gave
-        - ``batch``: items of the program's encrypted inputs. An item is an array, the bytes of its file, the hash of
-          such a blob, or a `Result`; a program of several inputs takes a tuple of them
-        - ``numbers``: those that the program takes, in the clear, the same for all items
-        - ``final``: as of `lt.to_bytes`, which makes results of CKKS short
-        - ``repeated``: so many items at the beginning are computed twice, and the bytes compared
+        - ``batch``: items of the program's encrypted inputs. An item is an encrypted array, the bytes of its file, the
+          hash of a blob with these bytes, or a `Result`. If the program has several inputs, an item is a tuple of them.
+        - ``numbers``: the values of the program's numbers by their names. They are not encrypted, and are the same for
+          all items.
+        - ``final``: whether results of CKKS are made short, as `lt.to_bytes` does with the same argument
+        - ``repeated``: how many items at the beginning are computed twice, to compare the bytes
 
         KeyError for keys that lack some of the program's; ContextError for keys of other parameters; other errors as of
         `SavedProgram.run`. FileError for blobs that are gone, or have other bytes than their hash says. ClusterError if

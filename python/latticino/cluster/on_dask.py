@@ -22,11 +22,13 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost", "")
 class Dask(Engine):
     """Workers of a Dask cluster, each a process with one thread and one device.
 
-    - ``scheduler``: the address of a scheduler, ``"tls://..."`` or one on this machine, or a ``distributed.Client``
-    - ``device``: as of `lt.Context`; None: the GPU that a worker sees, or the CPU where it sees none
-    - ``threads`` of each on a CPU; 0: all cores of its machine
-    - ``memory``: bytes of host memory for keys of each; None: half of its machine's
-    - ``patience``: seconds without any worker until a batch is given up
+    - ``scheduler``: the address of a scheduler, or a ``distributed.Client``. An address of another machine has to begin
+      with ``tls://``.
+    - ``device``: the device that each worker computes on, named as for `lt.Context`. None stands for the GPU that the
+      worker sees. If it sees none, it computes on the CPU.
+    - ``threads``: how many threads each worker has on a CPU. 0 stands for all cores of its machine.
+    - ``memory``: how many bytes of host memory each worker may use for keys. None stands for half of its machine's.
+    - ``patience``: after how many seconds without any worker a batch is given up
 
     The folder of the blobs has the same name on all machines. Dask runs any code that it is sent: see docs/security.md.
     """

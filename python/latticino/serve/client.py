@@ -51,9 +51,9 @@ class Service:
     """A model of a service.
 
     - ``name``: the model's name
-    - ``facts``: what the service says of the model, as a dictionary
-    - ``program``: the part of the model that encrypts and decrypts, an `lt.SavedProgram`
-    - ``network``: the same as an `lt.nn.Network`; None if the model is no network
+    - ``facts``: a dictionary with what the service says about the model
+    - ``program``: an `lt.SavedProgram`, which is the part of the model that encrypts inputs and decrypts results
+    - ``network``: this part as an `lt.nn.Network`. It is None if the model is not a network.
     """
 
     def __init__(self, link: Link, model: str | None) -> None:
