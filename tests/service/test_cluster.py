@@ -211,6 +211,19 @@ def test_wrong_batches_and_pipelines(world, tmp_path):
         assert executor.map(world.first, world.keys, []) == []
 
 
+def test_a_program_that_follows_itself(world, tmp_path):
+    """Results of its first run are no answers yet, and its second run has workers too where it takes no time."""
+    level = world.programs[0].outputs[0].level
+    x = world.client.encrypt(np.full(16, 0.9), level=level)
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"] * 2)) as executor:
+        for function, right in ((lambda x: (x * x).bootstrap(), 0.9**4), (lambda x: x, 0.9)):
+            path = tmp_path / f"{right:.2f}.lt"
+            lt.save_program(path, function, world.context, lt.Shape((16,), level, (-1, 1)))
+            keys = world.client.server_keys(lt.load_program(path).plan)
+            found = executor.pipeline([path, path], keys, [x], final=True)[0].decrypt(world.client)
+            assert np.abs(found - right).max() < 1e-3
+
+
 def test_workers_that_do_not_start(world, tmp_path):
     class Broken(lt.cluster.Local):
         def _command(self):
@@ -287,6 +300,7 @@ def test_shares():
     assert [list(slots(share, 4)) for share in shares] == [[0], [1, 2], [3]]
     assert [list(slots(share, 2)) for share in shares] == [[0], [0, 1], [1]]  # round(0.5) = 0, round(1.5) = 2
     assert [list(slots(share, 1)) for share in shares] == [[0]] * 3
+    assert shares_of([0.0, 0.0]) == [(0.0, 0.5), (0.5, 1.0)]
     for workers in range(1, 9):  # nobody is left without work
         assert {slot for share in shares for slot in slots(share, workers)} == set(range(workers))
 

@@ -216,11 +216,11 @@ class Executor:
         bundle = self.put_keys(keys)
         shares = shares_of([p.predicted_seconds for p in programs]) if placed else [(0.0, 1.0)] * len(programs)
         out = []
-        for program, share in zip(programs, shares):
+        for k, (program, share) in enumerate(zip(programs, shares)):
             own = {name: value for name, value in numbers.items() if name in program.scalars}
             data = messages.numbers_to_bytes(program.scalars, own)
             each = [data[at : at + messages.NUMBER] for at in range(0, len(data), messages.NUMBER)]
-            shard = Shard(program.digest, bundle, (), final and program is programs[-1], share)
+            shard = Shard(program.digest, bundle, (), final and k == len(programs) - 1, share)
             out.append(_Stage(program, shard, tuple(self._blobs.put(ARRAYS, OWNER, number) for number in each)))
         return out
 
@@ -331,6 +331,8 @@ def shares_of(seconds: Sequence[float]) -> list[tuple[float, float]]:
     >>> shares_of([1.0, 3.0])
     [(0.0, 0.25), (0.25, 1.0)]
     """
+    if not any(seconds):  # such as of programs that return their inputs
+        seconds = [1.0] * len(seconds)
     whole, ends = sum(seconds), [0.0, *itertools.accumulate(seconds)]
     return [(a / whole, b / whole) for a, b in itertools.pairwise(ends)]
 
