@@ -9,7 +9,7 @@ import time
 import urllib.parse
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import arrays, errors
@@ -73,7 +73,7 @@ class Dask(Engine):
         else:
             raise errors.UnsupportedError.explain("Dask", f"a {type(self._scheduler).__name__} as scheduler",
                                                   "an address or a distributed.Client", "pass one")
-        self._options = Options(blobs, self._options.device, self._options.threads, self._options.memory)
+        self._options = replace(self._options, blobs=blobs)
         several = [a for a, threads in self._known().items() if threads != 1]
         if several:
             raise errors.UnsupportedError.explain("Dask", f"a worker with several threads, {several[0]}",
@@ -98,6 +98,7 @@ class Dask(Engine):
 
     def forget(self) -> None:
         self._waiting.clear()
+        self._alone_since = None  # the next batch has all of its patience
         given, self._given = self._given, {}
         for one in given.values():
             one.future.cancel()
