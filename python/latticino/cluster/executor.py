@@ -97,11 +97,16 @@ class Executor:
         self._programs: dict[str, SavedProgram] = {}
         self._keys: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._tickets, self._lock = itertools.count(), threading.Lock()
+        self._process: int | None = os.getpid()
+        if self._engine.taken:
+            raise errors.UnsupportedError.explain("Executor", "an engine that another executor has", "one of its own",
+                                                  "pass another lt.cluster.Local(), or close the other executor")
         try:
             self._engine.open(folder)
         except BaseException:
             self._engine.close()
             raise
+        self._engine.taken = True
 
     @property
     def engine(self) -> Engine:
@@ -170,7 +175,10 @@ class Executor:
 
     def close(self) -> None:
         """Ends the workers of `Local`, and the connection with the scheduler of `Dask`."""
-        self._engine.close()
+        if self._process is not None:
+            self._process = None
+            self._engine.taken = False
+            self._engine.close()
 
     def __enter__(self) -> Executor:
         return self
@@ -183,11 +191,10 @@ class Executor:
 
     def _run(self, files: Sequence[Path_], keys: Any, batch: Iterable[Any], numbers: Mapping[str, Any] | None,
              final: bool, repeated: int, placed: bool) -> list[Result]:
-        with self._lock:
-            return self._run_alone(files, keys, batch, numbers, final, repeated, placed)
-
-    def _run_alone(self, files: Sequence[Path_], keys: Any, batch: Iterable[Any], numbers: Mapping[str, Any] | None,
-                   final: bool, repeated: int, placed: bool) -> list[Result]:
+        self._require_open()
+        if isinstance(batch, (str, bytes)) or not isinstance(batch, Iterable):
+            raise errors.ShapeError.explain("cluster", f"a {type(batch).__name__} as batch", "a list of items",
+                                            "pass [item] for one")
         programs = [self._opened(file) for file in files]
         for k, (one, following) in enumerate(itertools.pairwise(programs)):
             require_following(k, one, following)
@@ -195,7 +202,14 @@ class Executor:
         again = arrays.as_integer(repeated, "cluster", "repeated", 0)
         stages = self._stages(programs, keys, numbers or {}, final, placed)
         items = [self._item(programs[0], i, given) for i, given in enumerate(track(batch, "storing inputs"))]
-        return [Result(self._blobs, programs[-1], hashes) for hashes in self._computed(stages, items, again)]
+        with self._lock:  # a generator as batch may use this executor, so it has ended before
+            found = self._computed(stages, items, again)
+        return [Result(self._blobs, programs[-1], hashes) for hashes in found]
+
+    def _require_open(self) -> None:
+        if self._process != os.getpid():  # the engine's threads are in the process that opened it
+            raise errors.UnsupportedError.explain("cluster", "an executor that is closed, or that a process before a "
+                                                  "fork made", "an open one of this process", "make another one")
 
     def _opened(self, path: Path_) -> SavedProgram:
         data = file_of(path, "cluster")
@@ -266,6 +280,7 @@ class Executor:
                 for item, inputs in enumerate(items):
                     begin(item, 0, inputs)
                 while under_way:
+                    self._require_open()  # another thread may close it
                     for ticket, outcome in self._engine.ended():
                         tried = under_way.pop(ticket, None)  # None: of a batch that was given up
                         if tried is None:
