@@ -77,7 +77,8 @@ class Executor:
 
     - ``blobs``: a folder for programs, keys and encrypted arrays, named by their SHA-256. All workers see it under this
       name. Nothing is ever removed from it.
-    - ``engine``: `Local`, the default, has a process for each device of this machine; `Dask` has many machines
+    - ``engine``: `Local`, the default, has a process for each device of this machine; `Dask` has many machines.
+      An engine serves one executor at a time.
     - ``retries``: how often a shard is started again after its worker was lost
 
     Evaluation draws no random numbers. So a shard that is run again gives the same bytes. Calls from several threads
@@ -128,7 +129,8 @@ class Executor:
 
         KeyError for keys that lack some of the program's; ContextError for keys of other parameters; other errors as of
         `SavedProgram.run`. FileError for blobs that are gone, or have other bytes than their hash says. ClusterError if
-        a shard lost its worker more often than ``retries``, or gave other bytes when it was repeated.
+        a shard lost its worker more often than ``retries``, or gave other bytes when it was repeated. UnsupportedError
+        for an executor that is closed, or that was made before a fork.
         """
         return self._run([program], keys, batch, numbers, final, repeated, False)
 
@@ -208,8 +210,8 @@ class Executor:
 
     def _require_open(self) -> None:
         if self._process != os.getpid():  # the engine's threads are in the process that opened it
-            raise errors.UnsupportedError.explain("cluster", "an executor that is closed, or that a process before a "
-                                                  "fork made", "an open one of this process", "make another one")
+            raise errors.UnsupportedError.explain("cluster", "an executor that is closed, or that was made before a "
+                                                  "fork", "an open one of this process", "make another one")
 
     def _opened(self, path: Path_) -> SavedProgram:
         data = file_of(path, "cluster")
