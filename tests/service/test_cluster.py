@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,13 @@ class Killed(lt.cluster.Local):
 
     def _command(self):
         return [sys.executable, str(KILLED)]
+
+
+class Idle(lt.cluster.Local):
+    """Workers that never answer."""
+
+    def _command(self):
+        return [sys.executable, "-c", "import sys; sys.stdin.read()"]
 
 
 class World:
@@ -208,7 +216,68 @@ def test_wrong_batches_and_pipelines(world, tmp_path):
             executor.map(deep, world.keys, world.inputs[:1])
         with pytest.raises(lt.FileError, match="cluster: had the folder"):
             executor.map(tmp_path, world.keys, [])
+        for batch in (None, 3, world.inputs[0], "ab" * 32):
+            with pytest.raises(lt.ShapeError, match="as batch"):
+                executor.map(world.first, world.keys, batch)
         assert executor.map(world.first, world.keys, []) == []
+
+
+def test_a_generator_that_uses_the_executor(world, tmp_path):
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as executor:
+        between = (executor.map(world.first, world.keys, [x])[0] for x in world.inputs[:2])
+        found = executor.map(world.second, world.keys, between, numbers={"rate": 0.5})
+    assert [r.data() for r in found] == world.right[:2]
+
+
+def test_a_program_that_follows_itself(world, tmp_path):
+    """Results of its first run are no answers yet, and its second run has workers too where it takes no time."""
+    level = world.programs[0].outputs[0].level
+    x = world.client.encrypt(np.full(16, 0.9), level=level)
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"] * 2)) as executor:
+        for function, right in ((lambda x: (x * x).bootstrap(), 0.9**4), (lambda x: x, 0.9)):
+            path = tmp_path / f"{right:.2f}.lt"
+            lt.save_program(path, function, world.context, lt.Shape((16,), level, (-1, 1)))
+            keys = world.client.server_keys(lt.load_program(path).plan)
+            found = executor.pipeline([path, path], keys, [x], final=True)[0].decrypt(world.client)
+            assert np.abs(found - right).max() < 1e-3
+
+
+def test_two_executors(world, tmp_path):
+    """They may share a folder, and not an engine."""
+    engine = lt.cluster.Local(["cpu"])
+    with lt.cluster.Executor(tmp_path / "blobs", engine) as one:
+        with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as two:
+            between = one.map(world.first, world.keys, world.inputs[:2])
+            assert [r.data() for r in two.map(world.second, world.keys, between, numbers={"rate": 0.5})] == world.right[:2]
+        pids = engine.pids
+        with pytest.raises(lt.UnsupportedError, match="engine that another executor has"):
+            lt.cluster.Executor(tmp_path / "other", engine)
+        assert engine.pids == pids and all(map(alive, pids))
+    with lt.cluster.Executor(tmp_path / "blobs", engine) as three:
+        assert [r.data() for r in three.map(world.first, world.keys, world.inputs[:1])] == world.between[:1]
+
+
+def test_executors_that_cannot_compute(world, tmp_path):
+    """One that is closed, now or while it computes, and one of another process: an error, and nothing that waits for ever."""
+    executor = lt.cluster.Executor(tmp_path / "blobs", Idle(["cpu"]))
+    keys = executor.put_keys(world.keys)
+    child = os.fork()
+    if child == 0:
+        try:
+            executor.map(world.first, keys, world.inputs[:1])
+        except lt.UnsupportedError:
+            os._exit(0)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    timer = threading.Timer(1.0, executor.close)
+    timer.start()
+    with pytest.raises(lt.UnsupportedError, match="executor that is closed"):
+        executor.map(world.first, keys, world.inputs[:1])
+    timer.join()
+    with pytest.raises(lt.UnsupportedError, match="executor that is closed"):
+        executor.map(world.first, keys, world.inputs[:1])
+    executor.close()
 
 
 def test_workers_that_do_not_start(world, tmp_path):
@@ -287,6 +356,7 @@ def test_shares():
     assert [list(slots(share, 4)) for share in shares] == [[0], [1, 2], [3]]
     assert [list(slots(share, 2)) for share in shares] == [[0], [0, 1], [1]]  # round(0.5) = 0, round(1.5) = 2
     assert [list(slots(share, 1)) for share in shares] == [[0]] * 3
+    assert shares_of([0.0, 0.0]) == [(0.0, 0.5), (0.5, 1.0)]
     for workers in range(1, 9):  # nobody is left without work
         assert {slot for share in shares for slot in slots(share, workers)} == set(range(workers))
 

@@ -137,6 +137,7 @@ def test_no_workers_and_wrong_ones(world, tmp_path):
             with lt.cluster.Executor(tmp_path / "blobs", made) as executor, \
                     pytest.raises(lt.ClusterError, match=r"no worker for 1\.5 s"):
                 executor.map(world.first, world.keys, world.inputs[:1])
+            assert made._alone_since is None  # the next batch has patience again
             own.start("worker", own.address, "--nthreads", "2", "--no-nanny", "--no-dashboard")
             client.wait_for_workers(1)
             with pytest.raises(lt.UnsupportedError, match="a worker with several threads"):

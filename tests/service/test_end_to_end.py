@@ -302,7 +302,7 @@ def test_postgresql_and_workers_that_join(network, tmp_path, postgresql):
         joined.terminate()
         assert joined.wait(SECONDS) == 0
     finally:
-        if joined is not None and joined.poll() is None:
+        if joined is not None:
             joined.kill()
         assert running.stop() == 0
 

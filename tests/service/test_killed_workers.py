@@ -60,7 +60,7 @@ def test_workers_are_killed_at_every_step(tmp_path, postgresql):
         workers.terminate()
         assert workers.wait(SECONDS) == 0
     finally:
-        if workers is not None and workers.poll() is None:
+        if workers is not None:
             workers.kill()
         assert running.stop() == 0
 

@@ -10,6 +10,8 @@ from .shards import Outcome, Shard
 class Engine(ABC):
     """Where an `Executor` has its shards computed: `Local` or `Dask`. Only hashes pass through it."""
 
+    taken = False  # whether an executor has opened it
+
     @property
     @abstractmethod
     def workers(self) -> int:

@@ -77,7 +77,8 @@ class Executor:
 
     - ``blobs``: a folder for programs, keys and encrypted arrays, named by their SHA-256. All workers see it under this
       name. Nothing is ever removed from it.
-    - ``engine``: `Local`, the default, has a process for each device of this machine; `Dask` has many machines
+    - ``engine``: `Local`, the default, has a process for each device of this machine; `Dask` has many machines.
+      An engine serves one executor at a time.
     - ``retries``: how often a shard is started again after its worker was lost
 
     Evaluation draws no random numbers. So a shard that is run again gives the same bytes. Calls from several threads
@@ -97,11 +98,16 @@ class Executor:
         self._programs: dict[str, SavedProgram] = {}
         self._keys: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._tickets, self._lock = itertools.count(), threading.Lock()
+        self._process: int | None = os.getpid()
+        if self._engine.taken:
+            raise errors.UnsupportedError.explain("Executor", "an engine that another executor has", "one of its own",
+                                                  "pass another lt.cluster.Local(), or close the other executor")
         try:
             self._engine.open(folder)
         except BaseException:
             self._engine.close()
             raise
+        self._engine.taken = True
 
     @property
     def engine(self) -> Engine:
@@ -114,15 +120,17 @@ class Executor:
 
         - ``program``: a file of `lt.save_program`
         - ``keys``: a bundle, the file of one (``one_file=True``), or what `put_keys` gave
-        - ``batch``: items of the program's encrypted inputs. An item is an array, the bytes of its file, the hash of
-          such a blob, or a `Result`; a program of several inputs takes a tuple of them
-        - ``numbers``: those that the program takes, in the clear, the same for all items
-        - ``final``: as of `lt.to_bytes`, which makes results of CKKS short
-        - ``repeated``: so many items at the beginning are computed twice, and the bytes compared
+        - ``batch``: items of the program's encrypted inputs. An item is an encrypted array, the bytes of its file, the
+          hash of a blob with these bytes, or a `Result`. If the program has several inputs, an item is a tuple of them.
+        - ``numbers``: the values of the program's numbers by their names. They are not encrypted, and are the same for
+          all items.
+        - ``final``: whether results of CKKS are made short, as `lt.to_bytes` does with the same argument
+        - ``repeated``: how many items at the beginning are computed twice, to compare the bytes
 
         KeyError for keys that lack some of the program's; ContextError for keys of other parameters; other errors as of
         `SavedProgram.run`. FileError for blobs that are gone, or have other bytes than their hash says. ClusterError if
-        a shard lost its worker more often than ``retries``, or gave other bytes when it was repeated.
+        a shard lost its worker more often than ``retries``, or gave other bytes when it was repeated. UnsupportedError
+        for an executor that is closed, or that was made before a fork.
         """
         return self._run([program], keys, batch, numbers, final, repeated, False)
 
@@ -169,7 +177,10 @@ class Executor:
 
     def close(self) -> None:
         """Ends the workers of `Local`, and the connection with the scheduler of `Dask`."""
-        self._engine.close()
+        if self._process is not None:
+            self._process = None
+            self._engine.taken = False
+            self._engine.close()
 
     def __enter__(self) -> Executor:
         return self
@@ -182,11 +193,10 @@ class Executor:
 
     def _run(self, files: Sequence[Path_], keys: Any, batch: Iterable[Any], numbers: Mapping[str, Any] | None,
              final: bool, repeated: int, placed: bool) -> list[Result]:
-        with self._lock:
-            return self._run_alone(files, keys, batch, numbers, final, repeated, placed)
-
-    def _run_alone(self, files: Sequence[Path_], keys: Any, batch: Iterable[Any], numbers: Mapping[str, Any] | None,
-                   final: bool, repeated: int, placed: bool) -> list[Result]:
+        self._require_open()
+        if isinstance(batch, (str, bytes)) or not isinstance(batch, Iterable):
+            raise errors.ShapeError.explain("cluster", f"a {type(batch).__name__} as batch", "a list of items",
+                                            "pass [item] for one")
         programs = [self._opened(file) for file in files]
         for k, (one, following) in enumerate(itertools.pairwise(programs)):
             require_following(k, one, following)
@@ -194,7 +204,14 @@ class Executor:
         again = arrays.as_integer(repeated, "cluster", "repeated", 0)
         stages = self._stages(programs, keys, numbers or {}, final, placed)
         items = [self._item(programs[0], i, given) for i, given in enumerate(track(batch, "storing inputs"))]
-        return [Result(self._blobs, programs[-1], hashes) for hashes in self._computed(stages, items, again)]
+        with self._lock:  # a generator as batch may use this executor, so it has ended before
+            found = self._computed(stages, items, again)
+        return [Result(self._blobs, programs[-1], hashes) for hashes in found]
+
+    def _require_open(self) -> None:
+        if self._process != os.getpid():  # the engine's threads are in the process that opened it
+            raise errors.UnsupportedError.explain("cluster", "an executor that is closed, or that was made before a "
+                                                  "fork", "an open one of this process", "make another one")
 
     def _opened(self, path: Path_) -> SavedProgram:
         data = file_of(path, "cluster")
@@ -215,11 +232,11 @@ class Executor:
         bundle = self.put_keys(keys)
         shares = shares_of([p.predicted_seconds for p in programs]) if placed else [(0.0, 1.0)] * len(programs)
         out = []
-        for program, share in zip(programs, shares):
+        for k, (program, share) in enumerate(zip(programs, shares)):
             own = {name: value for name, value in numbers.items() if name in program.scalars}
             data = messages.numbers_to_bytes(program.scalars, own)
             each = [data[at : at + messages.NUMBER] for at in range(0, len(data), messages.NUMBER)]
-            shard = Shard(program.digest, bundle, (), final and program is programs[-1], share)
+            shard = Shard(program.digest, bundle, (), final and k == len(programs) - 1, share)
             out.append(_Stage(program, shard, tuple(self._blobs.put(ARRAYS, OWNER, number) for number in each)))
         return out
 
@@ -265,6 +282,7 @@ class Executor:
                 for item, inputs in enumerate(items):
                     begin(item, 0, inputs)
                 while under_way:
+                    self._require_open()  # another thread may close it
                     for ticket, outcome in self._engine.ended():
                         tried = under_way.pop(ticket, None)  # None: of a batch that was given up
                         if tried is None:
@@ -330,6 +348,8 @@ def shares_of(seconds: Sequence[float]) -> list[tuple[float, float]]:
     >>> shares_of([1.0, 3.0])
     [(0.0, 0.25), (0.25, 1.0)]
     """
+    if not any(seconds):  # such as of programs that return their inputs
+        seconds = [1.0] * len(seconds)
     whole, ends = sum(seconds), [0.0, *itertools.accumulate(seconds)]
     return [(a / whole, b / whole) for a, b in itertools.pairwise(ends)]
 

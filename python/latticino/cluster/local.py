@@ -23,9 +23,11 @@ _TRIES = 3  # starts of a worker that ends before it has done anything
 class Local(Engine):
     """Processes on this machine, one for each device. A process that dies is started again.
 
-    - ``devices``: as of `lt.Context`, such as ``["cuda:0", "cuda:1"]``; None: every GPU, or the CPU where there is none
-    - ``threads`` of each on a CPU; 0: the cores that this process may use, shared out
-    - ``memory``: bytes of host memory for keys of each; None: half of the machine's, shared out
+    - ``devices``: a device for each process, named as for `lt.Context`, such as ``["cuda:0", "cuda:1"]``. None stands
+      for all GPUs of this machine. If it has none, one process computes on the CPU.
+    - ``threads``: how many threads each process has on a CPU. 0 divides the cores that this process may use among them.
+    - ``memory``: how many bytes of host memory each process may use for keys. None divides half of the machine's memory
+      among them.
     """
 
     def __init__(self, devices: Sequence[str] | None = None, *, threads: int = 0, memory: int | None = None) -> None:

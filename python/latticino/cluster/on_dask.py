@@ -9,7 +9,7 @@ import time
 import urllib.parse
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import arrays, errors
@@ -22,11 +22,13 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost", "")
 class Dask(Engine):
     """Workers of a Dask cluster, each a process with one thread and one device.
 
-    - ``scheduler``: the address of a scheduler, ``"tls://..."`` or one on this machine, or a ``distributed.Client``
-    - ``device``: as of `lt.Context`; None: the GPU that a worker sees, or the CPU where it sees none
-    - ``threads`` of each on a CPU; 0: all cores of its machine
-    - ``memory``: bytes of host memory for keys of each; None: half of its machine's
-    - ``patience``: seconds without any worker until a batch is given up
+    - ``scheduler``: the address of a scheduler, or a ``distributed.Client``. An address of another machine has to begin
+      with ``tls://``.
+    - ``device``: the device that each worker computes on, named as for `lt.Context`. None stands for the GPU that the
+      worker sees. If it sees none, it computes on the CPU.
+    - ``threads``: how many threads each worker has on a CPU. 0 stands for all cores of its machine.
+    - ``memory``: how many bytes of host memory each worker may use for keys. None stands for half of its machine's.
+    - ``patience``: after how many seconds without any worker a batch is given up
 
     The folder of the blobs has the same name on all machines. Dask runs any code that it is sent: see docs/security.md.
     """
@@ -71,7 +73,7 @@ class Dask(Engine):
         else:
             raise errors.UnsupportedError.explain("Dask", f"a {type(self._scheduler).__name__} as scheduler",
                                                   "an address or a distributed.Client", "pass one")
-        self._options = Options(blobs, self._options.device, self._options.threads, self._options.memory)
+        self._options = replace(self._options, blobs=blobs)
         several = [a for a, threads in self._known().items() if threads != 1]
         if several:
             raise errors.UnsupportedError.explain("Dask", f"a worker with several threads, {several[0]}",
@@ -96,6 +98,7 @@ class Dask(Engine):
 
     def forget(self) -> None:
         self._waiting.clear()
+        self._alone_since = None  # the next batch has all of its patience
         given, self._given = self._given, {}
         for one in given.values():
             one.future.cancel()

@@ -17,7 +17,7 @@ from ..ckks.context import Context
 from ..common import roles
 from ..common.progress_bar import Task
 from ..files import regular, saving
-from .http import Kinds, Link
+from .http import FILE_BYTES, Kinds, Link
 from .manifest import CHUNK, Manifest
 from .parts import part_of
 
@@ -51,9 +51,9 @@ class Service:
     """A model of a service.
 
     - ``name``: the model's name
-    - ``facts``: what the service says of the model, as a dictionary
-    - ``program``: the part of the model that encrypts and decrypts, an `lt.SavedProgram`
-    - ``network``: the same as an `lt.nn.Network`; None if the model is no network
+    - ``facts``: a dictionary with what the service says about the model
+    - ``program``: an `lt.SavedProgram`, which is the part of the model that encrypts inputs and decrypts results
+    - ``network``: this part as an `lt.nn.Network`. It is None if the model is not a network.
     """
 
     def __init__(self, link: Link, model: str | None) -> None:
@@ -66,7 +66,8 @@ class Service:
                 "connect", "no name of a model" if model is None else f"the model {arrays.shown(model)}",
                 f"one of {', '.join(sorted(models)) or 'none that this token is for'}", "pass model=NAME")
         self.name, self.facts = model, link.row(models[model], _MODEL)
-        self.part = part_of(self.facts["kind"], link.send("GET", f"/v1/models/{_word(model)}/client"))
+        self.part = part_of(self.facts["kind"], link.send("GET", f"/v1/models/{_word(model)}/client",
+                                                           most=FILE_BYTES))
         self.program = self.part.program
         self.network: Any = getattr(self.program, "network", None)
 
@@ -259,7 +260,7 @@ class Job:
             raise errors.ServiceError.explain(
                 "service", f"a job that is {self.state}" + (f" ({self.row['error']})" if self.row["error"] else ""),
                 "one that is done", "see the reason; a new job can be sent")
-        return self._link.send("GET", f"/v1/jobs/{_word(self.id)}/result")
+        return self._link.send("GET", f"/v1/jobs/{_word(self.id)}/result", most=FILE_BYTES)
 
     def cancel(self) -> Job:
         """Cancels it, or takes away its result."""

@@ -16,6 +16,9 @@ from typing import Any, TypeAlias
 from .. import arrays, errors
 
 TRIES = 5
+FILE_BYTES = 2**34  # the most of a response with a file: an encrypted result, or a client's part of a model
+_JSON_BYTES = 2**26  # the most of any other response: a million hashes
+_PIECE = 2**20  # bytes that are read at once of a response that does not say its length
 _LONGEST_PAUSE = 30.0  # seconds
 Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # of fields, by their names
 _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
@@ -78,13 +81,13 @@ class Link:
             raise _foreign(self.url) from why
 
     def send(self, method: str, path: str, body: bytes | None = None, query: dict[str, Any] | None = None,
-             headers: dict[str, str] | None = None) -> bytes:
-        """The response's bytes."""
+             headers: dict[str, str] | None = None, most: int = _JSON_BYTES) -> bytes:
+        """The response's bytes. ServiceError for more than ``most``, which are not read."""
         last = time.monotonic() + self.patience
         tries = 0
         while True:
             try:
-                status, found, data = self._once(method, self._path(path, query), body, headers or {})
+                status, found, data = self._once(method, self._path(path, query), body, headers or {}, most)
             except (OSError, http.client.HTTPException) as why:
                 self._close()
                 tries += 1
@@ -106,11 +109,16 @@ class Link:
                  for name, value in (query or {}).items() if value is not None}
         return self._base + path + ("?" + urllib.parse.urlencode(words) if words else "")
 
-    def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, Any, bytes]:
+    def _once(self, method: str, path: str, body: bytes | None, headers: dict[str, str],
+              most: int) -> tuple[int, Any, bytes]:
         connection = self._connection()
         connection.request(method, path, body, {"Authorization": f"Bearer {self._token}", **headers})
         response = connection.getresponse()
-        data = response.read()
+        data = _body(response, most)
+        if data is None:
+            self._close()
+            raise errors.ServiceError.explain("service", f"a response of {self.url} with more than {most} bytes",
+                                              "one of a service", "check the address")
         if response.will_close:
             self._close()
         return response.status, response.headers, data
@@ -128,6 +136,18 @@ class Link:
         if held is not None:
             held.close()
             self._local.connection = None
+
+
+def _body(response: http.client.HTTPResponse, most: int) -> bytes | None:
+    """The bytes of a response. None for more than ``most``."""
+    if response.length is not None:
+        return response.read() if response.length <= most else None
+    data = bytearray()
+    while piece := response.read(_PIECE):
+        data += piece
+        if len(data) > most:
+            return None
+    return bytes(data)
 
 
 def _token(token: Any) -> str:

@@ -66,6 +66,29 @@ def test_a_request(server):
     assert second[:2] == ("GET", "/below/v1/y")
 
 
+@pytest.mark.parametrize("headers, end", [({}, b""), ({"Transfer-Encoding": "chunked"}, b"0\r\n\r\n")])
+def test_a_response_that_is_too_long(server, headers, end):
+    """It is refused whether it says its length or not, and is not asked for again."""
+    bodies = [b"x" * 100, b"x" * 101]
+    if end:
+        bodies = [b"%x\r\n%s\r\n%s" % (len(body), body, end) for body in bodies]
+    server.answers = [(200, headers, bodies[0]), (200, headers, bodies[1]), OK]
+    made = Link(server.url, "t")
+    assert made.send("GET", "/a", most=100) == b"x" * 100
+    with pytest.raises(lt.ServiceError, match="more than 100 bytes"):
+        made.send("GET", "/b", most=100)
+    assert made.json("GET", "/c") == {"a": 1} and len(server.seen) == 3
+
+
+def test_a_length_that_is_too_long(server):
+    """Its bytes are not waited for."""
+    server.answers = [(200, {"Content-Length": str(2**40)}, b"x"), (500, {"Content-Length": str(2**40)}, b"x")]
+    made = Link(server.url, "t")
+    for _ in range(2):
+        with pytest.raises(lt.ServiceError, match="more than"):
+            made.json("GET", "/a")
+
+
 def test_a_fork(server):
     """A child has a connection of its own: on its parent's it could read what the parent asked for."""
     server.answers = [OK, OK, OK]
