@@ -245,12 +245,13 @@ def _stack(arrays: Any, axis: Any = 0) -> Any:
 
 @computes(np.vstack)
 def _vstack(tup: Any) -> Any:
-    return concatenate([x.reshape(1, -1) if np.ndim(x) < 2 else x for x in tup])
+    rows: list[Any] = [np.reshape(x, (1, -1)) if np.ndim(x) < 2 else x for x in tup]
+    return concatenate(rows)
 
 
 @computes(np.hstack)
 def _hstack(tup: Any) -> Any:
-    several = [x.reshape(1) if np.ndim(x) == 0 else x for x in tup]
+    several: list[Any] = [np.reshape(x, 1) if np.ndim(x) == 0 else x for x in tup]
     return concatenate(several, 0 if np.ndim(several[0]) == 1 else 1)
 
 
@@ -276,8 +277,8 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 @computes(np.cov)
-def _cov(m: Any, *, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
-    return cov(m, rowvar, ddof)
+def _cov(m: Any, *, rowvar: bool = True, ddof: float | None = None) -> Ciphertext:
+    return cov(m, rowvar, 1 if ddof is None else ddof)
 
 
 @computes(np.convolve)

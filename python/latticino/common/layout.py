@@ -41,18 +41,33 @@ class Layout:
     def __init__(self, shape: tuple[int, ...], slots: int, count: int, places: np.ndarray | None = None,
                  rest: Rest = "zero", bound: float = 0.0) -> None:
         self.shape = arrays.as_shape(shape, "layout", _MOST)
-        self.slots = slots = arrays.as_integer(slots, "layout", "slots", 1)
-        self.count = count = arrays.as_integer(count, "layout", "count", 0)
+        self.slots = arrays.as_integer(slots, "layout", "slots", 1)
+        self.count = arrays.as_integer(count, "layout", "count", 0)
         places = None if places is None else self._checked(places)
+        bound = 0.0 if _as_rest(rest) == "zero" else arrays.as_real(bound, "layout", "bound", finite=False)
+        self._set(self.shape, self.slots, self.count, places, rest, bound)
+
+    def _set(self, shape: tuple[int, ...], slots: int, count: int, places: np.ndarray | None, rest: Rest,
+             bound: float) -> None:
+        self.shape, self.slots, self.count = shape, slots, count
         if places is not None and count == -(-self.size // slots) and np.array_equal(
-                places, np.arange(self.size).reshape(self.shape)):
+                places, np.arange(self.size).reshape(shape)):
             places = None
         self._places = places
-        self.rest: Rest = _as_rest(rest)
-        self.bound = 0.0 if rest == "zero" else arrays.as_real(bound, "layout", "bound", finite=False)
+        self.rest: Rest = rest
+        self.bound = 0.0 if rest == "zero" else bound
         self.number: complex | None = 0.0 if rest == "zero" else None
         self._used: np.ndarray | None = None
         self._name: bytes | None = None
+
+    @classmethod
+    def _made(cls, shape: tuple[int, ...], slots: int, count: int, places: np.ndarray | None, rest: Rest,
+              bound: float) -> Layout:
+        """The layout of arguments that are known to be right. Operations make many: checks would cost more than the
+        rest of it."""
+        out = cls.__new__(cls)
+        out._set(shape, slots, count, places, rest, bound)
+        return out
 
     def _checked(self, places: Any) -> np.ndarray:
         """The addresses, of this shape and within the ciphertexts."""
@@ -68,7 +83,8 @@ class Layout:
         """Row by row from the first slot on. `clean`: the slots after the values hold zeros."""
         shape, slots = arrays.as_shape(shape, "layout", _MOST), arrays.as_integer(slots, "layout", "slots", 1)
         clean = arrays.as_flag(clean, "layout", "clean")
-        return cls(shape, slots, -(-math.prod(shape) // slots), None, "zero" if clean else "filler", bound)
+        bound = 0.0 if clean else arrays.as_real(bound, "layout", "bound", finite=False)
+        return cls._made(shape, slots, -(-math.prod(shape) // slots), None, "zero" if clean else "filler", bound)
 
     # ---- facts ----
 
@@ -166,7 +182,7 @@ class Layout:
         places = np.asarray(self.places.reshape(-1)[index])
         parts = np.unique(places // self.slots)
         moved = np.asarray(np.searchsorted(parts, places // self.slots) * self.slots + places % self.slots)
-        out = Layout(index.shape, self.slots, len(parts), moved, self.rest, self.bound)
+        out = self._made(index.shape, self.slots, len(parts), moved, self.rest, self.bound)
         left = self.used.reshape(self.count, self.slots)[parts].reshape(-1) & ~out.used
         if left.any():
             out = out.with_rest("unknown", max(self.bound, bound))
@@ -180,7 +196,7 @@ class Layout:
         if len(shape) < len(self.shape) or any(n not in (1, m) for n, m in zip(self.shape[::-1], shape[::-1])):
             raise errors.ShapeError.explain(
                 "layout", f"shape {self.shape} for {shape}", "one that numpy broadcasts to it", "check the shapes")
-        return Layout(shape, self.slots, self.count, np.broadcast_to(self.places, shape), self.rest, self.bound)
+        return self._made(shape, self.slots, self.count, np.broadcast_to(self.places, shape), self.rest, self.bound)
 
     def widened(self, slots: int) -> Layout:
         """The layout in ciphertexts of more slots, which repeat what was in fewer."""
@@ -190,7 +206,7 @@ class Layout:
         places = self.places
         rest = weakest(self.rest, "filler")
         places = places // self.slots * slots + places % self.slots
-        return Layout(self.shape, slots, self.count, places, rest, self.bound)
+        return self._made(self.shape, slots, self.count, places, rest, self.bound)
 
     # ---- values in and out ----
 

@@ -68,8 +68,10 @@ class OfNumpy:
 
     def _by_function(self, name: str, own: Callable[..., Any], arguments: tuple[Any, ...],
                      options: dict[str, Any]) -> Any:
-        options = {option: value for option, value in options.items() if value is not None}
         taken = inspect.signature(own)
+        # None leaves out what our function does not take. What it takes may give None a meaning, such as axis.
+        options = {option: value for option, value in options.items()
+                   if value is not None or option in taken.parameters}
         try:
             taken.bind(*arguments, **options)
         except TypeError as why:
@@ -79,8 +81,9 @@ class OfNumpy:
 
     def _by_method(self, name: str, given: inspect.BoundArguments) -> Any:
         of_numpy, taken = given.signature.parameters, self._METHODS[name]
-        own = {option: value for option, value in list(given.arguments.items())[1:]
-               if value is not of_numpy[option].default}
+        # numpy before 2.1 calls the shape newshape.
+        own = {"shape" if option == "newshape" else option: value
+               for option, value in list(given.arguments.items())[1:] if value is not of_numpy[option].default}
         for option in own:
             if option not in taken:
                 self._refuse(name, f"the option {option}", f"{', '.join(taken) or 'the array'} only", "leave it out")

@@ -245,7 +245,7 @@ def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray,
     keys = rows * width + columns
     if (keys[1:] > keys[:-1]).all():
         if values.all():
-            return rows, columns, values
+            return rows.copy(), columns.copy(), values  # the caller may change its own
         kept = np.flatnonzero(values)
         return rows[kept], columns[kept], values[kept]
     keys, where = np.unique(keys, return_inverse=True)

@@ -19,6 +19,7 @@ SAME = {
     "moved axes": lambda x, v: np.moveaxis(np.swapaxes(np.reshape(x, (2, 1, 4)), 0, 2), -1, 0),
     "axes of length 1": lambda x, v: np.squeeze(np.expand_dims(np.expand_dims(x, 0), -1), axis=0),
     "broadcast_to": lambda x, v: np.broadcast_to(x, (2, 8)), "roll and flip": lambda x, v: np.flip(np.roll(x, 3, axis=0)),
+    "concatenate, flat": lambda x, v: np.concatenate([np.reshape(x, (2, 4))] * 2, axis=None),
     "concatenate": lambda x, v: np.concatenate([np.reshape(x, (2, 4))] * 2, axis=1), "stack": lambda x, v: np.stack((x, -x), -1),
     "vstack": lambda x, v: np.vstack([x, np.reshape(x, (1, 8))]), "hstack": lambda x, v: np.hstack([x[0], x]),
     "hstack of rows": lambda x, v: np.hstack([np.reshape(x, (2, 4))] * 2), "dot": lambda x, v: np.dot(np.outer(v, v), x),
@@ -67,6 +68,28 @@ def test_the_others_name_what_to_call(client, f, message):
     with pytest.raises(lt.UnsupportedError, match=message):
         f(client.encrypt(v), v)
     assert (v == before).all()
+
+
+@pytest.mark.parametrize("f", [lambda x: np.vstack([x, [0.5] * 8]), lambda x: np.hstack([x, 1.0])], ids=["row", "number"])
+def test_numbers_in_the_clear_are_not_joined(client, f):
+    with pytest.raises(lt.ShapeError, match="concatenate: had a ndarray among ciphertexts"):
+        f(client.encrypt(np.zeros(8)))
+
+
+def test_no_axis_is_not_the_first_one(client):
+    x = client.encrypt(np.zeros((2, 4)))
+    with pytest.raises(lt.ValueError, match="stack: had axis=None"):
+        np.stack([x, x], axis=None)
+
+
+def test_reshape_as_numpy_before_2_1_has_it(client, monkeypatch):
+    def reshape(a, newshape, order="C"):
+        raise AssertionError("arrays compute it")
+
+    x = client.encrypt(np.zeros(8))
+    monkeypatch.setattr(np, "reshape", reshape)
+    assert x.__array_function__(reshape, (lt.Ciphertext,), (x, (2, 4)), {}).shape == (2, 4)
+    assert x.__array_function__(reshape, (lt.Ciphertext,), (x,), {"newshape": (2, 4)}).shape == (2, 4)
 
 
 def test_saved_programs_may_use_functions_of_numpy(ctx, client, tmp_path):

@@ -134,3 +134,11 @@ def test_which_series_are_squares():
     assert not square(0.6) and not square(0.5, 1e-9) and not square(1.0, 0.0, 1.0) and not square(-0.5, 0.0, -0.5)
     assert not square(0.5, 0.0, 0.5, -1.0, 2.0) and not square(0.5, 0.0, 0.5, -1.0, 1.0, 1e-9)
     assert not Series((0.5,), (-1.0, 1.0)).is_square and not Series((0.0, 1.0), (-1.0, 1.0)).is_square
+
+
+def test_an_affine_map_keeps_its_own_numbers():
+    rows, columns, values = np.array([0, 1]), np.array([1, 0]), np.array([2.0, 3.0])
+    m = Affine(rows, columns, values, 2, 2)
+    for array in (rows, columns, values):
+        array[:] = 0
+    assert np.array_equal(m.apply(np.array([[1.0, 10.0]])), [[20.0, 3.0]])
