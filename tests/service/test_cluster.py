@@ -202,7 +202,8 @@ def test_wrong_batches_and_pipelines(world, tmp_path):
     lt.save_program(leveled, lambda y: y + 1, lt.Context("test-n10-leveled-insecure", "cpu", threads=1), np.zeros(16))
     with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as executor:
         for programs, error in (([world.first, deep], lt.LevelError), ([world.first, leveled], lt.ContextError),
-                                ([], lt.ShapeError), (world.first, lt.ShapeError)):
+                                ([], lt.ShapeError), (iter([]), lt.ShapeError),
+                                (world.first, lt.ShapeError)):
             with pytest.raises(error, match="pipeline: had"):
                 executor.pipeline(programs, world.keys, world.inputs[:1])
         for batch, error in (([(world.inputs[0], world.inputs[1])], lt.ShapeError), ([1.5], lt.ShapeError)):
@@ -212,6 +213,8 @@ def test_wrong_batches_and_pipelines(world, tmp_path):
             executor.map(world.second, world.keys, [], numbers={"none": 1.0, "rate": 0.5})
         with pytest.raises(lt.ValueError, match="rate"):
             executor.map(world.second, world.keys, [], numbers={"rate": 5.0})
+        with pytest.raises(lt.ValueError, match="numbers by their names"):
+            executor.map(world.second, world.keys, [], numbers=5)
         with pytest.raises(lt.LevelError, match="as input 0"):
             executor.map(deep, world.keys, world.inputs[:1])
         with pytest.raises(lt.FileError, match="cluster: had the folder"):

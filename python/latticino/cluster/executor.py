@@ -144,7 +144,7 @@ class Executor:
         program alone. Everything else is as of `map`. ShapeError, LevelError or ContextError for programs that do not
         follow each other.
         """
-        if isinstance(programs, (str, bytes, os.PathLike)) or not programs:
+        if not isinstance(programs, (list, tuple)) or not programs:
             raise errors.ShapeError.explain("pipeline", "no list of programs", "the programs in their order",
                                             "pass a list of files")
         return self._run(list(programs), keys, batch, numbers, final, repeated, placed)
@@ -197,6 +197,9 @@ class Executor:
         if isinstance(batch, (str, bytes)) or not isinstance(batch, Iterable):
             raise errors.ShapeError.explain("cluster", f"a {type(batch).__name__} as batch", "a list of items",
                                             "pass [item] for one")
+        if numbers is not None and not isinstance(numbers, Mapping):
+            raise errors.ValueError.explain("cluster", f"numbers={arrays.shown(numbers)}", "numbers by their names",
+                                            'pass {"name": value}')
         programs = [self._opened(file) for file in files]
         for k, (one, following) in enumerate(itertools.pairwise(programs)):
             require_following(k, one, following)

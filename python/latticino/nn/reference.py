@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, errors
-from ..common import threads
 from . import formulas
 from .graph import Graph, Node, refused, window_count
 
@@ -150,14 +149,11 @@ def correlate(x: Array, weight: Array, bias: Array | None, stride: Sequence[int]
     w = weight.reshape(groups, weight.shape[0] // groups, -1)
     out = np.empty((len(x), weight.shape[0], *counts))
     at_once = max(1, _AT_ONCE // (math.prod(x.shape[2:]) * math.prod(kernel) * x.shape[1]))
-
-    def some(first: int) -> None:
+    for first in range(0, len(x), at_once):
         part = x[first : first + at_once]
         columns, places = _columns(part, groups, kernel, stride, dilation, counts)
         made = places(np.matmul(w, columns))
         out[first : first + at_once] = made.reshape(len(part), -1, *counts)
-
-    threads.each(some, range(0, len(x), at_once))
     if bias is not None:
         out += bias.reshape(-1, *[1] * axes)
     return out

@@ -10,7 +10,6 @@ import pytest
 
 import latticino as lt
 import networks
-from latticino.common import threads
 from latticino.nn import builder, formulas, reference
 from latticino.nn.builder import Builder
 
@@ -145,18 +144,9 @@ def test_what_builders_refuse_names_the_layer():
         Builder((0, 3))
 
 
-def test_convolutions_in_threads_keep_what_errstate_says():
+def test_convolutions_keep_what_errstate_says():
     x, w = np.full((100, 16, 34, 34), 1e200), np.full((2, 16, 3, 3), 1e200)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("error")
         y = reference.correlate(x, w, None, (1, 1), [(0, 0)] * 2, (1, 1), 1)
     assert np.isinf(y).all()
-
-
-def test_what_a_thread_raises_is_raised():
-    def f(part):
-        if part == 3:
-            raise KeyError(part)
-
-    with pytest.raises(KeyError, match="3"):
-        threads.each(f, range(1000))
