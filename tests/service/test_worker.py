@@ -20,7 +20,7 @@ from latticino.serve.manifest import Manifest
 from latticino.serve.models import Facts, file_of, open_model
 from latticino.serve.registry import Registry
 from latticino.serve.store import Store
-from latticino.serve.tables import jobs, models
+from latticino.serve.tables import bundles, jobs, models
 from latticino.serve.worker import Resources, Worker, key_budgets, parts_of
 from running import direct, saved_network, until
 
@@ -176,6 +176,29 @@ def test_a_lost_input_is_no_fault_of_the_tenant(world):
     world.blobs.path("inputs", world.tenants[0], world.rows.job(id_).input).unlink()
     row, = world.run(world.worker(), [id_])
     assert row.state == "poisoned" and "no blob" in row.error and row.attempts == 3
+
+
+def test_a_damaged_bundle_is_mended_by_its_upload(world):
+    """A worker that finds other bytes asks for them again; a checker does so before it is ready."""
+    chunk = world.blobs.path("chunks", world.tenants[2], Manifest.of(io.BytesIO(world.keys[2])).chunks[0])
+    whole = chunk.read_bytes()
+    chunk.write_bytes(whole[:-1] + b"?")
+    id_ = world.submit(2, world.body(2))
+    row, = world.run(world.worker(), [id_])
+    assert row.state == "poisoned" and "other bytes" in row.error and world.bundle(2).state == "uploading"
+    hash_, missing = world.bundle(2).hash, world.rows.bundles.announce(world.tenants[2], world.facts.digest,
+                                                                        Manifest.of(io.BytesIO(world.keys[2])))[1]
+    assert missing == (chunk.name,) and world.upload(world.tenants[2], world.keys[2]) == hash_
+    assert chunk.read_bytes() == whole and world.bundle(2).state == "ready"
+    id_ = world.submit(2, world.body(2))
+    row, = world.run(world.worker(), [id_])
+    assert row.state == "done"
+    # before the check
+    with world.store.write() as c:
+        c.execute(bundles.update().where(bundles.c.hash == hash_).values(state="uploaded"))
+    chunk.write_bytes(whole[:-1] + b"?")
+    assert Checker(world.store, world.blobs, threading.Event()).step() and world.bundle(2).state == "uploading"
+    assert world.upload(world.tenants[2], world.keys[2]) == hash_ and world.bundle(2).state == "ready"
 
 
 def test_a_run_ends_when_its_holder_says_so(world, monkeypatch):

@@ -179,6 +179,26 @@ class Bundles:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
                 state="uploaded", lease=None))
 
+    def withdraw_damaged(self, tenant: str, manifest: Manifest) -> int:
+        """Reads all chunks of a bundle. Those that are lost, or have other bytes than were stored, count as missing
+        again, and each bundle that has one of them as being uploaded: the same upload then brings them back. Returns how
+        many chunks there are of them; 0 where the folder of blobs does not answer."""
+        try:
+            bad = {hash_ for hash_ in set(manifest.chunks) if not self._blobs.intact("chunks", tenant, hash_)}
+        except OSError:
+            return 0
+        if not bad:
+            return 0
+        with self._store.write() as c:
+            locked(c, tenant)
+            c.execute(chunks.update().where(chunks.c.tenant == tenant, chunks.c.hash.in_(bad)).values(stored=False))
+            for row in c.execute(sa.select(bundles).where(
+                    bundles.c.tenant == tenant, bundles.c.state.in_(("uploaded", "checking", "ready")))).all():
+                if bad & set(_manifest(row).chunks):
+                    c.execute(bundles.update().where(*_named(row)).values(
+                        state="uploading", lease=None, lease_until=None, attempts=0, created=self._store.now(c)))
+        return len(bad)
+
     def file(self, tenant: str, manifest: Manifest) -> Joined:
         """All bytes of a bundle: see `Blobs.joined`."""
         return self._blobs.joined(tenant, manifest)

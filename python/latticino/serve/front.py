@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 
 from .. import errors
 from . import bodies
@@ -37,21 +38,23 @@ from .store import STORE_ERRORS, Store
 from .tables import facts
 from .tenants import ACTIVE, Identity, Tenants
 from .traffic import Page, Traffic
-from .waiting import Waiting
+from .waiting import Polls, Waiting
 
 LONGEST_WAIT = 30.0  # seconds of a long poll
 WRITERS, DISK = 8, 16  # requests that write to the store, and bodies that are written, at a time
+_CHECKED_NEXT = ("uploaded", "checking")  # states of a bundle
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
 
 
 @dataclass(frozen=True)
 class Settings:
-    """``rate``: requests per second of a token, and ``burst`` of them at once. ``page``: the folder of a web page,
-    which lies at /page/; empty for none."""
+    """``rate``: requests per second of a token, and ``burst`` of them at once. ``polls``: requests of a tenant that wait
+    at a time. ``page``: the folder of a web page, which lies at /page/; empty for none."""
 
     limits: Limits = field(default_factory=Limits)
     rate: float = 100.0
     burst: float = 400.0
+    polls: int = 100
     page: str = ""
 
 
@@ -63,6 +66,7 @@ class Front:
         self._tenants, self._registry = Tenants(store), Registry(store, blobs)
         self._bundles, self._jobs = Bundles(store, blobs), Jobs(store, settings.limits)
         self._waiting, self._rate = Waiting(self._jobs.states), Rate(settings.rate, settings.burst)
+        self._polls = Polls(settings.polls)
         self.metrics = Metrics(store)
         # All requests share some threads. Those that wait for the store, or for the disk, leave most of them.
         self._writers, self._disk = asyncio.Semaphore(WRITERS), asyncio.Semaphore(DISK)
@@ -93,6 +97,7 @@ class Front:
                 ("GET", "/v1/jobs/{job}/result", self.result, None)):
             app.add_api_route(path, handler, methods=[method], response_model=None, openapi_extra=body)
         if self._page is not None:
+            app.add_api_route("/page", _to_the_page, methods=["GET"], include_in_schema=False)
             app.mount("/page", self._page)
         for kind, answer in ((Refused, _refusal), (errors.ValueError, _bad), (RequestValidationError, _invalid),
                              (HTTPException, _no_route), (ClientDisconnect, _gone),
@@ -154,11 +159,13 @@ class Front:
         """``wait``: so many seconds the answer may wait for the end of the check."""
         who = await self._who(request)
         digest = (await self._model(who, model)).digest
-        for _ in range(int(_waited(wait) / 0.2) + 1):
-            row = await run_in_threadpool(self._bundles.get, who.tenant, digest, bundle)
-            if row.state not in ("uploaded", "checking") or not wait:
-                break
-            await asyncio.sleep(0.2)
+        row = await run_in_threadpool(self._bundles.get, who.tenant, digest, bundle)
+        if row.state in _CHECKED_NEXT and _waited(wait):
+            with self._polls.one(who.tenant):
+                last = time.monotonic() + _waited(wait)
+                while row.state in _CHECKED_NEXT and time.monotonic() < last:
+                    await asyncio.sleep(0.2)
+                    row = await run_in_threadpool(self._bundles.get, who.tenant, digest, bundle)
         return JSONResponse(_of_bundle(row))
 
     async def commit(self, request: Request, bundle: str, model: str) -> Response:
@@ -177,6 +184,9 @@ class Front:
         who = await self._who(request)
         size, stored = await run_in_threadpool(self._bundles.expected, who.tenant, chunk)
         bodies.require_length(request, size)
+        if stored:  # what was damaged on the disk since is taken again
+            async with self._disk:
+                stored = await run_in_threadpool(self._blobs.intact, "chunks", who.tenant, chunk)
         if not stored:
             with self._blobs.writer("chunks", who.tenant) as writer:
                 await bodies.store(request, writer, self._disk)
@@ -224,7 +234,8 @@ class Front:
         who = await self._who(request)
         row = await run_in_threadpool(self._jobs.get, who.tenant, job)
         if row.state in ACTIVE and _waited(wait):
-            await self._waiting.for_end(job, _waited(wait))
+            with self._polls.one(who.tenant):
+                await self._waiting.for_end(job, _waited(wait))
             row = await run_in_threadpool(self._jobs.get, who.tenant, job)
         before = await run_in_threadpool(self._jobs.seconds_before, row) if row.state == "queued" else None
         return JSONResponse({**_of_job(row), "starts_in": before})
@@ -272,6 +283,11 @@ class Front:
         if self._draining():
             raise Refused.of(503, "service", "a service that is about to stop", "one that runs", "send it again",
                              retry_after=10.0)
+
+
+async def _to_the_page() -> Response:
+    """What somebody types into a browser."""
+    return RedirectResponse("page/", 308)
 
 
 def _waited(wait: float) -> float:

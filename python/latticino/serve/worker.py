@@ -170,7 +170,12 @@ class Worker:
             manifest = self._bundles.manifest(*name)
             return model.load_keys(cast(BinaryIO, self._bundles.file(name.tenant, manifest)))
 
-        keys: AnyKeys = _lacking(read)
+        try:
+            keys: AnyKeys = _lacking(read)
+        except _Lacking:
+            bad = self._bundles.withdraw_damaged(name.tenant, _lacking(lambda: self._bundles.manifest(*name)))
+            log("bundle.damaged", worker=self.id, tenant=of_tenant(name.tenant), bundle=name.bundle[:16], chunks=bad)
+            raise
         return keys
 
     def _stopped(self, claim: Claim, why: str) -> str:
