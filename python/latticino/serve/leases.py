@@ -24,11 +24,13 @@ class Stopped(Exception):
 class Holder:
     """``with Holder(...) as holder:`` keeps the lease; ``holder.after`` is told of each step and raises `Stopped`.
 
-    ``stop`` is set once the worker shall end; the run may then go on for ``grace`` seconds.
+    ``stop`` is set once the worker shall end; the run may then go on for ``grace`` seconds. ``since``: when the lease began,
+    by time.monotonic().
     """
 
     def __init__(self, jobs: Jobs, claim: Claim, stop: threading.Event, grace: float) -> None:
         self._jobs, self._claim, self._stop, self._grace = jobs, claim, stop, grace
+        self.since = time.monotonic()
         self._verdict, self._progress = "go on", 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._hold, daemon=True, name="lease")

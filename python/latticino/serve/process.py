@@ -24,7 +24,6 @@ from .jobs import Limits
 from .logs import log
 from .store import Store
 
-TURN = 5e-4  # seconds that a thread of the front computes while another one could; Python's own are ten times as many
 READ = 1 << 16  # bytes that the front reads of a connection at once: hundreds of uploads come at the same time
 
 
@@ -125,7 +124,6 @@ def run_front(config: Config, signals: Signals) -> None:
         server.should_exit = True
 
     signals.call_on_stop(end)
-    sys.setswitchinterval(TURN)
     gc.collect()
     gc.freeze()  # what lives as long as the process: a full collection, which stops all requests, does not visit it
     log("front.ready")
