@@ -29,6 +29,7 @@ with atheris.instrument_imports(include=["latticino"]):
     from latticino.nn.lowered import Affine, Lowered, Node, Series
     from latticino.saved import files, messages
     from latticino.saved.arguments import PROGRAM
+    from latticino.serve import front  # noqa: F401, and all that it needs
     from latticino.serve.manifest import Manifest
 
 import numpy as np
