@@ -30,7 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--connections", type=count, default=1000)
     parser.add_argument("--rate", type=positive, default=200.0, help="requests per second of all connections")
     parser.add_argument("--tenants", type=count, default=200)
-    parser.add_argument("--queued", type=count, default=10_000, help="jobs that wait at the start, and a twentieth more")
+    parser.add_argument("--queued", type=count, default=10_000, help="jobs that wait at the start, and a twentieth "
+                        "more")
     parser.add_argument("--seconds", type=positive, default=60.0, help="of requests")
     parser.add_argument("--uploads", type=count, default=100)
     parser.add_argument("--upload-bytes", type=positive, default=256e6)

@@ -461,9 +461,8 @@ def test_a_writer_that_never_ends(tmp_path, monkeypatch):
     """Others are told so after as long as SQLite would wait."""
     monkeypatch.setattr("latticino.serve.store.BUSY_MS", 300)
     first, second = (Store(f"sqlite:///{tmp_path}/s.sqlite") for _ in range(2))
-    with first.write():
-        with pytest.raises(STORE_ERRORS), second.write():
-            pass
+    with first.write(), pytest.raises(STORE_ERRORS), second.write():
+        pass
     with second.write():
         pass
     first.close(), second.close()

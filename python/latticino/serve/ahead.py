@@ -26,8 +26,8 @@ class Taken:
 
 
 class Ahead(Generic[Job]):
-    """``take`` gives the next job, or None. Another thread calls it once `start` says so, and not before the run that is
-    under way is about to end: a job that is taken early waits here, and no idle worker gets it."""
+    """``take`` gives the next job, or None. Another thread calls it once `start` says so, and not before the run that
+    is under way is about to end: a job that is taken early waits here, and no idle worker gets it."""
 
     def __init__(self, take: Callable[[], Job | None]) -> None:
         self._take, self._pool, self._now = take, ThreadPoolExecutor(1, "ahead"), threading.Event()

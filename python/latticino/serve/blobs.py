@@ -1,5 +1,5 @@
-"""Files that are named by their SHA-256, in a folder. A file gets its name when all its bytes are on the disk. Bytes that
-are stored again take the place of those that have the name."""
+"""Files that are named by their SHA-256, in a folder. A file gets its name when all its bytes are on the disk. Bytes
+that are stored again take the place of those that have the name."""
 
 from __future__ import annotations
 

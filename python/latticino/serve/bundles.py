@@ -184,8 +184,8 @@ class Bundles:
 
     def withdraw_damaged(self, tenant: str, manifest: Manifest) -> int:
         """Reads all chunks of a bundle. Those that are lost, or have other bytes than were stored, count as missing
-        again, and each bundle that has one of them as being uploaded: the same upload then brings them back. Returns how
-        many chunks there are of them; 0 where the folder of blobs does not answer."""
+        again, and each bundle that has one of them as being uploaded: the same upload then brings them back. Returns
+        how many chunks there are of them; 0 where the folder of blobs does not answer."""
         try:
             bad = {hash_ for hash_ in set(manifest.chunks) if not self._blobs.intact("chunks", tenant, hash_)}
         except OSError:

@@ -41,8 +41,8 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
     serve.add_argument("--plain-http", action="store_true", help="listen beyond this machine without TLS: for a "
                        "private network behind a proxy that has it")
     serve.add_argument("--rate", type=count(1), default=100, help="requests per second of a token")
-    serve.add_argument("--polls", type=count(1), default=100, help="requests of a tenant that wait at a time, for the end "
-                       "of a job or of a check")
+    serve.add_argument("--polls", type=count(1), default=100, help="requests of a tenant that wait at a time, for the "
+                       "end of a job or of a check")
     serve.add_argument("--most-queued", type=count(1), default=3600,
                        help="predicted seconds that may wait for each worker")
     serve.add_argument("--keep-results", type=count(1), default=86_400,

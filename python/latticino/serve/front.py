@@ -41,8 +41,8 @@ from .traffic import Page, Traffic
 from .waiting import Polls, Waiting
 
 LONGEST_WAIT = 30.0  # seconds of a long poll
-# Requests that read the store, or write to it, at a time. SQLite has one writer, and its readers wait for no disk or network:
-# more threads would take turns with each other, and each has pages of the database in memory.
+# Requests that read the store, or write to it, at a time. SQLite has one writer, and its readers wait for no disk or
+# network: more threads would take turns with each other, and each has pages of the database in memory.
 READERS, WRITERS = {"sqlite": 3, "postgresql": 16}, {"sqlite": 2, "postgresql": 8}
 DISK = 16  # bodies that are written at a time
 _AT_ONCE = 1 << 18  # bytes of a result that are read with its row
@@ -53,8 +53,8 @@ _KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
 
 @dataclass(frozen=True)
 class Settings:
-    """``rate``: requests per second of a token, and ``burst`` of them at once. ``polls``: requests of a tenant that wait
-    at a time. ``page``: the folder of a web page, which lies at /page/; empty for none."""
+    """``rate``: requests per second of a token, and ``burst`` of them at once. ``polls``: requests of a tenant that
+    wait at a time. ``page``: the folder of a web page, which lies at /page/; empty for none."""
 
     limits: Limits = field(default_factory=Limits)
     rate: float = 100.0
@@ -195,7 +195,8 @@ class Front:
             with self._blobs.writer("chunks", who.tenant) as writer:
                 def end() -> None:
                     if writer.hash != chunk:
-                        raise Refused.of(400, "keys", f"a chunk of hash {writer.hash}", f"one of {chunk}", "send it again")
+                        raise Refused.of(400, "keys", f"a chunk of hash {writer.hash}", f"one of {chunk}",
+                                         "send it again")
                     writer.commit()
 
                 await bodies.store(request, writer, self._disk, end)
@@ -212,7 +213,8 @@ class Front:
         def admitted(who: Identity) -> tuple[str, int]:
             self._require_open()
             if not _KEY.fullmatch(key):
-                raise Refused.of(400, "jobs", "no Idempotency-Key", "1 to 128 visible characters", "send one for each job")
+                raise Refused.of(400, "jobs", "no Idempotency-Key", "1 to 128 visible characters",
+                                 "send one for each job")
             row = self._model(who, model)
             size = Facts.read(row.facts).request_bytes
             bodies.require_length(request, size)
@@ -293,7 +295,8 @@ class Front:
     async def _read(self, call: Callable[..., Found], *arguments: Any) -> Found:
         """Calls what reads the store, in a thread."""
         async with self._readers:
-            return await run_in_threadpool(call, *arguments)
+            found: Found = await run_in_threadpool(call, *arguments)
+        return found
 
     async def _written(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Calls what writes to the store, in a thread."""

@@ -195,7 +195,7 @@ def _loopback(host: str) -> bool:
 def _back_off(tries: int) -> float:
     """Seconds before a request is repeated that nobody has named a time for: twice as many each time, half of them at
     random."""
-    return min(0.2 * 2**tries, 5.0) * random.uniform(0.5, 1.0)
+    return float(min(0.2 * 2**tries, 5.0) * random.uniform(0.5, 1.0))
 
 
 def _scattered(pause: float) -> float:

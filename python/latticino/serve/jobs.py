@@ -366,7 +366,8 @@ def _held(claim: Claim) -> tuple[Any, ...]:
 
 
 def _one(c: Any, tenant: str, id_: str, lock: bool = False) -> Any:
-    row = c.execute(_LOCKED_JOB if lock else _JOB, {"id": id_, "tenant": tenant}).first() if _ID.fullmatch(id_) else None
+    query = _LOCKED_JOB if lock else _JOB
+    row = c.execute(query, {"id": id_, "tenant": tenant}).first() if _ID.fullmatch(id_) else None
     if row is None:
         raise not_found("jobs", "job")
     return row

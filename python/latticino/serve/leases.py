@@ -24,8 +24,8 @@ class Stopped(Exception):
 class Holder:
     """``with Holder(...) as holder:`` keeps the lease; ``holder.after`` is told of each step and raises `Stopped`.
 
-    ``stop`` is set once the worker shall end; the run may then go on for ``grace`` seconds. ``since``: when the lease began,
-    by time.monotonic().
+    ``stop`` is set once the worker shall end; the run may then go on for ``grace`` seconds. ``since``: when the lease
+    began, by time.monotonic().
     """
 
     def __init__(self, jobs: Jobs, claim: Claim, stop: threading.Event, grace: float) -> None:

@@ -85,8 +85,9 @@ class Store:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Writers of SQLite come one at a time. It would look for its own lock after pauses of up to 0.1 s; here the next
-        writer looks after `_LOOK`, whichever process it is in. TimeoutError of SQLAlchemy after as long as SQLite waits."""
+        """Writers of SQLite come one at a time. It would look for its own lock after pauses of up to 0.1 s; here the
+        next writer looks after `_LOOK`, whichever process it is in. TimeoutError of SQLAlchemy after as long as SQLite
+        waits."""
         if not self.sqlite:
             yield
             return
@@ -134,8 +135,8 @@ def _engine(url: str) -> Any:
     if not parsed.database or parsed.database == ":memory:":
         raise errors.UnsupportedError.explain("store", "a database in memory", "a file, which outlives the process",
                                               "name one: sqlite:///folder/service.sqlite")
-    # As many as the front has threads: those beyond the pool would be opened for each request. The one that was used last
-    # is used next: others, which have pages of the database in memory too, are opened only for as many threads at once.
+    # As many as the front has threads: those beyond the pool would be opened for each request. The one that was used
+    # last is used next: others, which have pages of the database in memory too, are opened for as many threads at once.
     engine = sa.create_engine(parsed, pool_size=40, max_overflow=20, pool_timeout=60, pool_use_lifo=True,
                               connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False})
     sa.event.listen(engine, "connect", _prepare_sqlite)

@@ -162,7 +162,7 @@ class Worker:
         return taken
 
     def _computed(self, taken: Taken) -> Rest:
-        """Runs a job. Returns what is left to do, which another thread may do: it says how the job has ended, and why."""
+        """Runs a job. Returns what is left to do, which another thread may do: it says how the job ended, and why."""
         claim = taken.claim
         try:
             start = time.monotonic()
@@ -203,7 +203,8 @@ class Worker:
             taken.holder.__exit__(None, None, None)
         self._counters.count(ended)
         log("job." + ended, worker=self.id, job=claim.id, tenant=of_tenant(claim.tenant), attempt=claim.attempt,
-            seconds=round(time.monotonic() - taken.holder.since, 3), error=None if error is None else error.partition(":")[0])
+            seconds=round(time.monotonic() - taken.holder.since, 3),
+            error=None if error is None else error.partition(":")[0])
 
     def _result(self, taken: Taken) -> bytes:
         claim, holder = taken.claim, taken.holder
