@@ -14,11 +14,10 @@ from typing import Any, BinaryIO, TypeAlias, cast
 
 from .. import errors
 from ..common.devices import physical_memory
-from .ahead import Ahead, Taken
 from .blobs import Blobs
 from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
-from .leases import Holder, Stopped
+from .leases import Ahead, Holder, Stopped, Taken
 from .logs import log, of_tenant
 from .models import AnyKeys, Facts, Model, open_model
 from .registry import Registry
