@@ -258,12 +258,13 @@ Estimate conjugate(const Estimate& x, double added) {
 }
 
 Estimate moved(const Estimate& x, std::uint64_t steps, bool masked, double added) {
-  return {masked ? with_zero(x.range) : x.range, x.error.moved(steps) + Error::fresh(added)};
+  const Error error = masked ? x.error.at_values() : x.error;
+  return {masked ? with_zero(x.range) : x.range, error.moved(steps) + Error::fresh(added)};
 }
 
-Estimate summed(const Estimate& x, double count, double added) {
+Estimate summed(const Estimate& x, double count, double added, double unused) {
   return {sum(x.range, count),
-          x.error.summed(count, std::sqrt(count), false) + Error::fresh(added, false)};
+          x.error.summed(count, std::sqrt(count), false, unused) + Error::fresh(added, false)};
 }
 
 Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added) {

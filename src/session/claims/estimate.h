@@ -28,7 +28,8 @@ Estimate times_number(const Estimate& x, std::complex<double> c, double added);
 Estimate conjugate(const Estimate& x, double added);
 // Slots moved by `steps`; `masked`: with zeros among them.
 Estimate moved(const Estimate& x, std::uint64_t steps, bool masked, double added);
-Estimate summed(const Estimate& x, double count, double added);
+// Sums of `count` values each, and of `unused` slots without values, which hold zeros.
+Estimate summed(const Estimate& x, double count, double added, double unused = 0);
 // A linear map: bounds of the sum of magnitudes and of the root of the sum of squares of the
 // weights of any one result, and of their mean over the results.
 Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added);

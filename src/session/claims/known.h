@@ -161,8 +161,8 @@ class Known {
                 NumbersView off) const;
   // Sums over the first axis, of `count` values each, which leave `kept` sums. `full`: all slots of
   // the ciphertext were in use. Then the sums do not decode from all coefficients; only the added
-  // error lies in the others.
-  Known summed(std::size_t kept, double count, double added, bool full) const;
+  // error lies in the others. `unused`: how many slots without values each sum adds up as well.
+  Known summed(std::size_t kept, double count, double added, bool full, double unused = 0) const;
   // Sums of an array of this shape over these axes, of `count` values each, times a number.
   Known reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes, double count,
                 Complex factor, double added, double rounded) const;

@@ -181,14 +181,16 @@ Known Known::repeated(std::size_t size, double growth) const {
 
 Known Known::placed(std::uint64_t name, double added, double rounded) const {
   rounded *= of_rounding(range());
-  return with(session::moved(estimate_, name, false, claimed(added, rounded)),
+  const Estimate masked{estimate_.range, estimate_.error.at_values()};
+  return with(session::moved(masked, name, false, claimed(added, rounded)),
               copy(sample_, {added, rounded}));
 }
 
 Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                     double rounded) const {
   rounded *= of_rounding(range());
-  Estimate estimate = session::moved(estimate_, name, false, 0);
+  const Estimate masked{estimate_.range, estimate_.error.at_values()};
+  Estimate estimate = session::moved(masked, name, false, 0);
   estimate = session::plus_error(estimate, claimed(added, rounded), false);
   if (sample_ == nullptr) return with(std::move(estimate), nullptr);
   const Noise own{added, rounded};
@@ -280,8 +282,9 @@ Known Known::plus_number(Complex c, double scale) const {
 
 Known Known::times_plain(NumbersView plain, int slots, double scale, double added,
                          const Places* where) const {
+  const Estimate at_values{estimate_.range, estimate_.error.at_values()};
   Estimate product =
-      session::times_plain(estimate_, Range::of(plain), encoded_error(slots, scale), added);
+      session::times_plain(at_values, Range::of(plain), encoded_error(slots, scale), added);
   if (sample_ == nullptr) return with(std::move(product), nullptr);
   const Numbers off = rounding(plain, slots, scale, where);
   return with(std::move(product),
@@ -345,9 +348,10 @@ Known Known::rotated(std::int64_t steps, bool masked, double added, double round
            }));
 }
 
-Known Known::summed(std::size_t kept, double count, double added, bool full) const {
-  return with(session::summed(estimate_, count, added),
-              each(sample_, kept, added,
+Known Known::summed(std::size_t kept, double count, double added, bool full, double unused) const {
+  const double beside = estimate_.error.rest() * std::sqrt(unused);
+  return with(session::summed(estimate_, count, added, unused),
+              each(sample_, kept, std::hypot(added, beside),
                    [](NumbersView in, std::span<Complex> out, auto) {
                      for (std::size_t i = 0; i < in.size(); ++i) out[i % out.size()] += in[i];
                    }),

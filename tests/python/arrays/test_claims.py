@@ -28,7 +28,8 @@ def test_random_programs_have_the_precision_that_they_claim(device):
     assert sum(bool(r.refused) for r in results) < 64
     found = fuzz.distribution([c for r in results for c in r.claims])
     print(found)
-    assert min(found[kind]["results"] for kind in ("calibrated", "declared")) > 150
+    # 169 calibrated results are expected, with a deviation of 14. Fewer than 100 would show little.
+    assert min(found[kind]["results"] for kind in ("calibrated", "declared")) > 100
     assert fuzz.missed(found) == []
 
 
@@ -371,6 +372,25 @@ def test_sums_of_copies_of_a_value_add_up_its_error(client, keyed, rng, name):
         assert lt.precision(client.decrypt(y).unmarked(), wanted).worst > y.expected_worst_bits - 2
         ratios.append(np.abs(client.decrypt(z).unmarked() - wanted).mean() * 2**z.expected_bits)
     assert 1 / 3 < math.sqrt(np.mean(np.square(ratios))) < 3
+
+
+SPARSE = {
+    "padded": (lambda a: a.sum(), 33), "part": (lambda a: a[:3].sum(), 512), "mean": (lambda a: a[5:7].mean(), 512),
+    "a part of what was added": (lambda a: (a + a.conj())[:3].sum(), 512),
+    "a part of a product": (lambda a: (a[:3] * np.ones(3)).sum(), 512), "rows": (lambda a: a[:12].reshape(3, 4).sum(axis=0), 512),
+    "two ciphertexts": (lambda a: a.sum(), 520), "vectors": (lambda a: a[:3] @ a[:3], 512),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_sums_of_few_values_claim_the_errors_of_all_slots_that_they_add(client, keyed, rng, name):
+    """Slots without values hold zeros with errors. A sum of 3 values in 512 slots adds up 509 of those. The claims had
+    the errors of 3 and were up to 13 times too small."""
+    program, size = SPARSE[name]
+    keyed(program, lt.Shape((size,)))
+    for claims in (lambda make: {"like": make()}, lambda make: {"range": (-1, 1)}):
+        ratio = rms_ratio(client, program, lambda: rng.uniform(-1, 1, size), program, claims)
+        assert 0.4 < ratio < 1.6, ratio
 
 
 SIGNS = np.where(np.arange(512) % 4 < 2, 1.0, -1.0)

@@ -110,6 +110,23 @@ TEST(SessionKnown, SumsOverAnyAxes) {
   EXPECT_NE(exact(spread)[63], exact(spread)[64]);
 }
 
+// The samples of a sum of three values are 16 normal numbers, of 32 parts: their root mean square
+// deviates by an eighth.
+TEST(SessionKnown, SumsOfAFewValuesAddUpTheErrorsOfAllSlots) {
+  const Numbers few = random_values(3, 6), ones(3, 1.0);
+  for (const Known& x : {sampled(few), Known::fresh(Range::declared({-1, 1}, {}), kError)}) {
+    const auto error = [](const Known& sum) {
+      return sum.errors(1, false).mean / (std::sqrt(std::numbers::pi) / 2) / kError;
+    };
+    const double all = error(x.summed(1, 3, 0, false, 61));
+    EXPECT_GT(all, 8 * 0.4);
+    EXPECT_LT(all, 8 * 1.6);
+    const double masked = error(x.times_plain(ones, 64, 0x1p60, 0).summed(1, 3, 0, false, 61));
+    EXPECT_LT(masked, std::sqrt(3) * 1.6);
+    EXPECT_GT(error(x.times_plain(ones, 64, 0x1p60, kError).summed(1, 3, 0, false, 61)), 8 * 0.4);
+  }
+}
+
 TEST(SessionKnown, PlainValuesAreRoundedWhereTheyLie) {
   const int slots = 64;
   const double scale = 0x1p10;

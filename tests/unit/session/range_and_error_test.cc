@@ -117,6 +117,21 @@ TEST(SessionError, PartsOfOneSourceAddUpLinearly) {
   EXPECT_TRUE(x.times(0, 0).exact());
 }
 
+TEST(SessionError, SumsAddUpTheErrorsOfSlotsWithoutValues) {
+  const double root = std::sqrt(3.0);
+  const Error x = Error::fresh(1);
+  EXPECT_NEAR(x.summed(3, root, false, 61).rms(), 8, 1e-12);
+  EXPECT_NEAR(x.summed(3, root, false, 61).largest(), 8, 1e-12);
+  EXPECT_NEAR((x + x).times(0.5, 0.5).moved(3).summed(3, root, false, 61).rms(), 8, 1e-12);
+  // A product with zeros leaves nothing in them, apart from what it adds itself.
+  EXPECT_NEAR(x.at_values().summed(3, root, false, 61).rms(), root, 1e-12);
+  const Error rescaled = x.at_values() + Error::fresh(0.5);
+  EXPECT_NEAR(rescaled.rest(), 0.5, 1e-12);
+  EXPECT_NEAR(rescaled.summed(3, root, false, 61).rms(), std::sqrt(3 + 64 * 0.25), 1e-12);
+  // What follows the values is not there.
+  EXPECT_NEAR(Error::fresh(1, false).summed(3, root, false, 61).rms(), 3, 1e-12);
+}
+
 TEST(SessionError, ManyPartsAreNeverTooSmall) {
   Error all;
   double squares = 0;
