@@ -47,6 +47,21 @@ Error Error::fresh(double rms, bool white, bool by_secret) {
   return out;
 }
 
+double Uneven::elsewhere() const {
+  return part > 0 ? std::sqrt((1 - part * factor * factor) / (1 - part)) : 1;
+}
+
+// The largest error is that of fewer slots with larger errors.
+Error Error::uneven(double rms, bool by_secret, const Uneven& where, double slots) {
+  Error out = fresh(rms, true, by_secret);
+  const double few = where.part * slots;
+  if (few < 1) return out;
+  const double ratio = by_secret ? largest_of_products(few) / largest_of_products(slots)
+                                 : largest_of_normal(few) / largest_of_normal(slots);
+  for (ErrorPart& part : out.parts_) part.largest *= std::max(1.0, where.factor * ratio);
+  return out;
+}
+
 Error Error::of_values(double rms, double worst, double slots) {
   Error out = fresh(rms, false, false);
   for (ErrorPart& part : out.parts_) {

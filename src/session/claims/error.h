@@ -21,12 +21,22 @@ struct ErrorPart {
   double rest = 0;  // root mean square in the slots without values
 };
 
+// Errors that are larger in some slots: in this part of them by this factor, compared with the root
+// mean square over all slots.
+struct Uneven {
+  double part = 0, factor = 1;
+  // The same factor for all other slots.
+  double elsewhere() const;
+};
+
 class Error {
  public:
   Error() = default;
   // The error of a new source. An error of 0 has no part. A white one lies in all slots. Others
   // follow the values, and slots without values have nothing of them.
   static Error fresh(double rms, bool white = true, bool by_secret = true);
+  // The same for an error that lies in `slots` slots and is larger in some of them.
+  static Error uneven(double rms, bool by_secret, const Uneven& where, double slots);
   // The same for an error that is larger where values are larger; `worst` is the error at the
   // largest of `slots` values. If values are sparse, this is more than the largest of so many
   // normal errors.

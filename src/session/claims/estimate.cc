@@ -314,7 +314,8 @@ Estimate polynomial(const Estimate& x, const Series& p, double added, double map
                            Error::fresh(added * inner_gain(p, y, declared))};
 }
 
-Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots) {
+Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots,
+                   const Uneven& uneven) {
   const double gain = 2 * std::numbers::pi * std::numbers::pi / 3 * ratio * ratio;
   const Range& range = x.range;
   double loss = 0, worst = 0, largest = range.rms;
@@ -332,7 +333,8 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
   // mean of a normal error. It is real if the values are.
   loss *= range.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
   return {range,
-          x.error + Error::fresh(noise, true, of_slots) + Error::of_values(loss, worst, slots)};
+          x.error + Error::uneven(noise, of_slots, uneven, slots) +
+              Error::of_values(loss, worst, slots)};
 }
 
 }  // namespace latticino::session

@@ -50,8 +50,9 @@ Estimate polynomial(const Estimate& x, const Series& p, double added, double map
 
 // Bootstrapping adds noise of root mean square `noise`. Its sine also takes 6.58 ratio^2 |m|^3 from
 // each coefficient m; if SlotToCoeff comes first (`of_slots`), from each slot. `ratio` is 0 if
-// there is an arcsine.
-Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots);
+// there is an arcsine. `uneven`: how the noise differs between slots.
+Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots,
+                   const Uneven& uneven = {});
 
 // Slot errors, as root mean squares, of n slots at a scale: a coefficient error of standard
 // deviation e is a slot error of e sqrt(2 n), as decoding reads 2 n coefficients with factors of
