@@ -231,9 +231,8 @@ void bind_sums_and_products(nb::class_<Known>& k) {
             const std::size_t size =
                 std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
             require(x.sample() == nullptr || size == x.sample()->size, "a sample of another shape");
-            return released(x, [&] {
-              return x.reduced(shape, axes, count, factor, added, rounded, windows);
-            });
+            return released(
+                x, [&] { return x.reduced(shape, axes, count, factor, added, rounded, windows); });
           },
           "shape"_a, "axes"_a, "count"_a, "factor"_a, "added"_a, "rounded"_a = 0.0,
           "windows"_a = std::vector<double>{})

@@ -185,8 +185,7 @@ Contents Contents::summed(const Evaluator& e, std::size_t kept, std::size_t size
   if (count > 1) part = e.inner_sum(part, width, count);
   const double sums = static_cast<double>(kept), values = static_cast<double>(size) / sums;
   const double all = static_cast<double>(parts.size()) * slots() / sums;
-  Known after =
-      known.summed(kept, values, switched(width) * doubling(count), full(), all - values);
+  Known after = known.summed(kept, values, switched(width) * doubling(count), full(), all - values);
   return {{with_slots(part, width)}, std::move(after), UnusedSlots::zero()};
 }
 

@@ -332,9 +332,8 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
   // This error follows the values. If these are equal, its mean is its root mean square, unlike the
   // mean of a normal error. It is real if the values are.
   loss *= range.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
-  return {range,
-          x.error + Error::uneven(noise, of_slots, uneven, slots) +
-              Error::of_values(loss, worst, slots)};
+  return {range, x.error + Error::uneven(noise, of_slots, uneven, slots) +
+                     Error::of_values(loss, worst, slots)};
 }
 
 }  // namespace latticino::session

@@ -395,8 +395,8 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
   double values = 1;
   for (const std::size_t n : shape) values *= static_cast<double>(n);
   const auto results = static_cast<std::size_t>(values / count);
-  const double claimed_sums = met_by_weights(
-      windows, results, [&](double of) { return session::sum(widest(), of).rms; });
+  const double claimed_sums =
+      met_by_weights(windows, results, [&](double of) { return session::sum(widest(), of).rms; });
   Estimate sums = session::times_number(session::summed(estimate_, count, 0), factor,
                                         std::hypot(added, rounded * claimed_sums));
   if (sample_ == nullptr) return with(std::move(sums), nullptr);
@@ -421,21 +421,22 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
   const auto add_up = [&](NumbersView in, std::span<Complex> out) {
     for (std::size_t i = 0; i < in.size(); ++i) out[target[i]] += in[i];
   };
-  return with(std::move(sums), each(sample_, size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
-    add_up(in, out);
-    for (Complex& z : out) z *= factor;
-    if (!sample_->noisy(r)) return;
-    const NumbersView exact = sample_->row(sample_->exact_of(r));
-    Numbers whole(size);
-    add_up(exact, whole);
-    // Sums of `of` values, if the values of each whole sum lie about its mean.
-    const double mean = rms_of(whole) / count, rms = rms_of(exact);
-    const double around = std::max(rms * rms - mean * mean, 0.0);
-    const double own = met_by_weights(windows, results, [&](double of) {
-      return std::sqrt(of * of * mean * mean + of * around);
-    });
-    add_noise(out, std::hypot(added, rounded * own));
-  }));
+  return with(std::move(sums),
+              each(sample_, size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                add_up(in, out);
+                for (Complex& z : out) z *= factor;
+                if (!sample_->noisy(r)) return;
+                const NumbersView exact = sample_->row(sample_->exact_of(r));
+                Numbers whole(size);
+                add_up(exact, whole);
+                // Sums of `of` values, if the values of each whole sum lie about its mean.
+                const double mean = rms_of(whole) / count, rms = rms_of(exact);
+                const double around = std::max(rms * rms - mean * mean, 0.0);
+                const double own = met_by_weights(windows, results, [&](double of) {
+                  return std::sqrt(of * of * mean * mean + of * around);
+                });
+                add_noise(out, std::hypot(added, rounded * own));
+              }));
 }
 
 Known Known::spread(Complex factor, std::size_t count, double added, double rounding,
@@ -556,8 +557,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
     const int degree = how.arcsine > 0 ? how.arcsine : kLargestArcsine;
     sine *= std::pow(std::min(reach, limit), (degree - 1) / 2.0);
   }
-  known = known.refreshed(how.noise, sine, how.slots_first, how.slots, how.partner,
-                          how.uneven);
+  known = known.refreshed(how.noise, sine, how.slots_first, how.slots, how.partner, how.uneven);
   if (how.rest == 0 || how.slots_first) return known;
   const Interval largest{-how.rest, how.rest};
   const Estimate others =
@@ -568,8 +568,8 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   return known.plus_error(loss, shadow_ ? 0 : loss);
 }
 
-Known Known::refreshed(double noise, double ratio, bool of_slots, int slots,
-                       const Known* partner, const Uneven& uneven) const {
+Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, const Known* partner,
+                       const Uneven& uneven) const {
   const double gain = std::pow(2 * std::numbers::pi * ratio, 2) / 6;
   const bool mixed = partner != nullptr && !of_slots;  // slots are added up in coefficients
   Estimate estimate =
