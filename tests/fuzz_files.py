@@ -146,6 +146,8 @@ def readers_of(programs, asked):
     if subprocess.run([programs.python, "-c", "import atheris"], capture_output=True).returncode == 0:
         return wanted
     left = [parser for parser in wanted if parser in PYTHON_READERS]
+    if len(left) == len(wanted):
+        sys.exit(f"{', '.join(left)}: this version of Python has no Atheris; take one that has, or other readers")
     print(f"left out, as this version of Python has no Atheris: {', '.join(left) or 'nothing'}", flush=True)
     return [parser for parser in wanted if parser not in left]
 

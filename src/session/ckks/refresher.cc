@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckks/bootstrap/precision.h"
 #include "crypto/per_process.h"
 #include "math/errors.h"
 #include "math/text.h"
@@ -327,7 +328,14 @@ Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x, const U
   // With SlotToCoeff first, one half is refreshed, with half of the noise; imaginary errors are
   // part of it. In the usual order all noise is there, and its real part is left.
   const bool one_half = b.options().slot_to_coeff_first && b.options().message != Message::Complex;
+  Uneven uneven;
+  if (b.options().slot_to_coeff_first) {
+    const auto [part, most] = ckks::bootstrap::largest_of_eval_mod(*x.params().bootstrap());
+    const double share = b.noise().eval_mod / b.noise().total();
+    uneven = {part, std::sqrt(1 - share + share * most * most)};
+  }
   const Refreshing how{.noise = std::sqrt(b.noise().total() / (one_half ? 2 : 1)),
+                       .uneven = uneven,
                        .sine_ratio = b.sine_ratio(),
                        .message_ratio = b.message_ratio(),
                        .log_message_ratio = x.params().bootstrap()->log_message_ratio,

@@ -45,6 +45,19 @@ def test_what_python_reads_has_a_target(fuzz_files):
     assert kinds == len(re.findall(r": Containers\(", text)) == 2
 
 
+def test_readers_that_cannot_run_are_no_success(fuzz_files, capsys, tmp_path):
+    """Without Atheris the readers of Python are left out of a run of all, and a run of them alone fails."""
+    programs = fuzz_files.Programs(tmp_path, tmp_path / "python")
+    programs.python.write_text("#!/bin/sh\nexit 1\n")
+    programs.python.chmod(0o755)
+    everything = fuzz_files.readers_of(programs, fuzz_files.arguments_of([]))
+    assert set(everything) == set(fuzz_files.READERS) - set(fuzz_files.PYTHON_READERS)
+    assert "left out" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as why:
+        fuzz_files.main(tmp_path, programs.python, ["--only", "programs", "--only", "results"])
+    assert "programs, results" in why.value.code and "Atheris" in why.value.code
+
+
 @pytest.fixture
 def recorded():
     record, = (ROOT / "bench" / "records").glob("*-cpu-fuzz-files.json")
