@@ -155,7 +155,7 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
   if (too_large(index.size())) {
     out.measured_ = errors(static_cast<double>(index.size()), false);
   } else if (sample_ != nullptr) {
-    const SamplePtr from = index.size() > kMostWithOthers ? without_others(sample_) : sample_;
+    const SamplePtr from = index.size() > kMaxWithOthers ? without_others(sample_) : sample_;
     out = Known(std::move(out.estimate_),
                 each(from, index.size(), 0,
                      [&](NumbersView in, std::span<Complex> to, auto) {
@@ -231,7 +231,7 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
   }
   estimate.range = hull(ranges, sizes);
   if (!sampled || several[0].too_large(index.size())) return Known(std::move(estimate));
-  if (index.size() > kMostWithOthers) others = 0;
+  if (index.size() > kMaxWithOthers) others = 0;
   auto sample = std::make_shared<Sample>(replicas, others, index.size());
   for (std::size_t r = 0; r < sample->rows; ++r) {
     Numbers values;
@@ -490,7 +490,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   Known known = *this;
   if (reach > 1.001 * limit) {
     misfits->push_back(
-        {"values whose coefficients may reach " + text(reach) + " (" + of_whom() + ")",
+        {"values whose coefficients may reach " + text(reach) + " (" + origin_text() + ")",
          "at most " + text(limit),
          "scale the values down before, state a smaller range with declare(), or encrypt with "
          "sample "
