@@ -822,7 +822,7 @@ class Contents:
     def dot(evaluator: Evaluator, x: Sequence[Contents], y: Sequence[Contents]) -> Contents:
         """The sum of products; two factors that are one object are a square."""
 
-MOST_INTEGER: int = 2147483648
+MAX_INTEGER: int = 2147483648
 
 def levels_of(c: complex) -> int:
     """That a product with a number takes."""

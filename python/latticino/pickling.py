@@ -41,8 +41,8 @@ class _Process:
 
 
 class unpickling:
-    """Names the contexts that pickled ciphertexts and keys belong
-    to: ``lt.unpickling(ctx)``, in the whole process from then on.
+    """Names the contexts that pickled ciphertexts and keys belong to: ``lt.unpickling(ctx)``. It holds for the whole
+    process from then on.
 
     As an initialiser of worker processes: ``Pool(4, initializer=lt.unpickling, initargs=(session,))`` sends the
     session with its keys once to each. ``with lt.unpickling(ctx): ...`` ends it with the block. Takes contexts and

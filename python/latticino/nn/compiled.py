@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 
 class Network(roles.Handle):
-    """The part of a compiled network that the owner of the data needs: how samples become ciphertexts, and how results
-    become values.
+    """The part of a compiled network that the owner of the data needs: it encrypts samples and decrypts results.
 
     ``shape`` of a sample, ``result_shape``; ``images`` of a run: with 1, `encrypt` takes one sample, else an array of
     that many. ``result_unit``: what an encrypted result is divided by, 1 unless results are above 32 or below 1/32;
@@ -167,7 +166,7 @@ class Compiled(Network):
     def context(self) -> Context:
         """The context that it runs in, on the device that it was compiled for."""
         context = Context(self.preset, self._device, threads=self.threads, key_budget=self.key_budget)
-        # Weights stay encoded, or as many as there is memory for beside all else and the layer that comes in.
+        # Encoded weights are kept. With a memory limit, as many are kept as fit beside all else and one more layer.
         room = (self._memory or 0) - self.plan.least_bytes + max(layer.bytes for layer in self.plan.layers)
         context._products.limit = math.inf if self._resident else room
         return context

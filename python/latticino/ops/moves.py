@@ -35,10 +35,10 @@ from . import levels
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-MOST_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
-MOST_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
+MAX_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
+MAX_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
 _SMALL_KEYS = 1 << 26  # up to which a table of all keys is made
-_MOST_MAPS = 64  # of sums and products that are remembered
+_MAX_MAPS = 64  # of sums and products that are remembered
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
 
@@ -47,10 +47,10 @@ _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than
 
 def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
     """The values with these flat indices, in an array of the indices' shape. It is free."""
-    if index.size > MOST_VALUES:
+    if index.size > MAX_VALUES:
         raise errors.ShapeError.explain(
             "array", f"a result of shape {index.shape}",
-            f"at most {MOST_VALUES:,} values, because the host stores where each one is",
+            f"at most {MAX_VALUES:,} values, because the host stores where each one is",
             "compute on the smaller arrays first, or on parts")
     where, parts = x.layout.taken(index, x._known.reach)
     held = x._parts
@@ -142,10 +142,10 @@ class Map:
         return np.asarray(pair * self._period + ((s - t) & (min(self.slots, self._period) - 1)))
 
     def require_possible(self, operation: str) -> None:
-        if self.diagonals * self.slots > MOST_ENTRIES:
+        if self.diagonals * self.slots > MAX_ENTRIES:
             raise errors.UnsupportedError.explain(
                 operation, f"values that move by {self.diagonals:,} different distances in {self.slots:,} slots",
-                f"at most {MOST_ENTRIES // self.slots:,} distances",
+                f"at most {MAX_ENTRIES // self.slots:,} distances",
                 "lay out the data for the operation before encrypting, or work on parts of the array")
 
     def groups(self) -> list[list[Group]]:
@@ -256,7 +256,7 @@ def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
     made = make()
     with _lock:
         _made[name] = made
-        while len(_made) > _MOST_MAPS:
+        while len(_made) > _MAX_MAPS:
             _made.popitem(last=False)
     return made
 

@@ -15,7 +15,7 @@ from .blobs import Writer
 from .refusals import Refused
 
 Ended = TypeVar("Ended")
-MOST_JSON = 1 << 20  # bytes
+MAX_JSON = 1 << 20  # bytes
 IDLE = 60.0  # seconds between two pieces of a body
 SLOWEST = 1 << 13  # bytes of a body per second, after the first `IDLE` seconds
 _PIECE = 1 << 16  # bytes that are written at once: hundreds of bodies may come at the same time
@@ -38,9 +38,9 @@ def require_length(request: Request, bytes_: int) -> None:
 
 
 async def read_json(request: Request) -> Any:
-    """The body as JSON. Refused: 413 for more than `MOST_JSON` bytes, 400 for other text."""
-    if announced(request) > MOST_JSON:
-        raise Refused.of(413, "service", "a long body", f"{MOST_JSON} bytes at most", "send less")
+    """The body as JSON. Refused: 413 for more than `MAX_JSON` bytes, 400 for other text."""
+    if announced(request) > MAX_JSON:
+        raise Refused.of(413, "service", "a long body", f"{MAX_JSON} bytes at most", "send less")
     data = b"".join([piece async for piece in _pieces(request)])
     try:
         return json.loads(data)

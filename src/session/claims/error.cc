@@ -8,7 +8,7 @@
 namespace latticino::session {
 namespace {
 
-constexpr std::size_t kMostParts = 24;
+constexpr std::size_t kMaxParts = 24;
 
 std::uint64_t new_id() {
   static std::atomic<std::uint64_t> next{1};
@@ -118,7 +118,7 @@ void Error::add(const ErrorPart& part) {
 // The smallest parts become one, as if they were correlated. The sum is then rather too large than
 // too small.
 void Error::bound_parts() {
-  while (parts_.size() > kMostParts) {
+  while (parts_.size() > kMaxParts) {
     std::size_t a = 0, b = 1;
     if (parts_[b].rms < parts_[a].rms) std::swap(a, b);
     for (std::size_t i = 2; i < parts_.size(); ++i) {

@@ -11,7 +11,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr int kLeastSamples = 1024;  // at which a polynomial is sampled
+constexpr int kMinSamples = 1024;  // at which a polynomial is sampled
 constexpr int kSamplesPerDegree = 8;
 constexpr double kNarrow = 1e-6;  // the shortest part of a domain on which a slope is measured
 constexpr int kPoints = 256;      // of an interval, at which errors of products are computed
@@ -47,7 +47,7 @@ Complex value(const Series& p, Complex x) {
 // On a real interval the polynomial is sampled, and between samples bounded by its slope there.
 PolynomialFacts on_interval(const Range& x, const Series& p) {
   const int samples =
-      std::max(kLeastSamples, kSamplesPerDegree * static_cast<int>(p.coefficients.size() - 1));
+      std::max(kMinSamples, kSamplesPerDegree * static_cast<int>(p.coefficients.size() - 1));
   const double width = x.re.high - x.re.low, step = width / samples;
   // In a narrow interval, the difference of two samples would be a rounding error.
   const double h = std::max(step / 2, kNarrow * (p.upper - p.lower));

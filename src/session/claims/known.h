@@ -80,10 +80,10 @@ class Known {
   // The same error as the sample shows it, if there is a sample. Claims may be pessimistic and add
   // up when results are used again; the errors that a shadow shows do not.
   double error_seen() const;
-  double rms_seen() const;      // of the values: of the sample where there is one
-  Claim claim() const;          // what the claim rests on
-  std::string within() const;   // in words, for people
-  std::string of_whom() const;  // the same, and whether other data may have larger values
+  double rms_seen() const;          // of the values: of the sample where there is one
+  Claim claim() const;              // what the claim rests on
+  std::string within() const;       // in words, for people
+  std::string origin_text() const;  // the same, and whether other data may have larger values
   // Where values of other data may lie. This is the range, or a wider one if values cancel in the
   // sample.
   const Range& widest() const { return estimate_.range; }
@@ -204,7 +204,7 @@ class Known {
  private:
   using Rows = std::shared_ptr<Sample>;
   // Up to so many values, other data are computed as well: 32 MiB.
-  static constexpr std::size_t kMostWithOthers = std::size_t{1} << 18;
+  static constexpr std::size_t kMaxWithOthers = std::size_t{1} << 18;
   Known(Estimate estimate, SamplePtr sample, bool shadow,
         std::optional<double> white = std::nullopt);
   // The result of an operation on this array; the second form: on this array and another one.

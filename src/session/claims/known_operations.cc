@@ -99,8 +99,8 @@ double met_by_weights(std::span<const double> windows, std::size_t results, F si
 
 // A few values show little of what is larger in some slots: they have the same noise everywhere.
 void add_uneven_noise(std::span<Complex> row, double rms, const Uneven& uneven) {
-  constexpr double kLeastShown = 16;
-  if (uneven.part * static_cast<double>(row.size()) < kLeastShown) return add_noise(row, rms);
+  constexpr double kMinShown = 16;
+  if (uneven.part * static_cast<double>(row.size()) < kMinShown) return add_noise(row, rms);
   Random& random = Random::of_this_thread();
   const double half = rms * std::numbers::sqrt2 / 2, elsewhere = uneven.elsewhere();
   const auto size = [&] {
@@ -185,7 +185,7 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
   if (too_large(index.size())) {
     out.measured_ = errors(static_cast<double>(index.size()), false);
   } else if (sample_ != nullptr) {
-    const SamplePtr from = index.size() > kMostWithOthers ? without_others(sample_) : sample_;
+    const SamplePtr from = index.size() > kMaxWithOthers ? without_others(sample_) : sample_;
     out = Known(std::move(out.estimate_),
                 each(from, index.size(), 0,
                      [&](NumbersView in, std::span<Complex> to, auto) {
@@ -263,7 +263,7 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
   }
   estimate.range = hull(ranges, sizes);
   if (!sampled || several[0].too_large(index.size())) return Known(std::move(estimate));
-  if (index.size() > kMostWithOthers) others = 0;
+  if (index.size() > kMaxWithOthers) others = 0;
   auto sample = std::make_shared<Sample>(replicas, others, index.size());
   for (std::size_t r = 0; r < sample->rows; ++r) {
     Numbers values;
@@ -543,7 +543,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   Known known = *this;
   if (reach > 1.001 * limit) {
     misfits->push_back(
-        {"values whose coefficients may reach " + text(reach) + " (" + of_whom() + ")",
+        {"values whose coefficients may reach " + text(reach) + " (" + origin_text() + ")",
          "at most " + text(limit),
          "scale the values down before, state a smaller range with declare(), or encrypt with "
          "sample "
