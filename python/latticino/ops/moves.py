@@ -185,7 +185,7 @@ class Map:
         for target, groups in enumerate(self.groups()):
             for group in groups:
                 counts[target, kind_of(group.source)] += len(group.distances)
-        return counts.max(axis=0).tolist()
+        return [float(most) for most in counts.max(axis=0)]
 
     def _first(self, distances: np.ndarray) -> int:
         """The first distance: the one after the widest gap on the circle."""

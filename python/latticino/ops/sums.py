@@ -179,8 +179,8 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
     before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
     # Weights are rounded in all slots, and meet sums of 1, 2, 4 .. neighbouring values there.
     each = rounded / math.sqrt(m.widest)
-    windows = m.diagonals_by(lambda source: source // where.count, int(length.max()).bit_length())
-    known = x._known.reduced(x.shape, axes, count, factor, math.hypot(before, added), each, windows)
+    diagonals = m.diagonals_by(lambda source: source // where.count, int(length.max()).bit_length())
+    known = x._known.reduced(x.shape, axes, count, factor, math.hypot(before, added), each, diagonals)
     return x._like(parts, known, layout=m.target)
 
 
