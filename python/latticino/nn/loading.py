@@ -107,7 +107,7 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
                        stated.number("bits"), tuple(program.notes), files.light_of(head, machine))
     if not layers:
         files.refuse("a plan without layers")
-    placement = Placement(steps, level, program.prepared_seconds)
+    placement = Placement(steps, level, program.seconds)
     machine = machine.with_light(plan.light)
     if memory is not None:
         machine, plan = fitted(machine, placement, context, plan, memory)

@@ -54,8 +54,9 @@ class Rates:
 
     @property
     def _seconds(self) -> float:
-        """The predicted seconds of all that the twin has run so far, without encoding, which later runs find done."""
-        return prepared_seconds(self._twin)
+        """The predicted seconds of all that the twin has run so far, with encoding. It counts against high levels, where
+        weights take more memory too."""
+        return float(self._twin._native.predicted_seconds(*self._twin._timed))
 
     def node(self, i: int, level: int) -> Cost | None:
         """The cost of node i with its operands at `level`; None if the levels do not suffice."""
