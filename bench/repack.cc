@@ -27,7 +27,7 @@ using switching::MatvecKey;
 using switching::MatvecPacker;
 using switching::MatvecShape;
 
-constexpr double kLeastBits = 8;  // of the phases, whose range is 1 / K
+constexpr double kMinBits = 8;  // of the phases, whose range is 1 / K
 
 struct Counts {
   int key_switches = 0, products = 0;
@@ -123,7 +123,7 @@ class Repack {
                   params_->name().c_str(), shape_.rows, way.name, all.key_switches - blocks,
                   all.products, sample.median * 1e3, bits);
       std::fflush(stdout);
-      if (bits < kLeastBits) {
+      if (bits < kMinBits) {
         throw ValueError("bench.repack", std::string("wrong phases by ") + way.name,
                          "those of the LWE ciphertexts", "run the tests");
       }

@@ -16,7 +16,7 @@ namespace latticino::bench {
 namespace {
 
 constexpr std::size_t kFootprint = 200u << 20;  // H200: four times its L2
-constexpr std::size_t kMostSets = 64;
+constexpr std::size_t kMaxSets = 64;
 
 // So many records, each over its own buffers, that they leave the cache.
 struct Work {
@@ -25,7 +25,7 @@ struct Work {
     const Basis basis = {{0, static_cast<std::uint16_t>(limbs)}};
     const Domain from = forward ? Domain::Coeff : Domain::Eval;
     const Domain to = forward ? Domain::Eval : Domain::Coeff;
-    const auto sets = static_cast<int>(std::clamp<std::size_t>(kFootprint / bytes, 2, kMostSets));
+    const auto sets = static_cast<int>(std::clamp<std::size_t>(kFootprint / bytes, 2, kMaxSets));
     records.resize(sets);
     for (Transform& record : records) {
       for (int i = 0; i < polynomials; ++i) {

@@ -27,7 +27,7 @@ namespace latticino::bench {
 namespace {
 
 constexpr std::size_t kPlaces = 12;  // of one shape that are timed together
-constexpr double kLeastGain = 0.01;  // of the time; less is noise, and the kernel's rule stays
+constexpr double kMinGain = 0.01;    // of the time; less is noise, and the kernel's rule stays
 
 using Log = std::vector<Operation>;
 
@@ -208,7 +208,7 @@ class Tuner {
       const double again = std::min(rule, seconds(subject));
       tuning_->set(key, choice);
       best = std::max(best, seconds(subject));
-      if (best > (1 - kLeastGain) * again) choice = own, best = rule;
+      if (best > (1 - kMinGain) * again) choice = own, best = rule;
     }
     if (choice == own) tuning_->erase(key);
     before += rule;

@@ -1,4 +1,4 @@
-"""The table "Numbers of the house" of docs/architecture.md: size and shape of the source tree, before and now.
+"""The table "Size of the source tree" of docs/architecture.md, before and now.
 
 ``./latticino python docs/house_numbers.py --write`` writes it again. Without an argument the program prints the numbers
 of the working tree, with commits (``... 2cdb7c5 HEAD``) those of each. It counts tracked files; lines as ``wc -l``

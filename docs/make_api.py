@@ -42,6 +42,35 @@ GROUPS = {
 }
 
 
+def markdown(text):
+    """A docstring with its tables and sessions as Markdown has them."""
+    out, lines, rules = [], text.splitlines(), re.compile(r"=+( +=+)+$")
+    while lines:
+        if rules.match(lines[0]):
+            ends = [m.span() for m in re.finditer("=+", lines.pop(0))]
+            cut = [(start, ends[i + 1][0] if i + 1 < len(ends) else None) for i, (start, _) in enumerate(ends)]
+            rows = []
+            header = [lines.pop(0)[a:b].strip() for a, b in cut]
+            lines.pop(0)
+            while not rules.match(lines[0]):
+                cells = [lines[0][a:b].strip() for a, b in cut]
+                if cells[0]:
+                    rows.append(cells)
+                else:  # a row goes on
+                    rows[-1] = [" ".join(filter(None, pair)) for pair in zip(rows[-1], cells)]
+                lines.pop(0)
+            lines.pop(0)
+            out += ["| " + " | ".join(row) + " |" for row in (header, ["---"] * len(header), *rows)]
+        elif lines[0].startswith(">>> "):
+            out.append("```py")
+            while lines and lines[0].startswith((">>> ", "... ")):
+                out.append(lines.pop(0)[4:])
+            out.append("```")
+        else:
+            out.append(lines.pop(0))
+    return "\n".join(out)
+
+
 def signature(name, thing):
     # Only newer versions of NumPy tell the signature of an array: none is written.
     if isinstance(thing, type) and issubclass(thing, np.ndarray):
@@ -50,12 +79,13 @@ def signature(name, thing):
         text = str(inspect.signature(thing)).replace("_native.", "")
     except (ValueError, TypeError):
         return name
+    text = re.sub(r"ForwardRef\('([^']+)'\)", r"\1", text)
     text = re.sub(r"(: |-> )'([^']+)'", r"\1\2", text).replace(" -> None", "")
     return name + re.sub(r"\((self|cls)(, )?", "(", text, count=1)
 
 
 def entry(name, thing, level):
-    text = inspect.getdoc(thing) or ""
+    text = markdown(inspect.getdoc(thing) or "")
     return f"{'#' * level} `{signature(name, thing)}`\n\n{text}\n"
 
 
@@ -64,11 +94,12 @@ def members(cls):
     for name, member in vars(cls).items():
         if isinstance(member, property):
             if not name.startswith("_") and member.fget and inspect.getdoc(member.fget):
-                yield f"#### `.{name}`\n\n{inspect.getdoc(member.fget)}\n"
+                yield f"#### `.{name}`\n\n{markdown(inspect.getdoc(member.fget))}\n"
         elif isinstance(member, (classmethod, staticmethod)) or inspect.isfunction(member):
             plain = inspect.unwrap(getattr(member, "__func__", member))
             shown = not name.startswith("_") or name in ("__matmul__", "__call__", "__getitem__")
-            if shown and inspect.getdoc(plain):
+            # Without a text of their own, special methods have the one of `object`.
+            if shown and (plain.__doc__ if name.startswith("_") else inspect.getdoc(plain)):
                 yield entry("." + name, plain, 4)
 
 
@@ -92,7 +123,7 @@ def text():
                 parts.append(f"{inspect.getdoc(thing)}\n")
             elif inspect.isclass(thing):
                 head = name if title == "Errors" or thing.__module__.endswith("_native") else signature(name, thing)
-                parts.append(f"### `{head}`\n\n{inspect.getdoc(thing) or ''}\n")
+                parts.append(f"### `{head}`\n\n{markdown(inspect.getdoc(thing) or '')}\n")
                 if title != "Errors" and not thing.__module__.endswith("_native"):
                     parts += members(thing)
                 elif title != "Errors":

@@ -304,6 +304,7 @@ def run_fuzzers(arguments):
     fuzz_files.arguments_of(arguments)  # refused before anything is built
     setup(testing=True)
     add_requirements("fuzz")
+    add_requirements("serve")
     compiler = f"-DCMAKE_CXX_COMPILER={clang_with_fuzzer()}"
     folder = build("fuzz", ["-DLATTICINO_FUZZ=ON", "-DLATTICINO_CUDA=OFF", compiler], False, sources=["tests"])
     return fuzz_files.main(folder, PYTHON, arguments)

@@ -21,6 +21,7 @@ import pytest
 
 import latticino as lt
 from latticino import _native
+from latticino.common import progress_bar
 
 PRESET = "test-n10-boot-insecure"
 GPU = _native.cuda_built() and _native.cuda_device_count() > 0
@@ -81,6 +82,15 @@ def pytest_runtest_protocol(item):
         faulthandler.cancel_dump_traceback_later()
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def settings_of_the_process():
+    """Fails a test that would change what later tests see."""
+    before = progress_bar._State.asked
+    yield
+    after, progress_bar._State.asked = progress_bar._State.asked, before
+    assert after is before, "lt.progress is set: use it as a context manager, or bring the setting back"
 
 
 @pytest.fixture(scope="session", params=DEVICES)

@@ -24,7 +24,7 @@ from sanitizer_record import CHECKOUT, SOURCES, _provenance
 CORPUS = CHECKOUT / "tests" / "fuzz" / "corpus"
 LARGEST = 32 << 10  # bytes of an input; payloads are filled in (tests/fuzz/parsers/input.h)
 SECONDS_OF_ONE_INPUT = 10
-PYTHON_READERS = ("programs", "networks", "array_notes", "results", "numbers", "manifests")
+PYTHON_READERS = ("programs", "networks", "array_notes", "results", "numbers", "manifests", "requests")
 READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_secret_key", "ckks_ciphertexts",
            "tfhe_ciphertexts", "tfhe_secret_key", "ckks_params", "tfhe_params", "ckks_params_text", "tfhe_params_text",
            "header", "tuning_table", "note", "ckks_bundle", "tfhe_bundle", "ckks_answers", *PYTHON_READERS)
@@ -146,6 +146,8 @@ def readers_of(programs, asked):
     if subprocess.run([programs.python, "-c", "import atheris"], capture_output=True).returncode == 0:
         return wanted
     left = [parser for parser in wanted if parser in PYTHON_READERS]
+    if len(left) == len(wanted):
+        sys.exit(f"{', '.join(left)}: this version of Python has no Atheris; take one that has, or other readers")
     print(f"left out, as this version of Python has no Atheris: {', '.join(left) or 'nothing'}", flush=True)
     return [parser for parser in wanted if parser not in left]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 # Tests of CKKS and switching take their device from outside; those of TFHE alone name theirs.
 ON_THE_GPU = ["--label-regex", "^(unit|kat|property|noise)$", "--exclude-regex", "Tfhe|RotationsOf|RotationsIn"]
-MOST_AT_ONCE = 4  # processes: the largest tests take gigabytes of memory, on the GPU as well
+MAX_AT_ONCE = 4  # processes: the largest tests take gigabytes of memory, on the GPU as well
 # Without the suites that take more than three seconds.
 QUICK = ["--label-exclude", "^(conformance|emulation|noise)$", "--exclude-regex",
          r"^unit\.(Sets/)?(Switch(Matvec|RoundTrip|Words)|Bootstrap(Forms|Choice)?)$"]
@@ -90,7 +90,7 @@ def ctest(program, folder, options, environ=None):
 
 def processes():
     """How many run tests at a time."""
-    return int(os.environ.get("LATTICINO_JOBS") or min(os.cpu_count() or 1, MOST_AT_ONCE))
+    return int(os.environ.get("LATTICINO_JOBS") or min(os.cpu_count() or 1, MAX_AT_ONCE))
 
 
 def in_processes(count):

@@ -20,7 +20,7 @@ from launcher import PYTHON, ROOT, Step, deps, die, make_environment, must, nvcc
 # Debian 12, where these wheels are built, has this C library. Wheels that need a later one do not run there.
 NEWEST_PLATFORM = (2, 36)
 # What a package index takes of a file by default.
-MOST_BYTES = 100_000_000
+MAX_BYTES = 100_000_000
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "nvcc", "cmake", "ninja")
 
 
@@ -90,8 +90,8 @@ def check_platform(path):
     found = re.search(r"manylinux_(\d+)_(\d+)_", path.name)
     if not found or tuple(map(int, found.groups())) > NEWEST_PLATFORM:
         die(f"{path.name} does not run with the C library {'.'.join(map(str, NEWEST_PLATFORM))}")
-    if path.stat().st_size > MOST_BYTES:
-        die(f"{path.name} has {path.stat().st_size / 1e6:.0f} MB; a package index takes {MOST_BYTES / 1e6:.0f}")
+    if path.stat().st_size > MAX_BYTES:
+        die(f"{path.name} has {path.stat().st_size / 1e6:.0f} MB; a package index takes {MAX_BYTES / 1e6:.0f}")
 
 
 def try_installed(wheel, interpreter):

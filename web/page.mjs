@@ -22,9 +22,13 @@ function clear() {
   pad.fillStyle = "#000";
   pad.fillRect(0, 0, pad.canvas.width, pad.canvas.height);
   [pad.strokeStyle, pad.lineWidth, pad.lineCap, pad.lineJoin] = ["#fff", 26, "round", "round"];
+  forget();
+  shrink();
+}
+
+function forget() {
   $("answer").textContent = "?";
   $("scores").replaceChildren();
-  shrink();
 }
 
 // The drawing in its bounding square, so that it fills the picture as the digits of the training did; from 0 to 1.
@@ -63,7 +67,10 @@ function draw(event) {
   if (event.buttons !== 1) return;
   const box = pad.canvas.getBoundingClientRect(), scale = pad.canvas.width / box.width;
   const [x, y] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
-  if (event.type === "pointerdown") pad.beginPath();
+  if (event.type === "pointerdown") {
+    pad.beginPath();
+    forget();  // it is of another drawing
+  }
   else pad.lineTo(x, y), pad.stroke();
   pad.moveTo(x, y);
   shrink();

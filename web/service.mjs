@@ -7,6 +7,8 @@ const UPLOADS = 4;          // pieces at a time
 const WAIT = 20;            // seconds of a long poll
 const TRIES = 5;            // of a request whose connection breaks
 const PATIENCE = 600;       // seconds of all pauses that the service asks for
+const SILENCE = 90;         // seconds without a byte of an answer; long polls take up to 30
+const SLOWEST = 2 ** 13;    // bytes of a body per second, below which the service refuses it too
 const MAGIC = "LTPROGRM", HEAD = 20, DIGEST = 32, VERSION = 1;  // of a program's file
 
 function refuse(kind, operation, had, needs, remedy) {
@@ -14,6 +16,10 @@ function refuse(kind, operation, had, needs, remedy) {
 }
 
 const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+// Seconds before a request is repeated that nobody has named a time for: twice as many each time, half of them at random.
+const backOff = (tries) => Math.min(0.2 * 2 ** tries, 5) * (0.5 + 0.5 * Math.random());
+// Seconds of Retry-After, and up to a quarter of them more, or a second: pages that were refused together come back apart.
+const scattered = (seconds) => seconds + Math.random() * Math.max(seconds / 4, 1);
 const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 
@@ -50,18 +56,26 @@ class Service {
     const names = [];
     for (let at = 0; at < bundle.size; at += CHUNK) names.push(hex(await sha256(await piece(bundle, at / CHUNK))));
     const model = this.facts.name, fields = { model, size: bundle.size, chunks: names };
-    const { hash, missing } = await this.#link.json("POST", "v1/bundles", { body: JSON.stringify(fields), type: "application/json" });
+    let { hash, missing } = await this.#link.json("POST", "v1/bundles", { body: JSON.stringify(fields), type: "application/json" });
     let sent = 0;
-    const left = [...new Set(missing)];
     onProgress(0, bundle.size);
-    await Promise.all(Array.from({ length: UPLOADS }, async () => {
-      for (let name = left.pop(); name !== undefined; name = left.pop()) {
-        const body = await piece(bundle, names.indexOf(name));
-        await this.#link.bytes("PUT", `v1/chunks/${name}`, { body });
-        onProgress(sent += body.byteLength, bundle.size);
+    for (;;) {
+      const left = [...new Set(missing)];
+      await Promise.all(Array.from({ length: UPLOADS }, async () => {
+        for (let name = left.pop(); name !== undefined; name = left.pop()) {
+          const body = await piece(bundle, names.indexOf(name));
+          await this.#link.bytes("PUT", `v1/chunks/${name}`, { body });
+          onProgress(sent += body.byteLength, bundle.size);
+        }
+      }));
+      try {
+        await this.#link.json("POST", `v1/bundles/${hash}/commit`, { query: { model } });
+        break;
+      } catch (why) {  // another page of this tenant may have removed a bundle with the same pieces
+        if (!why.missing?.length || String(why.missing) === String(missing)) throw why;
+        missing = why.missing;
       }
-    }));
-    await this.#link.json("POST", `v1/bundles/${hash}/commit`, { query: { model } });
+    }
     for (;;) {
       const row = await this.#link.json("GET", `v1/bundles/${hash}`, { query: { model, wait: WAIT } });
       if (row.state === "ready") return hash;
@@ -131,21 +145,48 @@ class Link {
     for (let tries = 1; ; ++tries) {
       let response = null, data = null;
       try {
-        response = await fetch(address, request);
-        data = new Uint8Array(await response.arrayBuffer());  // the connection may break here too
+        [response, data] = await exchange(address, request, body?.byteLength ?? body?.length ?? 0);
       } catch (why) {
         if (tries >= TRIES) {
           refuse("ServiceError", "service", `no answer of ${this.#base.host} (${why.message})`, "a service that runs",
                  "check the address, or try again");
         }
-        await pause(Math.min(0.2 * 2 ** tries, 5));
+        await pause(backOff(tries));
         continue;
       }
       if (response.ok) return data;
-      const seconds = /^[0-9]{1,9}$/.test(response.headers.get("Retry-After") ?? "") ? Number(response.headers.get("Retry-After")) : null;
-      if (![429, 503].includes(response.status) || seconds === null || (paused += seconds) > PATIENCE) throw refusal(response.status, data);
-      await pause(seconds);
+      if (![429, 503].includes(response.status)) throw refusal(response.status, data);
+      const stated = response.headers.get("Retry-After") ?? "", seconds = /^[0-9]{1,9}$/.test(stated) ? Number(stated) : null;
+      if (seconds === null ? tries >= TRIES : (paused += seconds) > PATIENCE) throw refusal(response.status, data);
+      if (seconds !== null) --tries;  // a service that names a time is there
+      await pause(seconds === null ? backOff(tries) : scattered(seconds));
     }
+  }
+}
+
+// The response and all its bytes. Throws where the connection breaks, or brings nothing for too long.
+async function exchange(address, request, sends) {
+  const ends = new AbortController(), pieces = [];
+  let timer = null, size = 0;
+  const within = (seconds) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => ends.abort(new Error(`nothing for ${Math.round(seconds)} s`)), 1000 * seconds);
+  };
+  try {
+    within(SILENCE + sends / SLOWEST);
+    const response = await fetch(address, { ...request, signal: ends.signal });
+    for (const reader = response.body?.getReader(); reader;) {
+      within(SILENCE);
+      const { done, value } = await reader.read();
+      if (done) break;
+      pieces.push(value);
+      size += value.length;
+    }
+    const data = new Uint8Array(size);
+    for (let at = 0; pieces.length; at += pieces.shift().length) data.set(pieces[0], at);
+    return [response, data];
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -162,13 +203,14 @@ function addressOf(url) {
 }
 
 function refusal(status, data) {
-  let message = `service: had a response of status ${status}; needs one of a service; check the address`;
+  let message = `service: had a response of status ${status}; needs one of a service; check the address`, missing = [];
   try {
-    message = String(JSON.parse(new TextDecoder().decode(data)).message ?? message);
+    const said = JSON.parse(new TextDecoder().decode(data));
+    [message, missing] = [String(said.message ?? message), Array.isArray(said.missing) ? said.missing.map(String) : []];
   } catch {
     // Another server than a service's has answered.
   }
-  return new LatticinoError("ServiceError", message);
+  return Object.assign(new LatticinoError("ServiceError", message), { missing });
 }
 
 // The part of a program that clients need (lt.SavedProgram.client_bytes): JSON between a head and a digest. Whoever serves

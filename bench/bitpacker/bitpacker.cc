@@ -20,8 +20,8 @@
 namespace latticino::bench {
 namespace {
 
-constexpr double kBytes = 240e6;  // what one round over the ciphertexts moves at least
-constexpr double kMostOff = 0.1;  // bits of a root mean square: 10^6 slots leave 0.01
+constexpr double kBytes = 240e6;       // what one round over the ciphertexts moves at least
+constexpr double kMaxDeviation = 0.1;  // bits of a root mean square: 10^6 slots leave 0.01
 constexpr Chain kChains[] = {Chain::Packed, Chain::Whole};
 
 std::string name_of(Chain chain, const ChainSize& size) {
@@ -156,7 +156,7 @@ class Benchmark {
 
   bool add_errors(const char* operation, Chain chain, const ChainSize& size, const Params& p,
                   const ErrorBits& x) {
-    const bool good = std::abs(x.rms - x.predicted_rms) < kMostOff;
+    const bool good = std::abs(x.rms - x.predicted_rms) < kMaxDeviation;
     std::printf(
         "%s, 2^%d, scale 2^%.1f, %s: median %.2f bits (%.2f .. %.2f), rms %.3f, predicted %.3f%s\n",
         operation, size.word, size.log_scale, name_of(chain, size).c_str(), x.median, x.low, x.high,

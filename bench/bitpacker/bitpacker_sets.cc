@@ -16,11 +16,11 @@ namespace {
 constexpr int kDigits = 4;
 constexpr int kStcLevels = 3, kEvalModLevels = 8, kCtsLevels = 4;
 constexpr double kShort = 0.6;  // bits that two words may be short of twice their size
-constexpr double kMostBase = 59;
-constexpr double kLeastPair = 40;    // the least product of two primes at N = 2^16, about
-constexpr double kGap = 0.3;         // from the scale times the message ratio to the base
-constexpr double kMostLogPq = 1747;  // of 128 bits at N = 2^16
-constexpr double kNarrow = 0.05;     // bits that the largest primes are short of a word on average
+constexpr double kMaxBase = 59;
+constexpr double kMinPair = 40;     // the least product of two primes at N = 2^16, about
+constexpr double kGap = 0.3;        // from the scale times the message ratio to the base
+constexpr double kMaxLogPq = 1747;  // of 128 bits at N = 2^16
+constexpr double kNarrow = 0.05;    // bits that the largest primes are short of a word on average
 
 // What a chain may vary. The primes of a ring allow some of these and not others.
 constexpr double kEvalModBits[] = {60, 59.5, 59, 58, 57, 56, 55.4};
@@ -40,12 +40,12 @@ int log_message_ratio(const ChainSize& size, double base) {
 }
 
 double most_base(const ChainSize& size) {
-  return std::min({kMostBase, 2.0 * size.word - kShort, 121 - 2.0 * size.word});
+  return std::min({kMaxBase, 2.0 * size.word - kShort, 121 - 2.0 * size.word});
 }
 
 double base_bits(const ChainSize& size) {
   const int ratio = size.log_scale <= 37 ? 7 : 6;
-  return std::min(most_base(size), std::max(kLeastPair, size.log_scale + ratio + kGap));
+  return std::min(most_base(size), std::max(kMinPair, size.log_scale + ratio + kGap));
 }
 
 double log2_of(const std::vector<std::uint32_t>& primes) {
@@ -99,7 +99,7 @@ int least_alpha(const ChainSize& size, const Levels& levels) {
 }
 
 bool may_be_secure(const ChainSize& size, const Levels& levels) {
-  return log2_q(levels) + least_alpha(size, levels) * (size.word - kNarrow) <= kMostLogPq;
+  return log2_q(levels) + least_alpha(size, levels) * (size.word - kNarrow) <= kMaxLogPq;
 }
 
 ParamsLiteral packed(const ChainSize& size, const Levels& levels, int alpha) {
@@ -219,7 +219,7 @@ int primes_of_level(const ChainSize& size) {
 std::shared_ptr<const Params> deepest(Chain chain, const ChainSize& size) {
   const std::vector<Sizes> all = tries(chain, size);
   std::string why = "no room for a level within the bits of 128-bit security";
-  for (int left = static_cast<int>(kMostLogPq / size.log_scale); left >= 1; --left) {
+  for (int left = static_cast<int>(kMaxLogPq / size.log_scale); left >= 1; --left) {
     for (const Sizes& each : all) {
       const Levels levels{left + kStcLevels, true, each};
       if (!may_be_secure(size, levels)) continue;

@@ -30,7 +30,7 @@
 namespace latticino::bench {
 namespace {
 
-constexpr double kMostBits = 2200;  // log2 Q of a schedule
+constexpr double kMaxBits = 2200;  // log2 Q of a schedule
 
 double log2_of(const PackedChain& chain, const PackedLevel& level) {
   double sum = 0;
@@ -144,7 +144,7 @@ PackingPlan random_plan(std::mt19937_64& random, PackingPlan::Terminals layout) 
   double bits = plan.base_bits;
   for (std::size_t l = 1; l < plan.level_log_scale.size(); ++l) {
     bits += 2 * plan.level_log_scale[l] - plan.level_log_scale[l - 1];
-    if (bits > kMostBits) plan.level_log_scale.resize(l);
+    if (bits > kMaxBits) plan.level_log_scale.resize(l);
   }
   return plan;
 }

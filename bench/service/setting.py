@@ -47,7 +47,7 @@ def setting(store: str, programs: Sequence[str], tenants: int, workers: int,
         sizes = [p.facts.key_bytes * 3 // 2 for p in made]  # as latticino.serve.sessions counts them on a CPU
         room = [] if spare is None else ["--host-memory", str(tenants * sum(sizes) + spare * min(sizes))]
         running = Running(folder / "service", [p.argument for p in made], "--workers", str(workers), "--rate", "100000",
-                          *room, store=url)
+                          "--polls", "100000", *room, store=url)
         stack.callback(running.stop)
         own = Store(url)
         stack.callback(own.close)

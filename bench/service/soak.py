@@ -17,6 +17,7 @@ from latticino._provenance import cpu_name
 from latticino.measure.records import Row, stamped
 from ledger import faults
 from memory import Growth, Sampler, growth
+from options import count, not_negative, positive
 from setting import setting
 
 FLAT = 1.0  # percent
@@ -26,28 +27,28 @@ _REST = 120.0  # seconds for what was sent to end
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--warm-up", type=float, help="minutes that do not count; default: a quarter of them")
+    parser.add_argument("--minutes", type=positive, default=60.0)
+    parser.add_argument("--warm-up", type=not_negative, help="minutes that do not count; default: a quarter of them")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
-    parser.add_argument("--tenants", type=int, default=4)
-    parser.add_argument("--clients", type=int, default=4, help="threads of each tenant that send jobs")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--pause", type=float, default=0.5, help="mean seconds between two jobs of a thread")
+    parser.add_argument("--tenants", type=count, default=4)
+    parser.add_argument("--clients", type=count, default=4, help="threads of each tenant that send jobs")
+    parser.add_argument("--workers", type=count, default=2)
+    parser.add_argument("--pause", type=not_negative, default=0.5, help="mean seconds between two jobs of a thread")
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """A row for each process, one for the results, and whether all was right and flat."""
-    seconds = 60 * args.minutes
+    lasts = 60 * args.minutes
     warm_up = 60 * (args.minutes / 4 if args.warm_up is None else args.warm_up)
     with setting(args.store, ("square", "fresh"), args.tenants, args.workers, SPARE) as s:
         load = Load(s.tenants, args.clients, args.pause, args.seed)
         service = s.running.process.pid
-        with Sampler(lambda: {service: "service", **s.running.children()}, seconds / _SAMPLES) as sampler:
+        with Sampler(lambda: {service: "service", **s.running.children()}, lasts / _SAMPLES) as sampler:
             load.start()
             start = time.monotonic()
-            while (passed := time.monotonic() - start) < seconds:
-                time.sleep(min(60.0, seconds - passed))
+            while (passed := time.monotonic() - start) < lasts:
+                time.sleep(min(60.0, lasts - passed))
                 print(f"{(time.monotonic() - start) / 60:.1f} min: {dict(load.counts)}", flush=True)
         load.stop(_REST)
         wrong = [*load.wrong, *faults(s.ledger.snapshot()[0], s.tables.jobs(), s.completions.read(), at_the_end=True)]

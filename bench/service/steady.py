@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import random
 import time
@@ -96,7 +97,7 @@ class Sender:
         locks = [asyncio.Lock() for _ in opened]
         finished, refresh, tasks = _done(self.made, 200), 0.0, []
         self.began, start = time.time(), time.monotonic()
-        for i in range(int(rate * seconds)):
+        for i in range(math.ceil(rate * seconds)):
             due = start + i / rate
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             if due > refresh:

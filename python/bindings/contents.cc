@@ -113,16 +113,16 @@ void bind_operations(nb::class_<Contents>& c) {
 using Message = ckks::BootstrapOptions::Message;
 
 // What a caller asks of bootstrapping. Options that are None are chosen by the library.
-struct Asked {
+struct BootstrapRequest {
   std::optional<Message> message;
   Refresher::Request request;  // of complex values, if the message is None
 };
 
-// Defines f for Python. After the arguments of `First`, it takes the parts of an Asked as arguments
-// with names. `extra`: the names of the first arguments, and a docstring.
+// Defines f for Python. After the arguments of `First`, it takes the parts of an BootstrapRequest
+// as arguments with names. `extra`: the names of the first arguments, and a docstring.
 template <class Owner, class Result, class... First, class... Extra>
-void def_asking(Owner& owner, const char* name, Result (*f)(const Asked&, First...),
-                const Extra&... extra) {
+void def_with_options(Owner& owner, const char* name,
+                      Result (*f)(const BootstrapRequest&, First...), const Extra&... extra) {
   owner.def(
       name,
       [f](First... first, std::optional<Message> message, bool minimal_keys,
@@ -143,14 +143,14 @@ void def_asking(Owner& owner, const char* name, Result (*f)(const Asked&, First.
       ReleaseGil());
 }
 
-ckks::bootstrap::Choice form(const Asked& asked, Refresher& r, int level, int slots) {
+ckks::bootstrap::Choice form(const BootstrapRequest& asked, Refresher& r, int level, int slots) {
   Refresher::Request request = asked.request;
   request.level = level;
   request.slots = slots;
   return r.form(request);
 }
 
-std::pair<ckks::bootstrap::Choice, std::string> form_of(const Asked& asked, Refresher& r,
+std::pair<ckks::bootstrap::Choice, std::string> form_of(const BootstrapRequest& asked, Refresher& r,
                                                         const std::vector<Contents*>& xs) {
   require(!xs.empty(), "no arrays");
   const std::vector<const Contents*> of(xs.begin(), xs.end());
@@ -160,10 +160,8 @@ std::pair<ckks::bootstrap::Choice, std::string> form_of(const Asked& asked, Refr
   return {std::move(choice), std::move(note)};
 }
 
-std::tuple<Contents, std::string, std::size_t, MisfitTexts> bootstrapped(const Asked& asked,
-                                                                         const Evaluator& e,
-                                                                         Refresher& r,
-                                                                         const Contents& x) {
+std::tuple<Contents, std::string, std::size_t, MisfitTexts> bootstrapped(
+    const BootstrapRequest& asked, const Evaluator& e, Refresher& r, const Contents& x) {
   const Contents* const only[] = {&x};
   const session::RefreshMethod method =
       r.method(x, Refresher::of(only, asked.request), asked.message);
@@ -197,9 +195,9 @@ void bind_refresher(nb::module_& m) {
       .def("arcsine_for", &Refresher::arcsine_for, "contents"_a, "levels"_a, ReleaseGil())
       .def_static("note_of_arcsine", &Refresher::note_of_arcsine, "arcsine"_a, "levels"_a)
       .def("leads_higher", &Refresher::leads_higher, "contents"_a, "levels"_a, ReleaseGil());
-  def_asking(c, "form", &form, "level"_a, "slots"_a);
-  def_asking(c, "form_of", &form_of, "contents"_a,
-             "The form for these arrays together, and what a plan notes of it.");
+  def_with_options(c, "form", &form, "level"_a, "slots"_a);
+  def_with_options(c, "form_of", &form_of, "contents"_a,
+                   "The form for these arrays together, and what a plan notes of it.");
   c.def(
        "bootstrapper",
        [](Refresher& r, int slots, Message message, bool minimal_keys, bool slot_to_coeff_first,
@@ -215,9 +213,10 @@ void bind_refresher(nb::module_& m) {
        "slots"_a, "message"_a, "minimal_keys"_a, "slot_to_coeff_first"_a, "over_mod_raise"_a,
        "arcsine"_a, "log_message_ratio"_a, ReleaseGil())
       .def_prop_ro("bytes", &Refresher::bytes, ReleaseGil());
-  def_asking(m, "bootstrapped", &bootstrapped, "evaluator"_a, "refresher"_a, "x"_a,
-             "The array refreshed, what a plan notes of it, how many bootstrappings it took, and "
-             "what does not fit.");
+  def_with_options(
+      m, "bootstrapped", &bootstrapped, "evaluator"_a, "refresher"_a, "x"_a,
+      "The array refreshed, what a plan notes of it, how many bootstrappings it took, and "
+      "what does not fit.");
   m.def(
       "bootstrapped_pair",
       [](const Evaluator& e, const Bootstrapper& b, const Contents& x, const Contents& y) {
@@ -268,7 +267,7 @@ void bind_contents(nb::module_& m) {
                          "hold. Immutable.");
   bind_facts(c);
   bind_operations(c);
-  m.attr("MOST_INTEGER") = session::kMostInteger;
+  m.attr("MAX_INTEGER") = session::kMaxInteger;
   m.def("levels_of", &session::levels_of, "c"_a, "That a product with a number takes.");
   m.def("factor_scale", &session::factor_scale, "part"_a, "remedy"_a,
         "Of a plain factor of this ciphertext.");

@@ -227,14 +227,15 @@ void bind_sums_and_products(nb::class_<Known>& k) {
       .def(
           "reduced",
           [](const Known& x, const Sizes& shape, const Sizes& axes, double count, Complex factor,
-             double added, double rounded) {
+             double added, double rounded, const std::vector<double>& windows) {
             const std::size_t size =
                 std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
             require(x.sample() == nullptr || size == x.sample()->size, "a sample of another shape");
-            return released(x,
-                            [&] { return x.reduced(shape, axes, count, factor, added, rounded); });
+            return released(
+                x, [&] { return x.reduced(shape, axes, count, factor, added, rounded, windows); });
           },
-          "shape"_a, "axes"_a, "count"_a, "factor"_a, "added"_a, "rounded"_a = 0.0)
+          "shape"_a, "axes"_a, "count"_a, "factor"_a, "added"_a, "rounded"_a = 0.0,
+          "windows"_a = std::vector<double>{})
       .def(
           "spread",
           [](const Known& x, Complex factor, std::size_t count, double added, double rounding,

@@ -456,7 +456,7 @@ class Known:
 
     def times_scalar(self, c: Range, rounding: float, added: float) -> Known: ...
 
-    def reduced(self, shape: Sequence[int], axes: Sequence[int], count: float, factor: complex, added: float, rounded: float = 0.0) -> Known: ...
+    def reduced(self, shape: Sequence[int], axes: Sequence[int], count: float, factor: complex, added: float, rounded: float = 0.0, windows: Sequence[float] = []) -> Known: ...
 
     def spread(self, factor: complex, count: int, added: float, rounding: float, slots: int) -> Known: ...
 
@@ -840,7 +840,7 @@ class Contents:
     def dot(evaluator: Evaluator, x: Sequence[Contents], y: Sequence[Contents]) -> Contents:
         """The sum of products; two factors that are one object are a square."""
 
-MOST_INTEGER: int = 2147483648
+MAX_INTEGER: int = 2147483648
 
 def levels_of(c: complex) -> int:
     """That a product with a number takes."""

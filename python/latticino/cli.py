@@ -17,7 +17,7 @@ from .cluster import planning
 from .serve import commands as commands_of_services
 
 DEFAULT_PRESET = "n16-d40-boot-v1"
-MOST_THREADS = 4096
+MAX_THREADS = 4096
 PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".eps", ".ps")  # that matplotlib draws
 
 
@@ -280,7 +280,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def on_device(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
-        sub.add_argument("--threads", type=count(0, MOST_THREADS), default=0, help="CPU threads; 0: all cores")
+        sub.add_argument("--threads", type=count(0, MAX_THREADS), default=0, help="CPU threads; 0: all cores")
 
     demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images or reviews, "
                    "sort encrypted numbers, or decide by trees on encrypted features")

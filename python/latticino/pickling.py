@@ -18,7 +18,7 @@ from collections import deque
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-from . import _native, errors, tfhe
+from . import _native, arrays, errors, tfhe
 from .ckks.ciphertext import Ciphertext
 from .ckks.client import ServerKeys
 from .ckks.context import Context
@@ -41,8 +41,8 @@ class _Process:
 
 
 class unpickling:
-    """Names the contexts that pickled ciphertexts and keys belong
-    to: ``lt.unpickling(ctx)``, in the whole process from then on.
+    """Names the contexts that pickled ciphertexts and keys belong to: ``lt.unpickling(ctx)``. It holds for the whole
+    process from then on.
 
     As an initialiser of worker processes: ``Pool(4, initializer=lt.unpickling, initargs=(session,))`` sends the
     session with its keys once to each. ``with lt.unpickling(ctx): ...`` ends it with the block. Takes contexts and
@@ -67,7 +67,8 @@ def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
 
     Load only pickles of your own: a pickle runs the code of its sender when it is loaded. For data from others use
     ``lt.from_bytes``. ContextError if nothing given has the parameters, KeyError for objects
-    under another key than a session's, FileError for bytes that are no pickle.
+    under another key than a session's, FileError for bytes that are no pickle, and for anything else that loading
+    raises: its cause is that exception.
     """
     for context in contexts:
         roles.require_kind("loads", context, (Context, tfhe.Context), "pass contexts or sessions")
@@ -75,9 +76,13 @@ def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
     token = _given.set(contexts)
     try:
         return pickle.loads(data)
-    except (pickle.UnpicklingError, EOFError) as why:
-        raise errors.FileError.explain("loads", f"bytes that are no pickle ({why})", "what pickle.dumps gave",
-                                       "load files with lt.from_bytes") from why
+    except errors.Error:
+        raise
+    except Exception as why:  # a damaged pickle names other functions, and gives them other arguments
+        text = arrays.printable(f"{type(why).__name__}: {why}")[:100]
+        raise errors.FileError.explain(
+            "loads", f"bytes that are no pickle, or one that does not load here ({text})",
+            "what pickle.dumps gave, and the modules that it names", "load files with lt.from_bytes") from why
     finally:
         _given.reset(token)
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kShapeBits = 12, kShapeMax = (1 << kShapeBits) - 1;
 constexpr std::string_view kRotation = "rotation ";
-constexpr int kMostTime = 1'000'000'000;
+constexpr int kMaxTime = 1'000'000'000;
 constexpr const char* kHeader = "latticino tuning 1";
 constexpr const char* kNames[] = {"convert_tile", "key_inner", "blind_rotate", "transform"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(TunedKernel::kCount));
@@ -100,11 +100,11 @@ class Parser {
     word();
     bool good = number(t.log_n) && t.log_n > 0 && t.log_n < 32;
     for (int* s : {&t.components, &t.primes, &t.rows, &t.count}) {
-      good = good && number(*s) && *s > 0 && *s <= kMostTime;
+      good = good && number(*s) && *s > 0 && *s <= kMaxTime;
     }
     good = good && word() == "=";
     for (int* us : {&t.exact_us, &t.fourier_us}) {
-      good = good && number(*us) && *us >= 0 && *us <= kMostTime;
+      good = good && number(*us) && *us >= 0 && *us <= kMaxTime;
     }
     if (!good || !word().empty() || t.exact_us + t.fourier_us == 0) {
       fail("a time \"rotation log_n s0 s1 s2 count = microseconds microseconds\", at most 10^9");
@@ -128,7 +128,7 @@ class Parser {
 
 // The text of a file, which must be a regular one.
 std::string text_of(const std::string& path) {
-  constexpr std::uintmax_t kMost = 1 << 24;
+  constexpr std::uintmax_t kMax = 1 << 24;
   const auto refuse = [&](const std::string& why) {
     throw FileError("tuning", path + ", which " + why, "a table of latticino tune",
                     "name another file");
@@ -136,7 +136,7 @@ std::string text_of(const std::string& path) {
   std::error_code error;  // reading a pipe would wait, and a device may have no end
   if (!std::filesystem::is_regular_file(path, error)) refuse("is not a regular file");
   const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error || size > kMost) refuse("has more than 16 MiB");
+  if (error || size > kMax) refuse("has more than 16 MiB");
   std::string text(size, '\0');
   std::ifstream file(path, std::ios::binary);
   if (!file.read(text.data(), static_cast<std::streamsize>(size))) refuse("cannot be read");

@@ -195,7 +195,7 @@ const std::int64_t* Side::integers() {
   const std::size_t n = ring_->n();
   if (next_integers_ == inputs_->integers.size()) {
     std::vector<std::int64_t> values(n);
-    constexpr std::int64_t kLeast = std::int64_t{1} << 63, kMost = ~kLeast;
+    constexpr std::int64_t kMin = std::int64_t{1} << 63, kMax = ~kMin;
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint64_t random = mix(inputs_->salt + 77 * next_integers_ + i);
       switch (inputs_->pattern) {
@@ -206,13 +206,13 @@ const std::int64_t* Side::integers() {
           values[i] = 0;
           break;
         case Pattern::Largest:
-          values[i] = kMost;
+          values[i] = kMax;
           break;
         case Pattern::Alternating:
-          values[i] = i % 2 == 0 ? kLeast : kMost;
+          values[i] = i % 2 == 0 ? kMin : kMax;
           break;
         case Pattern::Spike:
-          values[i] = i == 5 ? kLeast : 0;
+          values[i] = i == 5 ? kMin : 0;
           break;
         case Pattern::Middle:
           values[i] = -1;

@@ -56,9 +56,9 @@ Mark* mark() {
 }  // namespace
 
 void system_entropy(std::span<std::uint8_t> out) {
-  constexpr std::size_t kMostAtOnce = 256;  // that getentropy gives
+  constexpr std::size_t kMaxAtOnce = 256;  // that getentropy gives
   while (!out.empty()) {
-    const std::size_t bytes = std::min(out.size(), kMostAtOnce);
+    const std::size_t bytes = std::min(out.size(), kMaxAtOnce);
     if (getentropy(out.data(), bytes) != 0) {
       throw DeviceError("crypto.system_entropy", std::strerror(errno),
                         "random bytes from the operating system",
@@ -109,10 +109,10 @@ void RandomStream::rekey(std::span<std::uint8_t> out) {
 }
 
 void RandomStream::fill(std::span<std::uint8_t> out) {
-  constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // below the 2^32 blocks of a key
+  constexpr std::size_t kMaxAtOnce = std::size_t{1} << 30;  // below the 2^32 blocks of a key
   while (!out.empty()) {
     if (out.size() >= buffer_.size()) {
-      const std::size_t bytes = std::min(out.size(), kMostAtOnce);
+      const std::size_t bytes = std::min(out.size(), kMaxAtOnce);
       rekey(out.first(bytes));
       out = out.subspan(bytes);
       continue;

@@ -8,7 +8,7 @@ namespace latticino::io {
 namespace {
 
 constexpr std::size_t kLongestName = 256;
-constexpr std::size_t kMostParts = 64;
+constexpr std::size_t kMaxParts = 64;
 
 class PartSink : public Sink {
  public:
@@ -71,8 +71,8 @@ BundleReader::BundleReader(Source& source, Scheme scheme)
   if (follows > 1) refuse("a flag of " + std::to_string(follows), "0 or 1");
   reader_.expect_signature(follows == 1);
   const std::uint32_t count = metadata.count(sizeof(std::uint32_t) + sizeof(std::uint64_t));
-  if (count > kMostParts) {
-    refuse(std::to_string(count) + " parts", "at most " + std::to_string(kMostParts));
+  if (count > kMaxParts) {
+    refuse(std::to_string(count) + " parts", "at most " + std::to_string(kMaxParts));
   }
   std::uint64_t payload = 0;
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -162,9 +162,9 @@ Writer::Writer(Sink& sink, Header header, const Encoder& metadata)
                    "save what a client made, not the keys of a dry run");
   }
   header.metadata_bytes = metadata.bytes().size();
-  if (header.metadata_bytes > kMostMetadata) {
+  if (header.metadata_bytes > kMaxMetadata) {
     throw FileError("io.write", std::to_string(header.metadata_bytes) + " bytes of metadata",
-                    "at most " + std::to_string(kMostMetadata), "split it into several files");
+                    "at most " + std::to_string(kMaxMetadata), "split it into several files");
   }
   const bool may_sign = sink.signer && header.type != ObjectType::SecretKey;
   skipped_ = sink.only_length(kHeaderBytes + header.metadata_bytes + 2 * kDigestBytes +
@@ -220,7 +220,7 @@ Reader::Reader(Source& source, ObjectType expected, Scheme scheme) : source_(sou
             "read it from a file or from bytes");
   }
   const bool bounded =
-      header_.metadata_bytes <= kMostMetadata && left >= kDigests + header_.metadata_bytes;
+      header_.metadata_bytes <= kMaxMetadata && left >= kDigests + header_.metadata_bytes;
   const std::uint64_t rest = bounded ? left - kDigests - header_.metadata_bytes : 0;
   signed_ = bounded && header_.type != ObjectType::SecretKey && rest >= kSignatureBytes &&
             rest - kSignatureBytes == header_.payload_bytes;

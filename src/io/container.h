@@ -49,7 +49,7 @@ const char* name(Scheme scheme);
 
 std::uint32_t newest_version(Scheme scheme, ObjectType type);  // that is read
 inline constexpr std::size_t kHeaderBytes = 96, kDigestBytes = 32;
-inline constexpr std::uint64_t kMostMetadata = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMaxMetadata = std::uint64_t{16} << 20;
 
 struct Header {
   std::uint32_t version = 1;

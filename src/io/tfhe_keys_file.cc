@@ -15,7 +15,7 @@ namespace latticino::io {
 namespace {
 
 constexpr std::size_t kLongestText = 1 << 12;
-constexpr std::uint32_t kRowsTogether = 1024;       // of a bootstrapping key, in one record
+constexpr std::uint32_t kRowsPerRecord = 1024;      // of a bootstrapping key, in one record
 constexpr std::uint32_t kVersionWithPublicKey = 3;  // a seed and a body more
 
 std::uint64_t public_key_bytes(const tfhe::Context& context) {
@@ -61,9 +61,9 @@ void read_server_keys(Reader& reader, const tfhe::Context& context, tfhe::Server
   for (std::uint32_t row = 0; row < rows; ++row) {
     read_poly(reader, context.queue(), keys.bootstrap.view[row * parts]);
   }
-  for (std::uint32_t row = 0; row < rows; row += kRowsTogether) {
+  for (std::uint32_t row = 0; row < rows; row += kRowsPerRecord) {
     context.queue().submit(
-        tfhe::bootstrap_masks(keys, k, row, std::min(kRowsTogether, rows - row)));
+        tfhe::bootstrap_masks(keys, k, row, std::min(kRowsPerRecord, rows - row)));
   }
   read_lwe(reader, context.queue(), keys.key_switch.view, keys.key_switch_seed);
 }

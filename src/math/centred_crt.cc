@@ -8,7 +8,7 @@
 namespace latticino {
 namespace {
 
-constexpr std::size_t kMostFew = 8;  // primes of the guess
+constexpr std::size_t kMaxFew = 8;  // primes of the guess
 
 __extension__ typedef __int128 Signed128;
 
@@ -45,7 +45,7 @@ CentredCrt::CentredCrt(std::span<const std::uint32_t> primes) {
     prefix_.push_back(std::move(prefix));
     two_64_.push_back(reduce_u64(reduce_u64(~std::uint64_t{0}, m) + 1, m));
     bits += std::log2(primes[i]);
-    if (bits < 120 && few_ == i && i < kMostFew) few_ = i + 1;
+    if (bits < 120 && few_ == i && i < kMaxFew) few_ = i + 1;
   }
 }
 
@@ -67,7 +67,7 @@ void CentredCrt::digits(std::span<const std::uint32_t> residues,
 }
 
 double CentredCrt::divided(std::span<const std::uint32_t> residues, double scale) const {
-  std::int32_t d[kMostFew];
+  std::int32_t d[kMaxFew];
   digits(residues, std::span(d, few_));
   Signed128 x = 0;
   for (std::size_t i = few_; i-- > 0;) x = x * moduli_[i].q + d[i];

@@ -9,7 +9,7 @@
 namespace latticino {
 namespace {
 
-constexpr int kMostDigits = 17;  // tell any two doubles apart
+constexpr int kMaxDigits = 17;  // tell any two doubles apart
 
 std::string scientific(const Decimal& x) {
   std::string out = x.digits.substr(0, 1);
@@ -59,12 +59,12 @@ Decimal decimal(double x) {
   Decimal out;
   out.negative = std::signbit(x);
   std::string text;
-  for (int digits = 1; digits <= kMostDigits; ++digits) {
+  for (int digits = 1; digits <= kMaxDigits; ++digits) {
     text = formatted("%.*e", digits - 1, std::abs(x));
     if (std::strtod(text.c_str(), nullptr) == std::abs(x)) break;
     // Above a power of two doubles lie twice as far apart as below it: the number of so many digits
     // above x may read back where the nearest one, below x, does not.
-    if (digits < kMostDigits && next_up(text.data()) &&
+    if (digits < kMaxDigits && next_up(text.data()) &&
         std::strtod(text.c_str(), nullptr) == std::abs(x)) {
       break;
     }

@@ -60,13 +60,13 @@ Refusal refusal(const Rotation& r) {
   if (r.ternary) return {"a ternary key", "a binary key"};
   if (!has_degree(r.log_n)) return {"N = 2^" + text(r.log_n), "N = 2^10 to 2^12"};
   if (r.glwe_dimension > 2) return {"k = " + text(r.glwe_dimension), "k = 1 or 2"};
-  const double most = r.primes == 1 ? kMostExactLogSum : kMostRoundedLogSum;
+  const double most = r.primes == 1 ? kMaxExactLogSum : kMaxRoundedLogSum;
   if (r.log_sum() > most) {
     return {"sums of products up to 2^" + text(r.log_sum()), "sums up to 2^" + text(most)};
   }
-  if (r.primes == 2 && r.gadget.levels * r.gadget.log_base > kMostRoundedDigitBits) {
+  if (r.primes == 2 && r.gadget.levels * r.gadget.log_base > kMaxRoundedDigitBits) {
     return {"digits of " + text(r.gadget.levels * r.gadget.log_base) + " bits together",
-            "at most " + text(kMostRoundedDigitBits) + " over two primes"};
+            "at most " + text(kMaxRoundedDigitBits) + " over two primes"};
   }
   return {};
 }

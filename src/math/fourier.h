@@ -109,8 +109,8 @@ struct Rotation {
 // Sums modulo one prime are exact integers after rounding up to here, those modulo two primes leave
 // the multiples of Q that go off them 2^51: tfhe.md bounds the errors. Two primes' digits are the
 // low bits of a double.
-constexpr double kMostExactLogSum = 50, kMostRoundedLogSum = 100;
-constexpr int kMostRoundedDigitBits = 50;
+constexpr double kMaxExactLogSum = 50, kMaxRoundedLogSum = 100;
+constexpr int kMaxRoundedDigitBits = 50;
 // Empty, or the reason why a rotation is out of reach, and what would not be.
 struct Refusal {
   std::string had, needs;

@@ -18,7 +18,7 @@ namespace {
 // Errors of keys may add at most so many times the variance that rounding in the division by P
 // adds. The noise of a switch then grows by one bit at most, and stays well below that of a public
 // encryption.
-constexpr double kMostKeyErrors = 3;
+constexpr double kMaxKeyErrors = 3;
 
 }  // namespace
 
@@ -75,7 +75,7 @@ Params::KeySwitching Params::key_switching_at(int level) const {
   // A bootstrapping raises to the top level, with keys of one digit that use all of P.
   if (level == top_level()) return how;
   const auto allowed = [&](const KeySwitching& other) {
-    return key_error_variance(level, other) <= kMostKeyErrors * division_variance(other.aux);
+    return key_error_variance(level, other) <= kMaxKeyErrors * division_variance(other.aux);
   };
   if (how.groups.size() > 1) {
     KeySwitching merged = how;

@@ -12,7 +12,7 @@
 namespace latticino::session {
 namespace {
 
-constexpr int kMostThreads = 4096;
+constexpr int kMaxThreads = 4096;
 
 void require_cuda(int index) {
   if (!cuda_built()) {
@@ -63,9 +63,9 @@ DeviceChoice choose_device(const std::string& device) {
 
 std::unique_ptr<Queue> make_queue(const DeviceChoice& device, int threads, bool simd,
                                   const std::string& tuning) {
-  if (threads < 0 || threads > kMostThreads) {
+  if (threads < 0 || threads > kMaxThreads) {
     throw ValueError("Context", "threads=" + std::to_string(threads),
-                     "an integer from 0 to " + std::to_string(kMostThreads), "correct it");
+                     "an integer from 0 to " + std::to_string(kMaxThreads), "correct it");
   }
   if (device.kind == "cpu") {
     if (!tuning.empty()) {

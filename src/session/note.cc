@@ -9,10 +9,10 @@
 namespace latticino::session {
 namespace {
 
-constexpr std::size_t kMostDimensions = 64;
+constexpr std::size_t kMaxDimensions = 64;
 constexpr double kLargest =
     9007199254740992.0;  // 2^53: all readers of JSON agree on integers below it
-constexpr int kMostDepth = 16;
+constexpr int kMaxDepth = 16;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -61,7 +61,7 @@ class NoteParser {
   }
 
   Note object(int depth) {
-    if (depth > kMostDepth) Note::refuse();
+    if (depth > kMaxDepth) Note::refuse();
     Note out;
     expect('{');
     skip();
@@ -81,7 +81,7 @@ class NoteParser {
   }
 
   Value value(int depth) {
-    if (depth > kMostDepth) Note::refuse();
+    if (depth > kMaxDepth) Note::refuse();
     skip();
     switch (peek()) {
       case '{':
@@ -205,7 +205,7 @@ const Kind& Note::get(const std::string& name) const {
 
 std::vector<std::size_t> Note::shape(const std::string& name) const {
   const auto& lengths = get<Numbers>(name);
-  if (lengths.size() > kMostDimensions) refuse();
+  if (lengths.size() > kMaxDimensions) refuse();
   std::vector<std::size_t> out;
   double product = 1;
   for (const Number& n : lengths) {

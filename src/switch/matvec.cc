@@ -15,13 +15,13 @@ namespace latticino::switching {
 namespace {
 
 constexpr const char* kName = "switching.matvec";
-constexpr int kLeastLogRing = 10;                             // of a Ring
+constexpr int kMinLogRing = 10;                               // of a Ring
 constexpr std::size_t kStagedBytes = std::size_t{256} << 20;  // of plaintexts made at once
 
 // Degree of the ring that plaintexts of so many slots are made in: N, or at most a quarter of it
 // (record Dot).
 int log_plaintext_ring(const Params& ckks, int slots) {
-  const int log_n = std::max(kLeastLogRing, std::countr_zero(unsigned(slots)) + 1);
+  const int log_n = std::max(kMinLogRing, std::countr_zero(unsigned(slots)) + 1);
   return log_n + 2 <= ckks.log_n() ? log_n : ckks.log_n();
 }
 

@@ -154,7 +154,7 @@ ckks::Ciphertext Switcher::repack(const ckks::Evaluator& evaluator, const Sample
 }
 
 ckks::Plaintext Switcher::mask(int level, std::span<const int> which) const {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMax = 64;
   const std::lock_guard lock(masks_mutex_);
   const std::pair<int, std::vector<int>> key{level, {which.begin(), which.end()}};
   if (const auto found = masks_.find(key); found != masks_.end()) return found->second;
@@ -162,7 +162,7 @@ ckks::Plaintext Switcher::mask(int level, std::span<const int> which) const {
   for (const int slot : which) keep[static_cast<std::size_t>(slot)] = 0;
   const Params& params = context_->params().ckks();
   const double scale = params.rescale_factor(level) * params.scale(level - 1) / params.scale(level);
-  if (masks_.size() >= kMost) masks_.clear();
+  if (masks_.size() >= kMax) masks_.clear();
   return masks_.emplace(key, ckks::encode(context_->ckks(), keep, level, scale)).first->second;
 }
 

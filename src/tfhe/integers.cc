@@ -13,7 +13,7 @@ namespace {
 // What a block's sum does with an incoming carry, or which of two blocks is larger.
 enum State : std::uint32_t { kStop = 0, kPass = 1, kMake = 2 };
 constexpr std::uint32_t kLess = kStop, kSame = kPass, kMore = kMake;
-constexpr std::size_t kMostCallerTables = 1024;  // N words each: 8 MiB for N = 2048
+constexpr std::size_t kMaxCallerTables = 1024;  // N words each: 8 MiB for N = 2048
 
 }  // namespace
 
@@ -83,7 +83,7 @@ const Table& Integers::table(std::span<const Unary> f, std::uint32_t messages) c
 
 Table Integers::caller_table(Encoding out, Values values) const {
   const auto lock = evaluator_->context()->queue().lock();
-  if (caller_tables_.size() >= kMostCallerTables && !caller_tables_.contains({out, values})) {
+  if (caller_tables_.size() >= kMaxCallerTables && !caller_tables_.contains({out, values})) {
     caller_tables_.clear();
   }
   return found_or_made(caller_tables_, out, std::move(values));

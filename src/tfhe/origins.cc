@@ -7,8 +7,8 @@
 namespace latticino::tfhe {
 namespace {
 
-constexpr std::size_t kMostListed = 256;  // sums of more are compared as one
-constexpr std::size_t kMaskWords = 16;    // words that distinguish masks: over 400 bits
+constexpr std::size_t kMaxListed = 256;  // sums of more are compared as one
+constexpr std::size_t kMaskWords = 16;   // words that distinguish masks: over 400 bits
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a permutation of 64-bit words.
 std::uint64_t mix(std::uint64_t x) {
@@ -25,7 +25,7 @@ std::uint64_t at(const std::vector<std::uint64_t>& ids, std::size_t i) {
   return ids[ids.size() == 1 ? 0 : i];
 }
 
-bool meet(const std::vector<std::uint64_t>& x, const std::vector<std::uint64_t>& y) {
+bool intersect(const std::vector<std::uint64_t>& x, const std::vector<std::uint64_t>& y) {
   const std::size_t count = std::max(x.size(), y.size());
   for (std::size_t i = 0; i < count; ++i) {
     if (at(x, i) != 0 && at(x, i) == at(y, i)) return true;
@@ -93,7 +93,7 @@ void Origins::join(const Origins& other) {
     for (std::size_t k = 0; k < before && added != nullptr; ++k) {
       const Ids& own = *ids_[k];
       if (ids_[k] == added) added = nullptr;
-      if (added == nullptr || !meet(own, *added)) continue;
+      if (added == nullptr || !intersect(own, *added)) continue;
       Ids rest(std::max(own.size(), added->size()));
       for (std::size_t i = 0; i < rest.size(); ++i) {
         rest[i] = at(own, i) == at(*added, i) ? 0 : at(*added, i);
@@ -104,7 +104,7 @@ void Origins::join(const Origins& other) {
     if (added != nullptr) ids_.push_back(std::move(added));
   }
   any_ |= other.any_;
-  if (ids_.size() > kMostListed) collapse();
+  if (ids_.size() > kMaxListed) collapse();
 }
 
 Origins Origins::taken(std::span<const std::uint32_t> indices) const {
@@ -170,7 +170,7 @@ bool overlap(const Origins& x, const Origins& y) {
   if (x.any_ || y.any_) return true;
   for (const Origins::SharedIds& a : x.ids_) {
     for (const Origins::SharedIds& b : y.ids_) {
-      if (meet(*a, *b)) return true;
+      if (intersect(*a, *b)) return true;
     }
   }
   return false;

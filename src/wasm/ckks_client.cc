@@ -75,7 +75,7 @@ class CkksClient final : public SchemeClient<Ckks> {
            ", \"level\": " + std::to_string(p.default_level()) + "}";
   }
 
-  void save_server_keys(io::Sink& sink, std::vector<KeyWish> wishes, bool with_public,
+  void save_server_keys(io::Sink& sink, std::vector<RequestedKey> wishes, bool with_public,
                         const Progress& progress) override {
     const rlwe::Constants& constants = context_->constants();
     std::vector<io::KeyEntry> entries = entries_of(std::move(wishes));
@@ -160,7 +160,7 @@ class CkksClient final : public SchemeClient<Ckks> {
   }
 
   // Sorted; each label once, with its highest level and a fresh seed.
-  std::vector<io::KeyEntry> entries_of(std::vector<KeyWish> wishes) {
+  std::vector<io::KeyEntry> entries_of(std::vector<RequestedKey> wishes) {
     rlwe::KeyRequest request;
     for (const auto& [label, level] : wishes) {
       if (label.kind != rlwe::KeyKind::Relinearize && label.kind != rlwe::KeyKind::Galois) {

@@ -22,7 +22,7 @@ using Bytes = std::span<const std::uint8_t>;
 using Progress = std::function<void(int done, int total)>;
 
 // A key that a server asks for: a row of Plan.keys.
-struct KeyWish {
+struct RequestedKey {
   rlwe::KeyLabel label;
   int level = 0;
 };
@@ -70,7 +70,7 @@ class Client {
   // A bundle of server keys, as lt.to_bytes(keys) of Python. Keys of CKKS are made while they are
   // written, one at a time. TFHE has one set of keys: `wishes` is empty. UnsupportedError for keys
   // of bootstrapping.
-  virtual void save_server_keys(io::Sink& sink, std::vector<KeyWish> wishes, bool with_public,
+  virtual void save_server_keys(io::Sink& sink, std::vector<RequestedKey> wishes, bool with_public,
                                 const Progress& progress) = 0;
   // A file of ciphertexts, as lt.to_bytes(x) of Python. UnsupportedError for the other scheme's
   // values.

@@ -171,7 +171,7 @@ int lt_save_secret(int client, const std::uint8_t* passphrase, std::size_t bytes
 LATTICINO_EXPORT(lt_server_keys)
 int lt_server_keys(int client, const std::uint32_t* wishes, std::size_t words, int with_public) {
   return guarded([&] {
-    std::vector<KeyWish> all;
+    std::vector<RequestedKey> all;
     for (const std::uint32_t* wish = wishes; wish < wishes + words; wish += 3) {
       all.push_back(
           {{static_cast<latticino::rlwe::KeyKind>(wish[0]), wish[1]}, static_cast<int>(wish[2])});

@@ -14,9 +14,8 @@ namespace {
 using session::Claim;
 using session::Note;
 
-constexpr std::size_t kMostPlaces = std::size_t{1}
-                                    << 24;  // as in Python: runs may repeat one place
-constexpr int kVersion = 2;                 // of notes of arrays whose values do not lie row by row
+constexpr std::size_t kMaxPlaces = std::size_t{1} << 24;  // as in Python: runs may repeat one place
+constexpr int kVersion = 2;  // of notes of arrays whose values do not lie row by row
 
 std::string text_of(const Shape& shape) {
   std::string out = "[";
@@ -28,7 +27,7 @@ std::string text_of(const Shape& shape) {
 
 // Addresses from runs of (first, step, count), each within the ciphertexts.
 std::vector<std::size_t> places_of(const Note& layout, std::size_t size, std::size_t most) {
-  if (size > kMostPlaces) Note::refuse();
+  if (size > kMaxPlaces) Note::refuse();
   std::vector<std::size_t> out;
   for (const auto& [first, step, count] : layout.runs("runs")) {
     const std::int64_t end = static_cast<std::int64_t>(most);
@@ -55,11 +54,11 @@ bool states_real(const std::optional<Note>& range) {
 }  // namespace
 
 std::string number_text(double x) {
-  constexpr int kLeast = -4, kMost = 16;  // exponents that are written out
+  constexpr int kMin = -4, kMax = 16;  // exponents that are written out
   const Decimal d = decimal(x);
   const std::string sign = d.negative ? "-" : "";
   const int count = static_cast<int>(d.digits.size());
-  if (d.exponent < kLeast || d.exponent >= kMost) {
+  if (d.exponent < kMin || d.exponent >= kMax) {
     const int size = std::abs(d.exponent);
     return sign + d.digits.substr(0, 1) + (count > 1 ? "." + d.digits.substr(1) : "") +
            (d.exponent < 0 ? "e-" : "e+") + (size < 10 ? "0" : "") + std::to_string(size);
@@ -75,10 +74,10 @@ std::string number_text(double x) {
 }
 
 std::size_t size_of(const Shape& shape) {
-  constexpr double kMost = 2147483648.0;
+  constexpr double kMax = 2147483648.0;
   double size = 1;
   for (const std::size_t n : shape) size *= static_cast<double>(n);
-  if (size <= kMost) return static_cast<std::size_t>(size);
+  if (size <= kMax) return static_cast<std::size_t>(size);
   throw OutOfMemoryError("load", "an array of " + number_text(size) + " values",
                          "at most 2^31 in a browser", "load it elsewhere, or in parts");
 }

@@ -10,7 +10,7 @@
 namespace latticino::wasm {
 namespace {
 
-constexpr int kMostBits = 64;
+constexpr int kMaxBits = 64;
 
 std::string name_of(int bits) {
   if (bits == 0) return "bool";
@@ -23,7 +23,7 @@ int bits_of(const TfheParams& params, const std::string& type) {
   const int block = params.literal().message_bits;
   if (!params.booleans()) {
     if (type == name_of(-params.plain_bits())) return -params.plain_bits();
-    for (int bits = block; bits <= kMostBits; bits += block) {
+    for (int bits = block; bits <= kMaxBits; bits += block) {
       if (type == name_of(bits)) return bits;
     }
   }
@@ -36,7 +36,7 @@ int bits_of(const TfheParams& params, const std::string& type) {
 
 std::uint64_t most_of(int bits) {
   const int width = std::max(std::abs(bits), 1);
-  return std::numeric_limits<std::uint64_t>::max() >> (kMostBits - width);
+  return std::numeric_limits<std::uint64_t>::max() >> (kMaxBits - width);
 }
 
 struct Tfhe {
@@ -58,7 +58,7 @@ class TfheClient final : public SchemeClient<Tfhe> {
            "\", \"messageBits\": " + std::to_string(p.literal().message_bits) + "}";
   }
 
-  void save_server_keys(io::Sink& sink, std::vector<KeyWish> wishes, bool with_public,
+  void save_server_keys(io::Sink& sink, std::vector<RequestedKey> wishes, bool with_public,
                         const Progress& progress) override {
     if (!wishes.empty()) {
       throw UnsupportedError("server_keys", "keys by label under TFHE", "none",

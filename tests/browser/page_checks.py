@@ -8,6 +8,7 @@ import http.client
 import json
 import math
 import os
+import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -255,3 +256,18 @@ def test_folder_holds_what_the_page_needs():
     names = {path.name for path in Path(FOLDER).iterdir()}
     assert {"index.html", "page.css", "page.mjs", "client.mjs", "service.mjs", "worker.mjs", "latticino.mjs",
             "latticino.wasm"} <= names
+
+
+def test_a_service_that_is_full_away_or_silent():
+    """In Node, where time is the test's own."""
+    done = subprocess.run(["node", str(Path(__file__).with_name("service_link.mjs"))], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "as it should be\n", done.stderr
+
+
+def test_an_answer_goes_when_another_digit_is_drawn(page, token):
+    ready(page, token)
+    draw(page, zero())
+    ask(page)
+    assert page.locator("#answer").text_content() != "?"
+    draw(page, zero()[:5])
+    assert page.locator("#answer").text_content() == "?" and page.locator(".score").count() == 0

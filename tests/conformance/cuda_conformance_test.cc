@@ -83,8 +83,8 @@ TEST_F(CudaConformance, ConversionsOfSeveralSizesShareALaunch) {
 // A kernel's limit of shared memory is one for the process: a backend whose tile is smaller must
 // not lower it under another one.
 TEST_F(CudaConformance, BackendsShareTheLimitsOfKernels) {
-  constexpr int kLogN = 16, kSources = 12, kMost = 36;
-  const test::Words primes = test::ntt_primes(kLogN, kSources + kMost);
+  constexpr int kLogN = 16, kSources = 12, kMax = 36;
+  const test::Words primes = test::ntt_primes(kLogN, kSources + kMax);
   std::mt19937_64 random(3);
   const test::Words words =
       test::random_words(Ring(kLogN, primes), test::range(0, kSources), random);
@@ -105,9 +105,9 @@ TEST_F(CudaConformance, BackendsShareTheLimitsOfKernels) {
       queues[i]->submit(Convert{{{&table, x.view, y.view}}});
       return test::download(*queues[i], y.view);
     };
-    const test::Words before = convert(0, kMost);
-    convert(1, kMost / 2);
-    EXPECT_TRUE(convert(0, kMost) == before) << "variant " << variant;
+    const test::Words before = convert(0, kMax);
+    convert(1, kMax / 2);
+    EXPECT_TRUE(convert(0, kMax) == before) << "variant " << variant;
   }
 }
 

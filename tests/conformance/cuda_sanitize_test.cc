@@ -132,13 +132,13 @@ class CudaSanitize : public testing::Test {
   // Twelve targets: two batches of a tile, or three parts, so that no tile has more than kVariants.
   void expect_conversions(int log_n, int variant,
                           std::shared_ptr<const Features> features = nullptr) {
-    constexpr int kTargets = 12, kMost = 17;
+    constexpr int kTargets = 12, kMax = 17;
     Queue queue[2] = {Queue(oracle()), Queue(device(variant, std::move(features)))};
-    const Words primes = test::ntt_primes(log_n, kMost + kTargets, 1u << 30);
+    const Words primes = test::ntt_primes(log_n, kMax + kTargets, 1u << 30);
     const Ring ring[2] = {Ring(log_n, primes), Ring(log_n, primes)};
     std::mt19937_64 random(1);
-    for (const int sources : {1, 2, 3, 4, 5, 9, 13, kMost}) {
-      const Basis from = range(0, sources), to = range(kMost, kMost + kTargets);
+    for (const int sources : {1, 2, 3, 4, 5, 9, 13, kMax}) {
+      const Basis from = range(0, sources), to = range(kMax, kMax + kTargets);
       const Words in = test::random_words(ring[0], from, random);
       Words out[2];
       for (int s = 0; s < 2; ++s) {

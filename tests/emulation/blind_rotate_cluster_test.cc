@@ -72,7 +72,7 @@ class ClusterRotation : emulation::RotationOnCpu<S> {
 template <int LOG_N, int PRIMES, int LOG_BLOCKS, int PARTS, int LEVELS, int KEYS>
 void expect_rotation(const Secret& secret, std::uint32_t bound, int stages) {
   using S = cuda::ClusterShape<LOG_N, PRIMES, LOG_BLOCKS, PARTS, LEVELS, KEYS>;
-  if constexpr (S::kGroupThreads <= S::kMostThreads) {
+  if constexpr (S::kGroupThreads <= S::kMaxThreads) {
     SCOPED_TRACE("N = 2^" + std::to_string(LOG_N) + ", " + std::to_string(PRIMES) + " primes, k " +
                  std::to_string(secret.k) + ", levels " + std::to_string(secret.levels));
     ClusterRotation<S>(secret, bound).expect_equal(stages);

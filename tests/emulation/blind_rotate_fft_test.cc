@@ -39,8 +39,8 @@ void expect_rotations(const cuda::FourierLimits& limits,
     args.rotate.per_block = each;
     args.parts = {(total + each - 1) / each, multiprocessors, steps};
     const auto threads = static_cast<int>(each) * limits.threads;
-    std::vector<std::uint32_t> handed(args.handed_words(static_cast<std::uint32_t>(threads)));
-    args.handed = handed.data();
+    std::vector<std::uint32_t> flags(args.flag_words(static_cast<std::uint32_t>(threads)));
+    args.flags = flags.data();
     const std::size_t bytes = limits.shared_bytes + each * limits.ciphertext_bytes;
     emulation::run_cluster(static_cast<int>(args.parts.blocks()), threads, (bytes + 3) / 4, steps,
                            [&] { kernel(args); });
@@ -72,9 +72,9 @@ TEST(EmulatedFourier, OfTwoPrimesAndTwoDigits) { expect_units<11, 2, 2, 2>(); }
 TEST(EmulatedFourier, OfTwoPrimesAndTwoDigitsOfSwitching) { expect_units<12, 2, 2, 2>(); }
 TEST(EmulatedFourier, TablesOfSwitchingLeaveABlockRoomForTwo) {
   using Shape = cuda::FourierShape<12, cuda::fourier_log_values(12, 2)>;
-  constexpr std::size_t kOfAnH200 = 227 * 1024;
+  constexpr std::size_t kSharedBytesOfH200 = 227 * 1024;
   const cuda::FourierLimits limits = cuda::fourier_limits<Shape, 2, 2>(2);
-  EXPECT_LE(limits.shared_bytes + 2 * limits.ciphertext_bytes, kOfAnH200);
+  EXPECT_LE(limits.shared_bytes + 2 * limits.ciphertext_bytes, kSharedBytesOfH200);
 }
 TEST(EmulatedFourier, OfThreeComponents) { expect_units<10, 3, 1, 2>(); }
 TEST(EmulatedFourier, OfThreeComponentsOneAfterTheOther) { expect_units<11, 3, 2, 1>(); }

@@ -70,7 +70,7 @@ struct Word {
 struct Machine {
   std::vector<Block> blocks;
   std::vector<std::unique_ptr<Fiber>> fibers;
-  std::vector<Word> on_the_way;
+  std::vector<Word> partial_state;
   Barrier cluster;
   Fiber* current = nullptr;
   ucontext_t scheduler{};
@@ -88,7 +88,7 @@ struct Machine {
     current->ready = std::move(ready);
     swapcontext(&current->context, &scheduler);
   }
-  void meet(Barrier& barrier, int threads) {
+  void sync(Barrier& barrier, int threads) {
     if (barrier.arrived == 0) barrier.needed = threads;
     if (barrier.needed != threads) fail("a barrier met by two numbers of threads");
     const int generation = barrier.generation;
@@ -136,13 +136,13 @@ void Machine::run() {
       left -= fiber->done ? 1 : 0;
       moved = true;
     }
-    std::shuffle(on_the_way.begin(), on_the_way.end(), random);
-    std::size_t arrive = moved ? random() % (on_the_way.size() + 1) : on_the_way.size();
+    std::shuffle(partial_state.begin(), partial_state.end(), random);
+    std::size_t arrive = moved ? random() % (partial_state.size() + 1) : partial_state.size();
     moved = moved || arrive > 0;
-    for (; arrive > 0; --arrive, on_the_way.pop_back()) deliver(on_the_way.back());
+    for (; arrive > 0; --arrive, partial_state.pop_back()) deliver(partial_state.back());
     if (!moved) throw std::runtime_error("threads that wait for ever");
   }
-  if (!on_the_way.empty()) throw std::runtime_error("words for blocks that have ended");
+  if (!partial_state.empty()) throw std::runtime_error("words for blocks that have ended");
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ void run_cluster(int blocks, int threads, std::size_t shared_words, unsigned see
 
 using latticino::emulation::machine;
 
-void __syncwarp() { machine->meet(machine->block().warp[threadIdx.x / 32], 32); }
+void __syncwarp() { machine->sync(machine->block().warp[threadIdx.x / 32], 32); }
 double __shfl_xor_sync(unsigned mask, double x, int lanes) {
   if (mask != ~0u) machine->fail("a shuffle of part of a warp");
   const unsigned thread = machine->current->thread;
@@ -189,13 +189,13 @@ double __shfl_xor_sync(unsigned mask, double x, int lanes) {
   __syncwarp();
   return given;
 }
-void __syncthreads() { machine->meet(machine->block().barrier[0], static_cast<int>(blockDim.x)); }
+void __syncthreads() { machine->sync(machine->block().barrier[0], static_cast<int>(blockDim.x)); }
 
 namespace latticino::cuda {
 
-void meet_threads(int barrier, int threads) {
+void sync_threads(int barrier, int threads) {
   if (threads % 32 != 0) machine->fail("a barrier of part of a warp");
-  machine->meet(machine->block().barrier[barrier], threads);
+  machine->sync(machine->block().barrier[barrier], threads);
 }
 
 template <class Vector>
@@ -220,8 +220,8 @@ void wait_for_copies_but(int left) {
 
 std::uint32_t* dynamic_shared() { return machine->block().shared.data(); }
 std::uint32_t cluster_rank() { return machine->current->block; }
-void meet_cluster() {
-  machine->meet(machine->cluster, static_cast<int>(machine->blocks.size() * blockDim.x));
+void sync_cluster() {
+  machine->sync(machine->cluster, static_cast<int>(machine->blocks.size() * blockDim.x));
 }
 
 void Arrivals::prepare() const { machine->block().count[machine->count_of(word)] = {}; }
@@ -246,7 +246,7 @@ void push(std::uint32_t* to, const Arrivals& arrivals, std::uint32_t rank, uint4
   if (rank >= machine->blocks.size() || at + 4 > machine->block().shared.size()) {
     machine->fail("a write outside of a block");
   }
-  machine->on_the_way.push_back({rank, at, machine->count_of(arrivals.word), v});
+  machine->partial_state.push_back({rank, at, machine->count_of(arrivals.word), v});
 }
 
 void publish(std::uint32_t* word) {

@@ -29,9 +29,11 @@ with atheris.instrument_imports(include=["latticino"]):
     from latticino.nn.lowered import Affine, Lowered, Node, Series
     from latticino.saved import files, messages
     from latticino.saved.arguments import PROGRAM
+    from latticino.serve import front  # noqa: F401, and all that it needs
     from latticino.serve.manifest import Manifest
 
 import numpy as np
+from requests_of_http import Requests
 
 CKKS, EXACT = "test-n10-boot-insecure", "test-tfhe-2-2-tiny-insecure"
 _DIGEST, _HEAD = 32, 20  # files/containers.py
@@ -167,10 +169,12 @@ def manifests():
     return [Manifest(9, ("a" * 64,)).to_json().encode(), Manifest(20_000_000, ("a" * 64, "a" * 64, "b" * 64)).to_json().encode()]
 
 
+REQUESTS = Requests()
 READERS = {"programs": Containers(PROGRAM, lambda data: repr(files.from_bytes(data)), programs),
            "networks": Containers(NETWORK, lambda data: repr(loading.from_bytes(data, "cpu")), networks),
            "array_notes": Texts(read_notes, notes_of), "results": Texts(read_results, results),
-           "numbers": Texts(read_numbers, numbers), "manifests": Texts(read_manifests, manifests)}
+           "numbers": Texts(read_numbers, numbers), "manifests": Texts(read_manifests, manifests),
+           "requests": Texts(REQUESTS.read, REQUESTS.seeds)}
 
 
 def write_seeds(folder):

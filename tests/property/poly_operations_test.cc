@@ -1,4 +1,4 @@
-// Laws that hold for every input, on random rings and polynomials.
+// PolynomialIdentities that hold for every input, on random rings and polynomials.
 #include <gtest/gtest.h>
 
 #include "support/ring_support.h"
@@ -9,9 +9,9 @@ namespace {
 using test::range;
 using test::Words;
 
-class Laws : public testing::TestWithParam<int> {
+class PolynomialIdentities : public testing::TestWithParam<int> {
  protected:
-  Laws() : random_(GetParam()), log_n_(10 + GetParam() % 3) {
+  PolynomialIdentities() : random_(GetParam()), log_n_(10 + GetParam() % 3) {
     Words primes = test::ntt_primes(log_n_, 2);
     primes.push_back(test::ntt_primes(log_n_, 1, 1u << (22 + GetParam() % 8))[0]);
     ring_ = std::make_unique<Ring>(log_n_, primes);
@@ -54,7 +54,7 @@ class Laws : public testing::TestWithParam<int> {
   Queue queue_{make_cpu_backend({})};
 };
 
-TEST_P(Laws, AutomorphismsFormAGroup) {
+TEST_P(PolynomialIdentities, AutomorphismsFormAGroup) {
   const std::uint32_t two_n = 2u * ring_->n(), g = random_galois(), h = random_galois();
   for (const Domain domain : {Domain::Coeff, Domain::Eval}) {
     const Poly x = random_poly(domain);
@@ -67,7 +67,7 @@ TEST_P(Laws, AutomorphismsFormAGroup) {
   }
 }
 
-TEST_P(Laws, AutomorphismsCommuteWithTransformsAndProducts) {
+TEST_P(PolynomialIdentities, AutomorphismsCommuteWithTransformsAndProducts) {
   const std::uint32_t g = random_galois();
   const Poly x = random_poly(Domain::Coeff), y = random_poly(Domain::Coeff);
   EXPECT_EQ(words(to(apply(x, g), Domain::Eval)), words(apply(to(x, Domain::Eval), g)));
@@ -75,7 +75,7 @@ TEST_P(Laws, AutomorphismsCommuteWithTransformsAndProducts) {
   EXPECT_EQ(words(apply(product(ex, ey), g)), words(product(apply(ex, g), apply(ey, g))));
 }
 
-TEST_P(Laws, TransformsAreLinearAndInvertible) {
+TEST_P(PolynomialIdentities, TransformsAreLinearAndInvertible) {
   constexpr Domain kDomains[] = {Domain::Coeff, Domain::Half, Domain::Eval};
   const int a = static_cast<int>(random_()), b = static_cast<int>(random_());
   for (const Domain from : kDomains) {
@@ -90,7 +90,7 @@ TEST_P(Laws, TransformsAreLinearAndInvertible) {
   }
 }
 
-TEST_P(Laws, ProductsAreCommutativeAndDistributive) {
+TEST_P(PolynomialIdentities, ProductsAreCommutativeAndDistributive) {
   const Poly x = random_poly(Domain::Eval), y = random_poly(Domain::Eval);
   const Poly z = random_poly(Domain::Eval);
   EXPECT_EQ(words(product(x, y)), words(product(y, x)));
@@ -98,7 +98,7 @@ TEST_P(Laws, ProductsAreCommutativeAndDistributive) {
             words(combine(product(x, y), 1, product(x, z), -1)));
 }
 
-TEST_P(Laws, ConversionCommutesWithColumnTransforms) {
+TEST_P(PolynomialIdentities, ConversionCommutesWithColumnTransforms) {
   const BaseConversion table(*ring_, range(0, 2), range(2, 3));
   const Poly x = random_poly(Domain::Coeff);
   const Poly half = to(x, Domain::Half);
@@ -110,7 +110,7 @@ TEST_P(Laws, ConversionCommutesWithColumnTransforms) {
   EXPECT_EQ(words(to(tile, Domain::Coeff)), words(direct));
 }
 
-TEST_P(Laws, ResultsDoNotDependOnThreads) {
+TEST_P(PolynomialIdentities, ResultsDoNotDependOnThreads) {
   const Poly x = random_poly(Domain::Coeff);
   const Ring again(log_n_, ring_->primes());
   Queue other(make_cpu_backend({true, 5}));
@@ -123,7 +123,7 @@ TEST_P(Laws, ResultsDoNotDependOnThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Laws, testing::Range(0, 6));
+INSTANTIATE_TEST_SUITE_P(Seeds, PolynomialIdentities, testing::Range(0, 6));
 
 }  // namespace
 }  // namespace latticino

@@ -188,6 +188,17 @@ def test_a_lost_job_ends_the_run_with_status_1(monkeypatch, tmp_path, capsys):
     assert not good and found["wrong"] == 1 and "acknowledged and lost" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [
+    ("service-load", "--rate", "0"), ("service-load", "--rate=-1"), ("service-load", "--rate", "nan"), ("service-load", "--rate", "inf"),
+    ("service-load", "--seconds", "0"), ("service-load", "--connections", "0"), ("service-load", "--jobs", "many"),
+    ("service-soak", "--minutes", "0"), ("service-soak", "--warm-up=-1"), ("service-soak", "--workers", "0"),
+    ("service-kills", "--kills", "0")])
+def test_numbers_that_measure_nothing(words):
+    """They are refused at once: no service is started for them."""
+    done = subprocess.run([sys.executable, ATTACKS, *words], capture_output=True, text=True)
+    assert done.returncode == 2 and "is no " in done.stderr and words[1].partition("=")[0] in done.stderr
+
+
 def test_a_short_load(attack):
     """A queue, connections and uploads of a size that any machine bears; times are what they are."""
     options = ("--connections", "40", "--tenants", "10", "--queued", "60", "--rate", "20", "--seconds", "3", "--workers", "1")

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import shutil
 
 import pytest
 from test_jobs import refused
@@ -88,7 +89,7 @@ def test_sizes_and_quotas(rows, monkeypatch):
 
 
 def test_a_tenant_has_so_many_bundles(rows, monkeypatch):
-    monkeypatch.setattr("latticino.serve.bundles.MOST", 3)
+    monkeypatch.setattr("latticino.serve.bundles.MAX", 3)
     a, b, model, _ = rows.two(bundles=0)
     manifests = [manifest_of(bytes([i])) for i in range(4)]
     for manifest in manifests[:3]:
@@ -194,3 +195,29 @@ def test_a_chunk_that_changed_on_disk_is_found(rows):
     path.write_bytes(bytes(500))
     with pytest.raises(lt.FileError, match="other bytes in chunks"):
         rows.bundles.file(tenant, manifest).read()
+
+
+@pytest.mark.stores
+def test_a_damaged_chunk_is_asked_for_again(rows):
+    """In all bundles of the tenant that have it, and in those of no other tenant."""
+    a, b, model, _ = rows.two(bundles=0)
+    data, more = os.urandom(1500), os.urandom(1000)
+    for tenant in (a, b):
+        for each in (data, data[:1000] + more, more):
+            rows.bundles.announce(tenant, model, manifest_of(each))
+            upload(rows, tenant, each)
+            rows.bundles.commit(tenant, model, manifest_of(each).hash)
+    manifest = manifest_of(data)
+    assert rows.bundles.withdraw_damaged(a, manifest) == 0
+    rows.blobs.path("chunks", a, manifest.chunks[0]).write_bytes(bytes(1000))
+    assert rows.bundles.withdraw_damaged(a, manifest) == 1
+    states = [[rows.bundles.get(tenant, model, manifest_of(each).hash).state for each in (data, data[:1000] + more, more)]
+              for tenant in (a, b)]
+    assert states == [["uploading", "uploading", "uploaded"], ["uploaded"] * 3]
+    assert refused(409, rows.bundles.commit, a, model, manifest.hash).missing == manifest.chunks[:1]
+    assert rows.bundles.announce(a, model, manifest)[1] == manifest.chunks[:1]
+    upload(rows, a, data, manifest.chunks[:1])
+    assert rows.bundles.commit(a, model, manifest.hash).state == "uploaded"
+    assert rows.bundles.file(a, manifest).read() == data
+    shutil.rmtree(rows.blobs.folder / "chunks")  # a disk that is away
+    assert rows.bundles.withdraw_damaged(a, manifest) == 0 and rows.bundles.get(a, model, manifest.hash).state == "uploaded"

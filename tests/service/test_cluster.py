@@ -133,7 +133,10 @@ def test_results_that_are_short(world, tmp_path):
         short, = executor.pipeline([world.first, world.second], path, [(encrypted,)], numbers={"rate": 0.5}, final=True)
         bundle = executor.put_keys(world.keys)
         assert executor.put_keys(path) == bundle == executor.put_keys(bundle)
-        assert len(short.data()) < len(world.right[0]) / 2
+        assert len(short.data()) < len(world.right[0]) / 2 and short.data(-1) == short.data(0)
+        for index in (1, -2, 9, 0.5, "0"):
+            with pytest.raises(lt.ValueError, match=r"Result\.data: had index=.*; needs an integer from -1 to 0"):
+                short.data(index)
         v = world.values[0]
         assert np.abs(short.decrypt(world.client).unmarked() - ((v * v + 0.25) ** 2 / 2 - 0.5)).max() < 2**-6
 

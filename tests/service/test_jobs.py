@@ -1,7 +1,11 @@
 """The queue: leases, idempotency, deadlines, fair shares, quotas, on SQLite and PostgreSQL."""
 
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from world import hash_of
@@ -9,7 +13,7 @@ from world import hash_of
 import latticino as lt
 from latticino.serve.jobs import ATTEMPTS, LEASE, Jobs
 from latticino.serve.refusals import Refused
-from latticino.serve.store import Store
+from latticino.serve.store import STORE_ERRORS, Store
 from latticino.serve.tables import facts, models
 
 
@@ -413,3 +417,52 @@ def test_sqlite_waits_for_the_disk(tmp_path):
         assert c.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert c.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
     store.close()
+
+
+@pytest.mark.stores
+def test_blocks_within_a_block_see_the_same_state(rows):
+    """Also where another thread writes in between; afterwards the change is seen."""
+    tenant, model, bundle = rows.ready()
+    with rows.store.read() as c:
+        assert rows.jobs.latest(tenant) == []
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(rows.submit, tenant, model, bundle).result()
+            assert len(pool.submit(rows.jobs.latest, tenant).result()) == 1  # a block of another thread is its own
+        with rows.store.read() as inner:
+            assert inner is c
+        if rows.store.sqlite:
+            assert rows.jobs.latest(tenant) == []
+    assert len(rows.jobs.latest(tenant)) == 1
+
+
+def test_writers_of_other_processes_take_turns(tmp_path):
+    """What was killed in its turn holds nobody up."""
+    url = f"sqlite:///{tmp_path}/s.sqlite"
+    store = Store(url)
+    program = ("import sys, time; from latticino.serve.store import Store; s = Store(sys.argv[1])\n"
+               "with s.write() as c: print(1, flush=True); time.sleep(float(sys.argv[2])); print(time.monotonic(), flush=True)")
+
+    def other(seconds):
+        process = subprocess.Popen([sys.executable, "-c", program, url, seconds], stdout=subprocess.PIPE)
+        process.stdout.readline()  # it is its turn
+        return process
+
+    with other("0.5") as process, store.write():
+        assert time.monotonic() > float(process.stdout.readline())
+    with other("600") as process:
+        process.kill()
+        start = time.monotonic()
+        with store.write():
+            assert time.monotonic() - start < 10
+    store.close()
+
+
+def test_a_writer_that_never_ends(tmp_path, monkeypatch):
+    """Others are told so after as long as SQLite would wait."""
+    monkeypatch.setattr("latticino.serve.store.BUSY_MS", 300)
+    first, second = (Store(f"sqlite:///{tmp_path}/s.sqlite") for _ in range(2))
+    with first.write(), pytest.raises(STORE_ERRORS), second.write():
+        pass
+    with second.write():
+        pass
+    first.close(), second.close()

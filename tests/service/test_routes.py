@@ -1,6 +1,7 @@
 """Every route, with names, hashes and ids that nobody made: the answer is 404, whatever the text is."""
 
 import asyncio
+import io
 import json
 import time
 import urllib.parse
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import latticino as lt
 from latticino.serve.front import Front, Settings
+from latticino.serve.manifest import Manifest
 
 KEY = {"idempotency-key": "k" * 8}
 # Each route with a name in it: the path, the query, the body.
@@ -43,23 +45,30 @@ def front(rows):
 def asked(front, method, path, query, body=b"", headers=None):
     """The status and the message of one request, as the server of HTTP hands it on. Bytes are percent-encoded as they
     are."""
-    app, token = front
+    status, _, said = asyncio.run(sent(*front, method, path, query, body, headers))
+    return status, said
+
+
+async def sent(app, token, method, path, query, body=b"", headers=None):
+    """Status, headers and message."""
     raw = path if isinstance(path, bytes) else path.encode()
     fields = {"authorization": f"Bearer {token}", "content-length": str(len(body)), **(headers or {})}
     scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
              "path": urllib.parse.unquote(raw.decode("ascii")), "raw_path": raw, "root_path": "",
              "query_string": urllib.parse.urlencode(query).encode(), "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2),
              "headers": [(k.encode(), v.encode()) for k, v in fields.items()]}
-    sent, found = [body], []
+    bodies, found = [body], []
 
     async def receive():
-        return {"type": "http.request", "body": sent.pop()} if sent else {"type": "http.disconnect"}
+        return {"type": "http.request", "body": bodies.pop()} if bodies else {"type": "http.disconnect"}
 
     async def send(message):
         found.append(message)
 
-    asyncio.run(app(scope, receive, send))
-    return found[0]["status"], json.loads(b"".join(m.get("body", b"") for m in found[1:]) or b"{}")
+    await app(scope, receive, send)
+    text = b"".join(m.get("body", b"") for m in found[1:])
+    return (found[0]["status"], {k.decode(): v.decode() for k, v in found[0]["headers"]},
+            json.loads(text if text.startswith(b"{") else b"{}"))
 
 
 @pytest.mark.stores
@@ -156,6 +165,62 @@ def test_paths_that_no_route_has(front):
     for method, path, status in (("GET", "/v1/none", 404), ("GET", "/v1/models/", 404), ("PATCH", "/v1/jobs", 405), ("GET", "//", 404)):
         found, said = asked(front, method, path, {})
         assert found == status and "that no route has" in said["message"]
+
+
+def test_a_tenant_holds_so_many_polls(rows):
+    """One more is refused, another tenant's is not, and so is none that has nothing to wait for."""
+    tenant, model, bundle = rows.ready()
+    other = rows.tenant("b")
+    rows.bundle(other, model)
+    made = Front(rows.store, rows.blobs, Settings(rate=1e9, burst=1e9, polls=3), lambda: False)
+    app = made.app()
+    own, strange = ((app, rows.tenants.token(name)) for name in ("a", "b"))
+    job, foreign = rows.submit(tenant, model, bundle), rows.submit(other, model, bundle)
+    unchecked = rows.bundle(tenant, model, "unchecked", state="uploaded")
+
+    async def all_of_them():
+        waiting = [asyncio.create_task(sent(*own, "GET", f"/v1/jobs/{job}", {"wait": "20"})) for _ in range(3)]
+        while made._polls._open[tenant] < 3:
+            await asyncio.sleep(0.01)
+        found = [await sent(*who, "GET", path, query) for who, path, query in (
+            (own, f"/v1/jobs/{job}", {"wait": "20"}), (own, f"/v1/bundles/{unchecked}", {"model": "m", "wait": "20"}),
+            (own, f"/v1/jobs/{job}", {}), (own, f"/v1/bundles/{bundle}", {"model": "m", "wait": "20"}),
+            (strange, f"/v1/jobs/{foreign}", {"wait": "0.1"}))]
+        rows.jobs.cancel(tenant, job)
+        return found, await asyncio.gather(*waiting), await sent(*own, "GET", f"/v1/bundles/{unchecked}", {"model": "m", "wait": "0.3"})
+
+    refused, waited, again = asyncio.run(all_of_them())
+    assert [status for status, *_ in refused] == [429, 429, 200, 200, 200]
+    assert all(headers["retry-after"] == "1" for _, headers, _ in refused[:2]) and "3 requests of this tenant that wait" in refused[0][2]["message"]
+    assert [(status, said["state"]) for status, _, said in waited] == [(200, "cancelled")] * 3
+    assert again[0] == 200 and again[2]["state"] == "uploaded"  # none is left open
+
+
+def test_a_damaged_chunk_is_taken_again(rows):
+    tenant, _, _ = rows.ready()
+    data = b"chunk" * 100
+    front = Front(rows.store, rows.blobs, Settings(), lambda: False).app(), rows.tenants.token("a")
+    manifest = Manifest.of(io.BytesIO(data))
+    assert asked(front, "POST", "/v1/bundles", {}, json.dumps({"model": "m", **json.loads(manifest.to_json())}).encode())[0] == 201
+    name, statuses = manifest.chunks[0], []
+    for damage in (b"", None, b"chunk" * 99 + b"chink", b""):
+        if damage is None:
+            rows.blobs.path("chunks", tenant, name).unlink()
+        elif damage:
+            rows.blobs.path("chunks", tenant, name).write_bytes(damage)
+        statuses.append(asked(front, "PUT", f"/v1/chunks/{name}", {}, data)[0])
+        assert rows.blobs.read("chunks", tenant, name) == data
+    assert statuses == [201, 201, 201, 200]
+
+
+def test_a_page_without_its_slash(rows, tmp_path):
+    (tmp_path / "index.html").write_text("page")
+    app = Front(rows.store, rows.blobs, Settings(page=str(tmp_path)), lambda: False).app()
+    status, headers, _ = asyncio.run(sent(app, "", "GET", "/page", {}))
+    assert (status, headers["location"]) == (308, "page/")
+    assert asyncio.run(sent(app, "", "POST", "/page/", {}))[0] == 405
+    status, headers, _ = asyncio.run(sent(app, "", "GET", "/page/none.html", {}))
+    assert status == 404 and headers["x-content-type-options"] == "nosniff"
 
 
 def test_commands_with_names_that_nobody_made(rows):

@@ -12,8 +12,9 @@ _SHARE = 0.25  # of the expected error: what cutting may add. Both together are 
 
 
 class Answer(Ciphertext):
-    """An answer that ``lt.from_bytes`` read from ``lt.to_bytes(y, final=True)``: for ``client.decrypt`` and nothing
-    else. Coefficients that its values do not need are not there, so operations raise UnsupportedError."""
+    """An answer that ``lt.from_bytes`` read from ``lt.to_bytes(y, final=True)``. It can only be decrypted
+    (``client.decrypt``). It lacks the coefficients that its values do not need, so operations raise
+    UnsupportedError."""
 
     __slots__ = ()
 

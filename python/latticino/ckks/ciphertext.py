@@ -13,6 +13,7 @@ from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import as_complex, as_range, check_fits, places_of
 from ..common import powers, roles, views
+from ..common.captured import program_step
 from ..common.layout import Layout
 from ..common.recording import Scope
 from ..common.ufuncs import OfNumpy
@@ -67,7 +68,7 @@ class Ciphertext(OfNumpy):
 
     __slots__ = ("_context", "_layout", "_held", "_known", "_scope")
     _FUNCTION = "x.approximate(np.{name}, domain, bits)"
-    _INSTEAD: ClassVar[dict[str, str]] = {
+    _REMEDY_OF: ClassVar[dict[str, str]] = {
         **{name: f"lt.{name}(x, domain, bits)" for name in ("exp", "log", "sin", "cos", "tanh")},
         "sqrt": "x.sqrt(domain, bits)", "reciprocal": "x.inverse(domain, bits)", "absolute": "x.abs(bound, bits)",
         "fabs": "x.abs(bound, bits)", "sign": "x.sign(bound, gap, bits)", "maximum": "x.maximum(y, bound, bits)",
@@ -176,6 +177,7 @@ class Ciphertext(OfNumpy):
         1), ``"declared"`` or ``"calibrated"``."""
         return self._known.range
 
+    @program_step
     def declare(self, low: float | _native.Range, high: float | None = None) -> Ciphertext:
         """The same values, declared to lie within ``low`` to ``high``, or within an ``lt.Range``.
 
@@ -300,7 +302,7 @@ class Ciphertext(OfNumpy):
         """Both with one shape and layout."""
         return align.aligned(self, other, operation)
 
-    def _settled(self, levels: int, operation: str) -> Ciphertext:
+    def _ready_for_function(self, levels: int, operation: str) -> Ciphertext:
         """This, made ready for a function that takes `levels`: refreshed if the context does so, and without unknown
         values in slots."""
         return align.cleared(self._ready(levels + (self.layout.rest == "unknown")), operation)
@@ -312,6 +314,7 @@ class Ciphertext(OfNumpy):
 
     # ---- sums ----
 
+    @program_step
     def __add__(self, other: Operand) -> Ciphertext:
         e = self._evaluator
         if isinstance(other, Ciphertext):
@@ -327,9 +330,11 @@ class Ciphertext(OfNumpy):
 
     __radd__ = __add__
 
+    @program_step
     def __neg__(self) -> Ciphertext:
         return self._times_number(-1)
 
+    @program_step
     def __sub__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "subtract")
@@ -337,11 +342,13 @@ class Ciphertext(OfNumpy):
         return self + (-_plain(other) if isinstance(other, (numbers.Number, Scalar))
                        else -arrays.as_numpy(other, "subtract").astype(complex))
 
+    @program_step
     def __rsub__(self, other: Operand) -> Ciphertext:
         return -self + other
 
     # ---- products ----
 
+    @program_step
     def __mul__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             return self._times(other)
@@ -381,12 +388,13 @@ class Ciphertext(OfNumpy):
     def _times_number(self, number: Any) -> Ciphertext:
         _finite(number, "multiply")
         c = int(number) if isinstance(number, numbers.Integral) else complex(number)
-        if isinstance(c, int) and abs(c) < _native.MOST_INTEGER:
+        if isinstance(c, int) and abs(c) < _native.MAX_INTEGER:
             return self._made(self._contents.times_integer(self._evaluator, c))
         c = complex(c)
         x = self._ready(_native.levels_of(c))
         return x._made(x._contents.times_number(self._evaluator, c))
 
+    @program_step
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             return inverses.divide(self, other, None, 20, None)
@@ -405,12 +413,15 @@ class Ciphertext(OfNumpy):
                 "divide", "a divisor whose inverse exceeds the double range", "larger numbers", "scale the data")
         return self * (complex(inverse) if isinstance(other, numbers.Number) else inverse)
 
+    @program_step
     def __rtruediv__(self, other: Operand) -> Ciphertext:
         return inverses.divide(other, self, None, 20, None)
 
+    @program_step
     def __pow__(self, n: int) -> Ciphertext:
         return powers.power(self, n, "use polyval for other functions")
 
+    @program_step
     def __matmul__(self, w: Operand) -> Ciphertext:
         """numpy's ``x @ w`` and ``w @ x``. A clear `w` takes one level, an encrypted one two (one for vectors).
 
@@ -439,6 +450,7 @@ class Ciphertext(OfNumpy):
             return encrypted.product(self, w)
         return matrix.multiply(self, w)
 
+    @program_step
     def __rmatmul__(self, w: Any) -> Ciphertext:
         return matrix.multiply(self, w, left=True)
 
@@ -447,6 +459,7 @@ class Ciphertext(OfNumpy):
         roles.require_kind("apply", m, LinearMap, "make one with lt.linear_map")
         return m(self)
 
+    @program_step
     def conv(self, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
              groups: int = 1) -> Ciphertext:
         """The convolution of neural networks, with PyTorch's shapes and options; one level.
@@ -463,6 +476,7 @@ class Ciphertext(OfNumpy):
         """
         return convolution.conv(self, weight, bias, stride, padding, dilation, groups)
 
+    @program_step
     def average_pool(self, size: Any, stride: Any = None, padding: Any = 0,
                      count_include_pad: bool = True) -> Ciphertext:
         """PyTorch's average pooling of (..., channels, length) or (..., channels, height, width); one level.
@@ -474,6 +488,7 @@ class Ciphertext(OfNumpy):
 
     # ---- slots ----
 
+    @program_step
     def rotate(self, k: int) -> Ciphertext:
         """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
 
@@ -482,10 +497,12 @@ class Ciphertext(OfNumpy):
         """
         return sums.rotate(self, k)
 
+    @program_step
     def conj(self) -> Ciphertext:
         """Complex conjugates; no level."""
         return self._made(self._contents.conjugated(self._evaluator))
 
+    @program_step
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
         """numpy's sum of all values, over an axis or over several.
 
@@ -496,10 +513,12 @@ class Ciphertext(OfNumpy):
         """
         return sums.total(self, axis, keepdims)
 
+    @program_step
     def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
         """numpy's mean: a sum, and one level."""
         return sums.mean(self, axis, keepdims)
 
+    @program_step
     def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
         """numpy's variance, divided by n - ddof, computed from the sum of squares and the square of the sum: two
         levels.
@@ -510,6 +529,7 @@ class Ciphertext(OfNumpy):
         """
         return sums.variance(self, axis, ddof, keepdims)
 
+    @program_step
     def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
         """Each row's sum, times `factor`, in every place of the row: one level.
 
@@ -520,6 +540,7 @@ class Ciphertext(OfNumpy):
 
     # ---- shapes: free, the ciphertexts stay as they are ----
 
+    @program_step
     def __getitem__(self, index: Any) -> Ciphertext:
         """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, in the clear.
 
@@ -531,6 +552,7 @@ class Ciphertext(OfNumpy):
                     "index", "an encrypted index", "indices in the clear", "choose with compare() and products")
         return shapes.moved(self, lambda places: places[index], "index")
 
+    @program_step
     def reshape(self, *shape: Any) -> Ciphertext:
         """The values in another shape, row by row; -1 stands for what is left."""
         return shapes.moved(self, lambda places: places.reshape(*shape), "reshape")
@@ -541,6 +563,7 @@ class Ciphertext(OfNumpy):
 
     flatten = ravel
 
+    @program_step
     def transpose(self, *axes: Any) -> Ciphertext:
         """The axes in another order; reversed if none are named."""
         return shapes.moved(self, lambda places: places.transpose(*axes), "transpose")
@@ -550,34 +573,42 @@ class Ciphertext(OfNumpy):
         """The axes reversed."""
         return self.transpose()
 
+    @program_step
     def swapaxes(self, axis1: int, axis2: int) -> Ciphertext:
         """Two axes exchanged."""
         return shapes.moved(self, lambda places: places.swapaxes(axis1, axis2), "swapaxes")
 
+    @program_step
     def moveaxis(self, source: Any, destination: Any) -> Ciphertext:
         """numpy's moveaxis."""
         return shapes.moved(self, lambda places: np.moveaxis(places, source, destination), "moveaxis")
 
+    @program_step
     def squeeze(self, axis: Any = None) -> Ciphertext:
         """Without axes of length 1: all of them, or those that are named."""
         return shapes.moved(self, lambda places: places.squeeze(axis), "squeeze")
 
+    @program_step
     def expand_dims(self, axis: Any) -> Ciphertext:
         """With new axes of length 1."""
         return shapes.moved(self, lambda places: np.expand_dims(places, axis), "expand_dims")
 
+    @program_step
     def broadcast_to(self, shape: Any) -> Ciphertext:
         """The values repeated as numpy broadcasts them. Equal values share a slot."""
         return shapes.moved(self, lambda places: np.broadcast_to(places, shape), "broadcast_to")
 
+    @program_step
     def roll(self, shift: Any, axis: Any = None) -> Ciphertext:
         """numpy's roll. Free, unlike `rotate`: later operations read the slots in another order."""
         return shapes.moved(self, lambda places: np.roll(places, shift, axis), "roll")
 
+    @program_step
     def flip(self, axis: Any = None) -> Ciphertext:
         """The values in reverse order along all axes, or along those that are named."""
         return shapes.moved(self, lambda places: np.flip(places, axis), "flip")
 
+    @program_step
     def contiguous(self) -> Ciphertext:
         """The same values in the layout of a fresh array: row by row from the first slot on, and zeros behind them.
 
@@ -591,6 +622,7 @@ class Ciphertext(OfNumpy):
 
     # ---- functions ----
 
+    @program_step
     def polyval(self, coefficients: Sequence[complex], basis: str = "monomial",
                 domain: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext:
         """A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels.
@@ -601,6 +633,7 @@ class Ciphertext(OfNumpy):
         """
         return evaluate.polyval(self, coefficients, basis, domain)
 
+    @program_step
     def approximate(self, f: Callable[..., Any] | Fit, domain: tuple[float, float] | None = None,
                     bits: float | None = None, *, max_degree: int = 511) -> Ciphertext:
         """``f(x)`` of every real value in a domain by a Chebyshev polynomial: docs/functions.md.
@@ -622,6 +655,7 @@ class Ciphertext(OfNumpy):
         """
         return evaluate.approximate(self, f, domain, bits, max_degree)
 
+    @program_step
     def inverse(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
                 method: str | None = None) -> Ciphertext:
         """``1 / x`` of every real value in a domain on one side of 0, within ``2**-bits``: docs/functions.md.
@@ -633,6 +667,7 @@ class Ciphertext(OfNumpy):
         """
         return inverses.inverse(self, domain, bits, method)
 
+    @program_step
     def divide(self, other: Ciphertext, domain: tuple[float, float] | None = None, bits: float = 20, *,
                method: str | None = None) -> Ciphertext:
         """``x / other`` for an encrypted divisor in a domain on one side of 0: x times ``other.inverse(domain, bits)``.
@@ -647,6 +682,7 @@ class Ciphertext(OfNumpy):
             return self / other
         return inverses.divide(self, other, domain, bits, method)
 
+    @program_step
     def sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
              method: str | None = None) -> Ciphertext:
         """The root of every real value in a domain, within ``2**-bits``.
@@ -656,11 +692,13 @@ class Ciphertext(OfNumpy):
         """
         return inverses.sqrt(self, domain, bits, method)
 
+    @program_step
     def inverse_sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
                      method: str | None = None) -> Ciphertext:
         """``1 / sqrt(x)`` of every positive value in a domain, within ``2**-bits``. As `inverse`."""
         return inverses.inverse_sqrt(self, domain, bits, method)
 
+    @program_step
     def sign(self, bound: float = 1.0, gap: float | None = None, bits: float = 20) -> Ciphertext:
         """The sign of every real value, within ``2**-bits`` for ``gap <= |x| <= bound``: docs/functions.md.
 
@@ -675,15 +713,18 @@ class Ciphertext(OfNumpy):
         """
         return signs.sign(self, bound, gap, bits)
 
+    @program_step
     def abs(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """``|x|`` of real values up to ``bound``, within ``2**-bits``, computed as x times its sign: one level more
         than the sign."""
         return signs.absolute(self, bound, bits)
 
+    @program_step
     def relu(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """``max(x, 0)`` of real values up to ``bound`` in size, within ``2**-bits``. As `abs`."""
         return signs.relu(self, bound, bits)
 
+    @program_step
     def maximum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """The larger of two, element by element, both real and within ``bound``: within ``2**-bits``, by polynomials.
 
@@ -691,10 +732,12 @@ class Ciphertext(OfNumpy):
         """
         return signs.maximum(self, other, bound, bits)
 
+    @program_step
     def minimum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """The smaller of two, element by element. As `maximum`."""
         return signs.minimum(self, other, bound, bits)
 
+    @program_step
     def bootstrap(self, message: str | None = None, minimal_keys: bool = False,
                   slot_to_coeff_first: bool | None = None, over_mod_raise: bool | None = None, *,
                   arcsine: int | None = None, log_message_ratio: int | None = None,
@@ -724,6 +767,7 @@ class Ciphertext(OfNumpy):
         return refreshing.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                log_message_ratio, random_like)
 
+    @program_step
     def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
                        over_mod_raise: bool | None = None, *, arcsine: int | None = None,
                        log_message_ratio: int | None = None, random_like: bool = False,
@@ -739,6 +783,7 @@ class Ciphertext(OfNumpy):
         return refreshing.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                     log_message_ratio, random_like)
 
+    @program_step
     def apply_lut(self, f: Callable[[float], float], bound: float = 1.0, where: Any = None,
                   switching: str | None = None, minimal_keys: bool = False,
                   route: str = "automatic") -> Ciphertext:
@@ -755,11 +800,12 @@ class Ciphertext(OfNumpy):
         """
         return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route)
 
+    @program_step
     def compare(self, other: Operand, bound: float = 1.0, method: str = "table", *, gap: float | None = None,
                 bits: float | None = None, **options: Any) -> Ciphertext:
         """1 if this value is greater than that of `other`, 0 if it is less. Both are real and within ``bound``.
 
-        (It is their difference that must not exceed twice the bound.) ``method="table"`` uses tables of TFHE: if the
+        More precisely, their difference must not exceed twice the bound. ``method="table"`` uses tables of TFHE: if the
         values are equal, or differ by less than about 2^-6 of the bound, the result is 0 or 1; which one is not
         determined. Options: ``switching``, ``minimal_keys`` and ``route`` of `apply_lut`.
 
@@ -779,6 +825,7 @@ class Ciphertext(OfNumpy):
                 '"table", or "polynomial" with gap and bits', "name one of them")
         return switching_of.compare(self, other, bound, **options)
 
+    @program_step
     def max(self, other: Operand | None = None, bound: float = 1.0, method: str = "rounds", *,
             gap: float | None = None, bits: float | None = None, **options: Any) -> Ciphertext:
         """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
@@ -803,9 +850,10 @@ class Ciphertext(OfNumpy):
         return ranking.of_method(self, method, bound, gap, bits, "max",
                                  lambda: switching_of.largest(self, bound, **options)[0], options)
 
+    @program_step
     def argmax(self, bound: float = 1.0, method: str = "rounds", *, gap: float | None = None,
                bits: float | None = None, **options: Any) -> Ciphertext:
-        """Where the largest value is, as an index into the flat array, of shape (). As `max`.
+        """The index of the largest value in the flat array, of shape (). Options as of `max`.
 
         With ``method="rounds"`` it is the index of any one of values that are equal, or differ by less than about 2^-6
         of the bound. The other methods give the first of equal ones, as numpy does.
@@ -813,16 +861,19 @@ class Ciphertext(OfNumpy):
         return ranking.of_method(self, method, bound, gap, bits, "argmax",
                                  lambda: switching_of.largest(self, bound, **options)[1], options)
 
+    @program_step
     def min(self, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None, bits: float | None = None,
             **options: Any) -> Ciphertext:
         """The smallest of all values, of shape (): `max` by ``"ranks"`` or ``"polynomial"``."""
         return ranking.of_method(self, method, bound, gap, bits, "min", None, options)
 
+    @program_step
     def argmin(self, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None,
                bits: float | None = None, **options: Any) -> Ciphertext:
-        """Where the smallest value is, the first of equal ones. As `min`."""
+        """The index of the smallest value; the first one, if several are equal. Options as of `min`."""
         return ranking.of_method(self, method, bound, gap, bits, "argmin", None, options)
 
+    @program_step
     def to_level(self, level: int) -> Ciphertext:
         """The same values at a lower `level` and its canonical scale. ScaleError for the array's own level if it has
         another scale."""

@@ -115,7 +115,7 @@ class ServerKeys(roles.Handle):
 class Client(roles.Handle):
     """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
 
-    Safe to share between threads of one process; never send it to a server.
+    Threads of one process may share it. Never send it to a server.
     """
 
     def __init__(self, context: Context, native: _native.Client) -> None:
@@ -125,7 +125,7 @@ class Client(roles.Handle):
 
     @property
     def key_id(self) -> str:
-        """The identity of the secret key; every object made under it carries it."""
+        """The identity of the secret key. Every ciphertext and key that was made under it has the same id."""
         return self._native.key_id
 
     def __repr__(self) -> str:
@@ -220,7 +220,7 @@ class Client(roles.Handle):
         encryption, is refused. A ciphertext from a file carries the error that its sender states: if you do not trust
         the sender, plan the program and pass the bound. ``queries``: calls under this key that may ever be shared. A
         call on an array of several ciphertexts counts once; the noise takes all of them into account. The result says
-        how many bits of precision the flooding cost.
+        how many bits of precision the added noise cost.
 
         ValueError for bounds and counts that are not positive or too small, UnsupportedError if no bound can be
         derived, ScaleError if the added noise exceeds the modulus. Source: Li, Micciancio, Schultz and Sorrell, CRYPTO
@@ -244,8 +244,8 @@ class Client(roles.Handle):
     def noise(self, x: Ciphertext, values: Any = None) -> Noise:
         """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
 
-        It is the complex error, because claims are about that one. `decrypt` of real data leaves out the imaginary
-        parts.
+        Claims of precision are about the complex error, so this is measured. `decrypt` of real data leaves out the
+        imaginary parts.
 
         ``values``: the correct values, of the same shape. Without them the array must be of real values, and the
         error is measured on the imaginary parts, which should be zero. This misses errors that only real parts have

@@ -44,16 +44,19 @@ def presets() -> list[str]:
 class Context(Tenancy, roles.Handle):
     """Parameters on a device. Server side: holds evaluation keys, never a secret.
 
-    ``params`` is a preset's name or checked parameters; ``device`` is ``"cpu"``, ``"cuda"``,
-    ``"cuda:1"`` or None (CUDA if it was built and there is a GPU); ``threads`` 0 means all cores;
-    ``simd=False`` chooses the plain reference code. With ``auto_bootstrap`` an operation that lacks levels bootstraps
-    its operand first. So does one that would end below the level that the cheapest and most precise form of
-    bootstrapping needs (level 3 of the named sets). ``tuning`` names a table of `latticino tune` that chooses the GPU's
-    kernel variants instead of the shipped one. May be shared between threads.
+    - ``params``: a preset's name, or checked parameters
+    - ``device``: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or None (CUDA if it was built and there is a GPU, else the CPU)
+    - ``threads``: of the CPU; 0 means all cores
+    - ``simd``: False chooses the plain reference code
+    - ``auto_bootstrap``: an operation that lacks levels bootstraps its operand first. So does an operation whose result
+      would be below the level that the cheapest and most precise form of bootstrapping needs (level 3 of the named
+      sets).
+    - ``tuning``: a table of `latticino tune` for the GPU; empty: the shipped one
+    - ``key_budget``: bytes of device memory for bundles of server keys (None: no limit). At the limit, the bundles that
+      were not used for the longest time move to host memory, where they take about half as much. They come back when
+      they are used again (`resident`). While a bundle is loaded or made, its memory does not count.
 
-    ``key_budget``: bytes of device memory for bundles of server keys (None: no limit). When it is full, the bundles
-    that were not used for the longest time move to host memory, where they take about half as much, until they are used
-    again (`resident`). While a bundle is loaded or made, its memory does not count against the budget.
+    Threads may share a context.
 
     The device ``"not-encrypted"`` computes on **values in the clear**, with the levels, scales, errors and precision of
     encrypted ones, but no keys: for debugging at full speed.
@@ -106,7 +109,7 @@ class Context(Tenancy, roles.Handle):
                 kind, int(index or 0), self.threads, self.simd))
         self._switchers: Switchers = Switchers(native, sets, self._lock, timed,
                                                None if like is None else like._switchers)
-        # What others pin and limit.
+        # Recordings pin these caches; nn limits their size.
         self._constants: ConstantCache[_native.Plaintext] = self._encodings.constants
         self._products: ConstantCache[Any] = self._encodings.products
         self._tables: ConstantCache[_native.SwitchTable] = self._switchers.tables
@@ -188,7 +191,7 @@ class Context(Tenancy, roles.Handle):
         self._native.reset_peak()
 
     def synchronize(self) -> None:
-        """Waits until the device has done all that was asked of it."""
+        """Waits until the device has completed all submitted work."""
         self._native.synchronize()
 
     def explain(self) -> str:
@@ -218,17 +221,17 @@ class Context(Tenancy, roles.Handle):
     def use(self, keys: ServerKeys) -> Context:
         """Computes with these public keys; returns the context itself.
 
-        Bundles of several keys may be in use at once: operations take the bundle with the key id of their operands. A
-        bundle only replaces another one of the same key, and stays until `forget`. The attribute `keys` is the bundle
-        of the last call, and `encrypt` uses its public key. A key id is only a claim of the sender of an operand: for
-        clients that do not trust each other, call `bind`. Raises ContextError if they were made for other parameters or
-        lie on another context's device, UnsupportedError if the argument is no bundle of keys.
+        Bundles of several clients may be in use at once: operations take the bundle with the key id of their operands.
+        A bundle stays in use until `forget`, or until another bundle of the same key replaces it. The attribute `keys`
+        is the bundle of the last call, and `encrypt` uses its public key. Whoever sends a ciphertext can write any key
+        id into it. So if the clients do not trust each other, call `bind` instead. ContextError if the keys were made
+        for other parameters or for another context's device, UnsupportedError if the argument is no bundle of keys.
         """
         self._use(keys, ServerKeys, "client.server_keys(program, x) makes them")
         return self
 
     def bind(self, keys: ServerKeys) -> Session:
-        """A session: this context with exactly these public keys, beside others in other threads. Raises as `use`."""
+        """A session: this context with exactly these public keys. Many can be used at once. Raises as `use`."""
         roles.require_kind("bind", keys, ServerKeys, "client.server_keys(program, x) makes them")
         roles.require_keys_of(self, keys)
         return Session(self, keys)
@@ -381,19 +384,19 @@ class Context(Tenancy, roles.Handle):
 class Session(BoundSession, Context):
     """One client's keys on a context: ``ctx.bind(keys)``.
 
-    Takes the place of a context: ``encrypt`` (with the bundle's public key), ``plan``, ``lt.from_bytes(data, session)``
-    and so on. Ciphertexts that it makes, loads or adopts belong to it, and operations on them use its bundle only: a
-    ciphertext under another key is a KeyError, one of another session or of the context itself beside them a
-    ContextError. Sessions share the context's device, constants and memory budget, and may be used side by side in
-    threads.
+    Use it in place of a context: ``encrypt`` (with the bundle's public key), ``plan``, ``lt.from_bytes(data, session)``
+    and so on. Ciphertexts that it makes, loads or adopts belong to it, and operations on them use its bundle only. A
+    ciphertext under another key raises KeyError. Operands of another session, or of the context itself, raise
+    ContextError. Sessions share the context's device, constants and memory budget. Threads may use several sessions at
+    the same time.
     """
 
     def __init__(self, context: Context, keys: Any) -> None:
         self._bind(context, keys)
 
     def adopt(self, x: Ciphertext) -> Ciphertext:
-        """A ciphertext of the session's context as one of the session; no copy. KeyError if another key made it,
-        ContextError for one of another session."""
+        """Makes a ciphertext of the session's context belong to the session, without a copy. KeyError if it is under
+        another key, ContextError if it belongs to another session."""
         roles.require_kind("adopt", x, Ciphertext, "encrypt or load one first")
         if x.context is self:
             return x

@@ -19,9 +19,9 @@ from . import switching
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
 
-MOST = 256  # values, of which there are 32,640 pairs
+MAX = 256  # values, of which there are 32,640 pairs
 _TIES = 6.0  # deviations of noise, by which the second value of a pair must be larger
-_SURE = 4.5  # deviations of noise within half of a rank
+_RANK_DEVIATIONS = 4.5  # deviations of noise within half of a rank
 
 
 def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, largest: bool,
@@ -30,9 +30,9 @@ def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, lar
     method = arrays.as_text(method, operation, "method")
     bound = arrays.as_real(bound, operation, "bound", above=0)
     k = arrays.as_integer(k, operation, "k", 1, x.size)
-    if x.size > MOST:
+    if x.size > MAX:
         raise errors.ShapeError.explain(
-            operation, f"{x.size} values", f"at most {MOST}, because all pairs are compared",
+            operation, f"{x.size} values", f"at most {MAX}, because all pairs are compared",
             'take parts of the array, lt.sort(), or method="rounds" for a single one')
     x = x.reshape(-1)
     if x.size == 1:
@@ -91,11 +91,11 @@ def _by_tables(x: Ciphertext, k: int, bound: float, largest: bool, operation: st
     ranks = ranks.declare(-k + 1, x.size - 1)
     top = float(x.size)
     deviation = switching.argument_deviation(ranks, top, **options)
-    if _SURE * deviation > 0.5:
+    if _RANK_DEVIATIONS * deviation > 0.5:
         raise errors.PrecisionError.explain(
-            operation, f"ranks with noise of {deviation:.2g} in a table", f"at most {0.5 / _SURE:.2g}",
-            f"at most {math.floor(0.5 / _SURE / deviation * x.size)} values, a set of switching with more precise "
-            'tables, or method="polynomial"')
+            operation, f"ranks with noise of {deviation:.2g} in a table", f"at most {0.5 / _RANK_DEVIATIONS:.2g}",
+            f"at most {math.floor(0.5 / _RANK_DEVIATIONS / deviation * x.size)} values, a set of switching with more "
+            'precise tables, or method="polynomial"')
     return switching.stepped(ranks, lambda v: float(abs(v) < 0.5), top, **options)
 
 
@@ -107,19 +107,21 @@ def _by_polynomials(x: Ciphertext, k: int, bound: float, largest: bool, operatio
         raise errors.ValueError.explain(
             operation, f"gap={gap:g} with bound={bound:g}", "a gap below twice the bound", "correct one")
     count = x.size
-    # Equal values count as apart by half of the gap, and so do those that are apart by the gap. Maps bring
-    # differences and ranks to [-1, 1], so that no sign needs a level for it.
+    # Half of the gap is added to each difference. So values that are equal or a gap apart give arguments of the sign
+    # that are at least half of the gap from 0. The maps that compute differences and ranks also scale them to
+    # [-1, 1], so that no sign needs a level for the scaling.
     reach, most = 2 * bound + gap / 2, count + 0.25
     margin, deepest = sign.margin(x), _deepest(x)
     coarse = composite.checked(operation, 1.0, gap / 2 / reach, math.log2(count) + 2, margin, deepest)
     d = _differences(x, largest, 1 / reach) + gap / 2 / reach
     before, _ = sign.outlined(operation, d, coarse, sign.STEP, 2.0, True)
     ranks = _ranks(before, count, k, -0.5, -1 / most).declare(-(count - 1.25) / most, (k + 0.25) / most)
-    # An index is a sum of all errors, times up to the number of values; a value is one times up to the bound.
+    # An index is a weighted sum of `count` results of the step, with weights up to `count`. Of a value the weights are
+    # up to the bound.
     wanted = bits + math.log2(count) + max(math.log2(count), math.log2(bound))
     fine = composite.checked(operation, 1.0, 0.25 / most, wanted, margin, deepest)
     below, own = sign.outlined(operation, ranks, fine, sign.STEP, wanted, True)
-    # Ranks lie within a quarter of where they should be, where the step is flat: their errors do not pass.
+    # Ranks are at most 1/4 from the right integer. The step is flat there, so it does not pass on their errors.
     known = below._known.within_domain(0.0, 1.0)
     estimate = _native.Estimate(known.range, math.hypot(own, fine.error / 2))
     below = below._like(below._parts, known.with_estimate(estimate))

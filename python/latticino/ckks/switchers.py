@@ -21,7 +21,7 @@ class Switchers:
         self.tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
         self.routes: dict[tuple[str, int, str], RepackRoute] = {}  # that a twin's program takes
         self.keys: dict[str, _native.SwitchKeys] = {}  # of a twin
-        # Comparing ways back takes a second: twins share what is known.
+        # Comparing the routes takes a second, so dry contexts share the choices.
         self._known: dict[tuple[str, int, bool, str], RepackRoute] = {} if like is None else like._known
         self._context, self._lock = context, lock
         self._contexts: dict[str, _native.SwitchContext] = {}

@@ -8,7 +8,7 @@ from .shards import Outcome, Shard
 
 
 class Engine(ABC):
-    """Where an `Executor` has its shards computed: `Local` or `Dask`. Only hashes pass through it."""
+    """Runs the shards of an `Executor`: `Local` or `Dask`. Shards name their data by hashes."""
 
     taken = False  # whether an executor has opened it
 
@@ -23,12 +23,12 @@ class Engine(ABC):
 
     @abstractmethod
     def submit(self, ticket: int, shard: Shard) -> None:
-        """Takes a shard, whose outcome will have this number."""
+        """Accepts a shard. Its outcome will have the number ``ticket``."""
 
     @abstractmethod
     def ended(self) -> list[tuple[int, Outcome]]:
         """The shards that have ended since the last call, with their numbers. It may wait for up to a second, and may
-        return nothing. ClusterError if the workers cannot be had."""
+        return nothing. ClusterError if there are no workers."""
 
     @abstractmethod
     def forget(self) -> None:

@@ -42,6 +42,8 @@ class Result:
 
     def data(self, index: int = 0) -> bytes:
         """The bytes of the file of an array, which are compared with its hash. FileError if they have changed."""
+        count = len(self.hashes)
+        index = arrays.as_integer(index, "Result.data", "index", -count, count - 1)
         return self._blobs.read(ARRAYS, OWNER, self.hashes[index])
 
     def decrypt(self, client: Any) -> Any:

@@ -28,7 +28,7 @@ class Dask(Engine):
       worker sees. If it sees none, it computes on the CPU.
     - ``threads``: how many threads each worker has on a CPU. 0 stands for all cores of its machine.
     - ``memory``: how many bytes of host memory each worker may use for keys. None stands for half of its machine's.
-    - ``patience``: after how many seconds without any worker a batch is given up
+    - ``patience``: after how many seconds without any worker a batch fails
 
     The folder of the blobs has the same name on all machines. Dask runs any code that it is sent: see docs/security.md.
     """

@@ -95,7 +95,7 @@ def predicted(programs: Sequence[SavedProgram], sizes: Sequence[int], workers: i
     loads = [sum(inputs * s / len(own) for s, own in zip(seconds, shares) if slot in own) for slot in range(workers)]
     if len(programs) == 1:
         loads = [math.ceil(inputs / workers) * seconds[0]]
-    # The last worker of a pipeline begins when the first ones have given it something.
+    # The last program of a pipeline begins when the programs before it have computed the first item.
     computing = max(loads) + (sum(seconds) - max(seconds) if inputs else 0.0)
     results = [fact.result_bytes for fact in facts]
     traffic = Traffic(

@@ -1,13 +1,15 @@
-"""Functions of arrays that a captured program holds as one step (saved/capture.py)."""
+"""What a captured program holds as one step (saved/capture.py): functions of arrays, methods of arrays and numbers."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # by the name of the step
+_METHODS: set[Callable[..., Any]] = set()
 
 
 class Captured:
@@ -39,3 +41,15 @@ def _captured(values: Iterable[Any]) -> Iterator[Any]:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from (v for v in value if isinstance(v, Captured))
+
+
+def program_step(method: Function) -> Function:
+    """Decorates a method: steps of saved programs may call it. A file from a stranger can call no other method."""
+    _METHODS.add(method)
+    return method
+
+
+def methods_of(kind: type) -> tuple[str, ...]:
+    """The names of a class for its methods and properties that are steps."""
+    functions = ((name, m.fget if isinstance(m, property) else m) for name, m in vars(kind).items())
+    return tuple(name for name, f in functions if inspect.isfunction(f) and f in _METHODS)

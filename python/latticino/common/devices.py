@@ -29,12 +29,12 @@ def choose(device: str | None) -> tuple[str, int]:
     return kind, number
 
 
-MOST_THREADS = 4096
+MAX_THREADS = 4096
 
 
 def as_threads(number: Any) -> int:
     """A number of CPU threads, 0 for all cores; ValueError for anything else."""
-    return arrays.as_integer(number, "Context", "threads", 0, MOST_THREADS)
+    return arrays.as_integer(number, "Context", "threads", 0, MAX_THREADS)
 
 
 def as_tuning(file: Any) -> str:

@@ -76,7 +76,7 @@ def require_keys_of(context: Any, keys: Any) -> None:
             "bring them over with save_server_keys and load_server_keys")
 
 
-_LEAST_SHARED = -128  # log2 of a failure probability with which decryptions may be shared
+_MIN_SHARED = -128  # log2 of a failure probability with which decryptions may be shared
 
 
 def warn_of_security(operation: str, params: Any) -> None:
@@ -87,7 +87,7 @@ def warn_of_security(operation: str, params: Any) -> None:
         kind = "legacy" if "legacy" in params.name else "insecure"
         warnings.warn(f"{operation}: the {kind} set {params.name} is not held to 128 bits of security; choose a set "
                       "without that word in its name for data that matter", errors.SecurityWarning, stacklevel=3)
-    elif getattr(params, "stated_log_failure", _LEAST_SHARED) > _LEAST_SHARED:
+    elif getattr(params, "stated_log_failure", _MIN_SHARED) > _MIN_SHARED:
         warnings.warn(f"{operation}: a bootstrapping of {params.name} gives a wrong result with probability "
                       f"2^{params.stated_log_failure:.0f}; "
                       "do not share decryptions under it (docs/security.md)", errors.SecurityWarning, stacklevel=3)

@@ -24,7 +24,7 @@ _OPERATORS: dict[np.ufunc, tuple[str, str | None]] = {
     np.less: ("__lt__", "__gt__"), np.less_equal: ("__le__", "__ge__"), np.greater: ("__gt__", "__lt__"),
     np.greater_equal: ("__ge__", "__le__"), np.negative: ("__neg__", None), np.invert: ("__invert__", None),
     np.conjugate: ("conj", None), np.positive: ("_itself", None), np.square: ("_squared", None)}
-_OTHERWISE = "decrypt first, or use the array's own methods and the functions of latticino"
+_DEFAULT_REMEDY = "decrypt first, or use the array's own methods and the functions of latticino"
 _OF_SHAPES = (np.shape, np.ndim, np.size)
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -40,13 +40,13 @@ def computes(function: Any) -> Callable[[_Function], _Function]:
 
 
 class OfNumpy:
-    """The methods that numpy calls on an encrypted array. ``_INSTEAD``: what to call in place of ufuncs and functions
+    """The methods that numpy calls on an encrypted array. ``_REMEDY_OF``: what to call in place of ufuncs and functions
     of these names. ``_METHODS``: numpy's functions that are methods, with the arguments that the method takes."""
 
     __slots__ = ()
-    _INSTEAD: ClassVar[dict[str, str]] = {}
+    _REMEDY_OF: ClassVar[dict[str, str]] = {}
     _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {}
-    _FUNCTION: ClassVar[str] = _OTHERWISE  # in place of any other function of a single array
+    _FUNCTION: ClassVar[str] = _DEFAULT_REMEDY  # in place of any other function of a single array
 
     def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
         roles.refuse_numpy(self)
@@ -64,7 +64,8 @@ class OfNumpy:
             if name in self._METHODS and getattr(np, name) is function:
                 return self._by_method(name, inspect.signature(function).bind(*arguments, **options))
         # Without an error some functions, such as np.array_equal, would answer without looking at values.
-        self._refuse(name, roles.name_of(type(self)), "numbers in the clear", self._INSTEAD.get(name, _OTHERWISE))
+        remedy = self._REMEDY_OF.get(name, _DEFAULT_REMEDY)
+        self._refuse(name, roles.name_of(type(self)), "numbers in the clear", remedy)
 
     def _by_function(self, name: str, own: Callable[..., Any], arguments: tuple[Any, ...],
                      options: dict[str, Any]) -> Any:
@@ -100,7 +101,7 @@ class OfNumpy:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__":
             self._refuse(f"{ufunc.__name__}.{method}", "an encrypted array", "numbers in the clear",
-                         self._INSTEAD.get(f"{ufunc.__name__}.{method}", _OTHERWISE))
+                         self._REMEDY_OF.get(f"{ufunc.__name__}.{method}", _DEFAULT_REMEDY))
         if options.get("out") is not None:
             self._refuse(ufunc.__name__, "out=, or an operator such as += on an array in the clear", "no such option",
                          "write a = a + x: the result is encrypted")
@@ -112,12 +113,12 @@ class OfNumpy:
         name = names[0] if first else names[1]
         own = getattr(type(of), name, None) if name else None
         if own is None:
-            self._refuse(ufunc.__name__, roles.name_of(type(self)), "numbers in the clear", self._instead(ufunc))
+            self._refuse(ufunc.__name__, roles.name_of(type(self)), "numbers in the clear", self._remedy(ufunc))
         return own(of, *(inputs[1:] if first else inputs[:1]))
 
-    def _instead(self, ufunc: np.ufunc) -> str:
-        single = self._FUNCTION if "d->d" in ufunc.types else _OTHERWISE
-        return self._INSTEAD.get(ufunc.__name__, single).format(name=ufunc.__name__)
+    def _remedy(self, ufunc: np.ufunc) -> str:
+        single = self._FUNCTION if "d->d" in ufunc.types else _DEFAULT_REMEDY
+        return self._REMEDY_OF.get(ufunc.__name__, single).format(name=ufunc.__name__)
 
     @staticmethod
     def _refuse(name: str, had: str, needs: str, remedy: str) -> NoReturn:

@@ -31,12 +31,12 @@ from .notes import Note
 
 _HEAD = struct.Struct("<8sIQ")
 _DIGEST = 32
-_MOST_HEAD = 1 << 26
-_MOST_ROWS = 1 << 20
-_MOST_NUMBERS = 1 << 30  # of an array
+_MAX_HEAD = 1 << 26
+_MAX_ROWS = 1 << 20
+_MAX_NUMBERS = 1 << 30  # of an array
 CLIENT = "client"  # the kind of files that hold no arrays
 _SMALL = 1 << 24  # bytes that are not compared with the free memory
-_MOST_GROWTH = 1100  # bytes that a byte can inflate to: deflate allows 1,032
+_MAX_GROWTH = 1100  # bytes that a byte can inflate to: deflate allows 1,032
 _KINDS: dict[str, np.dtype] = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8")}
 
 
@@ -105,7 +105,7 @@ class Container:
         if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
             self.refuse("bytes that are not those that were written")
         start, end = _HEAD.size + length, len(data) - _DIGEST
-        if length > _MOST_HEAD or start > end:
+        if length > _MAX_HEAD or start > end:
             self.refuse("a head that is too long")
         try:
             head = Note.read(data[_HEAD.size : start].decode())
@@ -121,8 +121,8 @@ class Container:
         for row in rows:
             name, kind = row.text("name"), row.text("kind")
             count, size = (self.integer(row, field, 0, 1 << 53) for field in ("length", "bytes"))
-            fits = kind in _KINDS and count <= _MOST_NUMBERS and size <= end - start and name not in places
-            if not fits or 8 * count > _MOST_GROWTH * size:
+            fits = kind in _KINDS and count <= _MAX_NUMBERS and size <= end - start and name not in places
+            if not fits or 8 * count > _MAX_GROWTH * size:
                 self.refuse("an array that does not fit")
             places[name] = slice(start, start + size), _KINDS[kind], count
             start += size
@@ -166,7 +166,7 @@ class Container:
     def parts(self, note: Note, name: str) -> list[Note]:
         """The objects of a list."""
         value = note._fields.get(name)
-        if not isinstance(value, list) or len(value) > _MOST_ROWS or not all(isinstance(v, dict) for v in value):
+        if not isinstance(value, list) or len(value) > _MAX_ROWS or not all(isinstance(v, dict) for v in value):
             self.refuse(f"no list {name}")
         return [Note(v) for v in value]
 
@@ -178,13 +178,13 @@ class Container:
 
     def integers(self, note: Note, name: str, least: int, most: int) -> tuple[int, ...]:
         value = note._fields.get(name)
-        if not isinstance(value, list) or len(value) > _MOST_ROWS or not all(
+        if not isinstance(value, list) or len(value) > _MAX_ROWS or not all(
                 type(v) is int and least <= v <= most for v in value):
             self.refuse(f"{name} that are no counts")
         return tuple(value)
 
     def texts(self, note: Note, name: str) -> tuple[str, ...]:
         value = note._fields.get(name)
-        if not isinstance(value, list) or len(value) > _MOST_ROWS or not all(type(v) is str for v in value):
+        if not isinstance(value, list) or len(value) > _MAX_ROWS or not all(type(v) is str for v in value):
             self.refuse(f"{name} that are no texts")
         return tuple(value)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from .. import errors
 
-MOST_DIMENSIONS = 64  # as numpy has
+MAX_DIMENSIONS = 64  # as numpy has
 LARGEST = 1 << 53  # of a length: what JSON's readers agree on
 
 
@@ -35,7 +35,7 @@ class Note:
     def shape(self, name: str) -> tuple[int, ...]:
         """Positive lengths. Their product is at most 2^53 as well."""
         lengths = self._get(name, list)
-        if len(lengths) > MOST_DIMENSIONS or not all(type(n) is int and 1 <= n <= LARGEST for n in lengths):
+        if len(lengths) > MAX_DIMENSIONS or not all(type(n) is int and 1 <= n <= LARGEST for n in lengths):
             refuse()
         if math.prod(lengths) > LARGEST:
             refuse()

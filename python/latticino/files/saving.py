@@ -28,7 +28,7 @@ from . import saving_tfhe as tfhe_files
 
 PUBLIC_SUFFIX = ".public"
 _LONGEST_NOTE = 1 << 16  # bytes, as src/io reads them
-_MOST_PLACES = 1 << 24  # values of an array with a layout of its own
+_MAX_PLACES = 1 << 24  # values of an array with a layout of its own
 
 Path_: TypeAlias = "str | bytes | os.PathLike[Any]"
 
@@ -329,10 +329,10 @@ def note_of(x: Ciphertext, known: _native.Known | None = None) -> str:
     # Readers of the first version would take it for a plain layout, so they find no shape.
     fields |= {"layout": {"rest": where.rest, "bound": where.bound, "runs": where.runs()}}
     text = json.dumps({"version": 2, "array": fields}, separators=(",", ":"))
-    if len(text) >= _LONGEST_NOTE or where.size > _MOST_PLACES:
+    if len(text) >= _LONGEST_NOTE or where.size > _MAX_PLACES:
         raise errors.UnsupportedError.explain(
             "save_ciphertext", "an array whose layout is too irregular for a file",
-            f"a layout of less than {_LONGEST_NOTE} bytes, for up to {_MOST_PLACES:,} values", "save x.contiguous()")
+            f"a layout of less than {_LONGEST_NOTE} bytes, for up to {_MAX_PLACES:,} values", "save x.contiguous()")
     return text
 
 
@@ -362,7 +362,7 @@ def described(context: Context, parts: list[_native.Ciphertext], note: str, fina
 
 def _layout(stated: notes.Note | None, shape: tuple[int, ...], slots: int, count: int) -> Layout:
     """The layout that a file states; FileError for one that is none."""
-    if stated is None or math.prod(shape) > _MOST_PLACES:
+    if stated is None or math.prod(shape) > _MAX_PLACES:
         notes.refuse()
     rest, bound = stated.text("rest"), stated.number("bound")
     if rest not in ("zero", "filler", "unknown") or bound < 0:

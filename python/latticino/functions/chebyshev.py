@@ -12,10 +12,10 @@ from numpy.polynomial import chebyshev, polynomial
 from .. import _native, arrays, errors
 from ..common import roles
 
-MOST_DEGREE = 4095
+MAX_DEGREE = 4095
 DEGREE = 511  # the largest that is tried where nobody says otherwise
 _POINTS = 8  # at which a function is measured, per degree
-_LEAST_POINTS = 4096
+_MIN_POINTS = 4096
 _ROUNDING = 1e-13  # relative to the largest value: what a double leaves of a coefficient that should be zero
 _SHOWN = 40  # letters of a name
 _STEPS = 6  # degrees below that of the series which interpolation may do with
@@ -160,7 +160,7 @@ def fitted(operation: str, f: Callable[..., Any], domain: tuple[float, float], a
            imag: float = 0.0) -> Fit:
     """See `fit`. ``imag``: imaginary parts up to which values are measured as well."""
     roles.require_function(operation, f)
-    most = arrays.as_integer(max_degree, operation, "max_degree", 1, MOST_DEGREE)
+    most = arrays.as_integer(max_degree, operation, "max_degree", 1, MAX_DEGREE)
     name = _name(f)
     given = _Samples(operation, f, domain, domain, most, imag)
     best = given.smallest(allowed)
@@ -197,7 +197,7 @@ class _Samples:
     def __init__(self, operation: str, f: Callable[..., Any], domain: tuple[float, float],
                  interval: tuple[float, float], most: int, imag: float) -> None:
         self.operation, self.domain, self.interval, self.most, self.imag = operation, domain, interval, most, imag
-        n = max(_LEAST_POINTS, _POINTS * (most + 1))
+        n = max(_MIN_POINTS, _POINTS * (most + 1))
         lower, upper = interval
         y = np.cos(np.pi * np.arange(n + 1) / n)
         values = sampled(f, (lower + upper) / 2 + (upper - lower) / 2 * y, operation)

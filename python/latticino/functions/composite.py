@@ -16,8 +16,8 @@ from .chebyshev import Series
 from .remez import minimax
 
 _DEGREES = (3, 5, 7, 11, 13, 15, 23, 27, 29, 31)  # the largest of each number of levels and products
-_MOST_LEVELS, _MOST_PRODUCTS = 32, 96
-_MOST_BITS = 40.0
+_MAX_LEVELS, _MAX_PRODUCTS = 32, 96
+_MAX_BITS = 40.0
 _TABLE = 40  # intervals for which the distances are computed once, and interpolated between
 _TABLE_POINTS = 600
 _WIDEST, _NARROWEST = 20.0, 0.02  # of -log(a)
@@ -99,7 +99,7 @@ def _slope(c: np.ndarray, a: float, b: float) -> float:
 
 
 def fit_sign(bound: float = 1.0, gap: float | None = None, bits: float = 20) -> Sign:
-    """The composition that `Ciphertext.sign` takes at a scale of 2^40: the fewest levels, then the fewest products.
+    """The polynomials that `Ciphertext.sign` applies at a scale of 2^40: those with the fewest levels, then products.
 
     Within ``2**-bits`` of the sign for ``gap <= |x| <= bound``; ``gap=None`` is ``bound / 256``. ValueError for a
     gap that is not between 0 and the bound, PrecisionError for what no composition reaches.
@@ -107,7 +107,7 @@ def fit_sign(bound: float = 1.0, gap: float | None = None, bits: float = 20) -> 
     return checked("fit_sign", bound, gap, bits, 2.0**-20)
 
 
-def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float, deepest: int = _MOST_LEVELS) -> Sign:
+def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float, deepest: int = _MAX_LEVELS) -> Sign:
     bound = arrays.as_real(bound, operation, "bound", above=0)
     gap = bound / 256 if gap is None else arrays.as_real(gap, operation, "gap", above=0)
     bits = arrays.as_real(bits, operation, "bits", above=0)
@@ -115,8 +115,8 @@ def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float, deep
         raise errors.ValueError.explain(
             operation, f"gap={gap:g} with bound={bound:g}", "a gap from 2^-24 of the bound to less than the bound",
             "correct one")
-    if not 1 <= bits <= _MOST_BITS:
-        raise errors.ValueError.explain(operation, f"bits={bits:g}", f"a number from 1 to {_MOST_BITS:g}", "correct it")
+    if not 1 <= bits <= _MAX_BITS:
+        raise errors.ValueError.explain(operation, f"bits={bits:g}", f"a number from 1 to {_MAX_BITS:g}", "correct it")
     return composed(operation, bound, gap, bits, margin, deepest)
 
 
@@ -127,7 +127,7 @@ def fewer_bits(operation: str) -> str:
 
 @lru_cache(maxsize=256)
 def composed(operation: str, bound: float, gap: float, bits: float, margin: float,
-             deepest: int = _MOST_LEVELS) -> Sign:
+             deepest: int = _MAX_LEVELS) -> Sign:
     """The cheapest composition. ``margin``: what noise may move the values between stages by, so far outside of an
     interval a polynomial is still near what it should be. ``deepest``: the most levels of any one polynomial."""
     ends = {bound, _free(bound)}
@@ -184,17 +184,17 @@ def _ways(a: float, margin: float, deepest: int) -> dict[tuple[int, int], _Way]:
     """For every number of levels and of products, the composition that ends with the narrowest interval around 1."""
     best: dict[tuple[int, int], _Way] = {(0, 0): _Way(-math.log(a), ())}
     degrees = [(degree, *_cost(degree)) for degree in _DEGREES if _cost(degree)[0] <= deepest]
-    for levels in range(_MOST_LEVELS):
-        for products in range(_MOST_PRODUCTS):
+    for levels in range(_MAX_LEVELS):
+        for products in range(_MAX_PRODUCTS):
             way = best.get((levels, products))
             if way is None:
                 continue
             for degree, more_levels, more_products in degrees:
                 to = (levels + more_levels, products + more_products)
-                if to[0] > _MOST_LEVELS or to[1] > _MOST_PRODUCTS:
+                if to[0] > _MAX_LEVELS or to[1] > _MAX_PRODUCTS:
                     continue
                 s = _narrowed(degree, way.narrowness)
-                # The next stage meets noise as well; the last one's error counts without.
+                # The next stage gets noisy values, so its interval has a margin. The last stage has none.
                 if s is not None and (to not in best or s < best[to].narrowness):
                     best[to] = _Way(s + 2 * margin, (*way.degrees, degree))
     return best

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
-# Of polynomials that were evaluated before: finding one takes the host longer than the evaluation.
+# Errors of polynomials that were evaluated before, because computing one takes longer than evaluating the polynomial.
 _errors: ConstantCache[float] = ConstantCache(256, lambda error: 1)
 _LARGE = 2.0**8  # of T_n or of a power: of values outside of the interval that may leave the modulus
 
@@ -58,7 +58,7 @@ def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float
     the error that evaluation adds; it gives what is known of the result.
     """
     p = series.native
-    x = x._settled(p.levels + (not x._is_canonical), operation)
+    x = x._ready_for_function(p.levels + (not x._is_canonical), operation)
     require_levels(operation, x, p)
     x = _steady(operation, x._canonical(), p)
     require_levels(operation, x, p)

@@ -26,7 +26,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 Restated = Callable[["Ciphertext", float, float], "Ciphertext"]  # with values known to lie between two ends
 
 _METHODS = (None, "polynomial", "iterations")
-_MOST_ITERATIONS = 12
+_MAX_ITERATIONS = 12
 _STARTS = (3, 7, 15, 31, 63, 127, 255, 511)
 _GRID = 4001
 
@@ -135,7 +135,7 @@ def _plan_inverse(domain: tuple[float, float], bits: float, size: float) -> Iter
     found = []
     for degree in _STARTS[:5]:
         start = _relative_inverse(domain, degree)
-        for count in range(1, _MOST_ITERATIONS + 1):
+        for count in range(1, _MAX_ITERATIONS + 1):
             levels = int(start.native.levels) + 1 + count
             plan = Iterations(start, count, 0.0, levels)
             error = float(np.abs(size * (1 / x - _clear_inverse(plan, x))).max())
@@ -192,7 +192,7 @@ def _plan_root(domain: tuple[float, float], bits: float, root: bool) -> Iteratio
         start = _interpolated(lambda v: 0.5 / np.sqrt(v), domain, degree)
         if np.abs(0.25 - x * _value(start, x) ** 2).max() >= 0.25:
             continue
-        for count in range(1, _MOST_ITERATIONS + 1):
+        for count in range(1, _MAX_ITERATIONS + 1):
             levels = int(start.native.levels) + 2 * count + 1
             plan = Iterations(start, count, 0.0, levels)
             error = float(np.abs((_clear_root if root else _clear_inverse_root)(plan, x) - exact).max())
@@ -264,7 +264,7 @@ def _best(operation: str, domain: tuple[float, float], bits: float,
           found: list[tuple[int, int, Iterations]]) -> Iterations:
     if not found:
         raise errors.PrecisionError.explain(
-            operation, f"no iterations of at most {_MOST_ITERATIONS} steps on {domain[0]:g} to {domain[1]:g}",
+            operation, f"no iterations of at most {_MAX_ITERATIONS} steps on {domain[0]:g} to {domain[1]:g}",
             f"{bits:g} bits", "raise the lower end of the domain, or ask for fewer bits")
     return min(found, key=lambda f: f[:2])[2]
 
@@ -287,7 +287,7 @@ def _iterate(operation: str, x: Ciphertext, domain: tuple[float, float], plan: I
     largest = 1.01 * float(np.abs(f(v)).max()) + plan.error
     params = x.context.params
     product = noise.multiplied(params, min(x.level, params.default_level), x.slots, params.scale(0))
-    # Each product's error is multiplied by what the result is made of.
+    # Later steps multiply the error of each product, by at most the largest result.
     own = product * (plan.steps + 2) * max(1.0, largest)
     if own * size > 2.0**-bits:
         raise errors.PrecisionError.explain(

@@ -16,7 +16,7 @@ import numpy as np
 
 POINTS = 3000  # of the grid that extrema are looked for on
 _ROUNDS = 60
-_STILL = 1e-6  # by how much the distance may grow in the last round, relative to it and to what is left to 1
+_TOLERANCE = 1e-6  # by how much the distance may grow in the last round, relative to it and to what is left to 1
 _FLOOR = 2.0**-46  # smaller distances are lost in rounding
 
 Real = Any  # numpy's type of numbers
@@ -41,13 +41,13 @@ def minimax(degree: int, a: float, points: int = POINTS,
         level = np.abs(solution[-1])
         if level < _FLOOR:
             return (), math.inf
-        if abs(level - before) <= _STILL * min(level, abs(1 - level)):
+        if abs(level - before) <= _TOLERANCE * min(level, abs(1 - level)):
             break
         before = level
         points_now = _exchanged(*_extrema(grid, 1 - basis @ solution[:-1]), points_now)
     else:
         return (), math.inf
-    largest = level + _STILL * min(level, abs(1 - level))
+    largest = level + _TOLERANCE * min(level, abs(1 - level))
     nodes = np.cos(np.pi * (np.arange(degree + 1, dtype=real) + real(0.5)) / (degree + 1))
     values = _odd_basis(np.abs(nodes), a, count) @ solution[:-1] * np.sign(nodes)
     k = np.arange(degree + 1)

@@ -187,7 +187,7 @@ def for_product(operation: str, bound: float, bits: float, outline: Outline, mar
     found: list[tuple[int, int, int, Sign, float]] = []
     for width in (16, 12, 8, 6, 4, 3, 2):
         gap = min(width * wanted, bound / 2)
-        # Beyond the gap the error is that of the sign times the value: as much as is wanted at the bound.
+        # Beyond the gap the error is the error of the sign times the value. It is largest at the bound.
         fit = composite.composed(operation, bound, gap, max(1.0, -math.log2(wanted / (outline.scale * bound))), margin,
                                  deepest)
         v = np.concatenate([np.geomspace(fit.gap / 256, bound, 20001), np.linspace(0, bound, 4001)])

@@ -15,7 +15,7 @@ from .chebyshev import Fit, as_bits, as_domain
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_MOST_HALVINGS = 6
+_MAX_HALVINGS = 6
 _WIDEST = 5.5  # domain of exponents, whose inverses, up to exp of it, may have to be bootstrapped
 _STEP = 2.0**-40  # ends of domains are multiples of it, so that a length of 2 is one exactly
 _SLACK = 63 / 64  # of the lower end of a sum's domain, for errors
@@ -82,7 +82,7 @@ def _exponential(x: Ciphertext, domain: tuple[float, float], bits: float, count:
     low, high = domain
     growth = math.log2(max(2.0, count / 2) + math.sqrt(count))
     widest = _WIDEST if x.context.auto_bootstrap and x.context.params.has_bootstrap else math.inf
-    for k in range(_MOST_HALVINGS + 1):
+    for k in range(_MAX_HALVINGS + 1):
         if (high - low) / 2**k > widest:
             continue
         wanted = bits + 2 + k * growth + (high - low) / 2**k * math.log2(math.e)

@@ -23,12 +23,12 @@ from .sign import STEP
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-MOST = 1 << 22  # values
+MAX = 1 << 22  # values
 _FEW = 1 << 15  # values up to which the pairs of all stages are kept: 4 MiB
-# Signs are taken of differences up to this size. Values are brought to an interval that is shorter than that by what
-# exchanges may push them outwards, and by this much for noise.
+# _BOUND: the largest difference whose sign is computed. Values are scaled to an interval that is shorter than _BOUND:
+# by how far exchanges may push values outwards, and by _NOISE for noise.
 _BOUND, _NOISE = 63 / 64, 1 / 64
-# By how much more than polynomials alone bootstrappings between them may move values.
+# The factor by which bootstrappings between the polynomials may increase the errors that polynomials alone make.
 _OF_BOOTSTRAPPING = 16.0
 
 
@@ -107,8 +107,8 @@ class Sorting:
 
 def fit_sort(count: int, domain: tuple[float, float] = (-1, 1), bits: float = 12,
              gap: float | None = None) -> Sorting:
-    """What `lt.sort` of `count` values takes, with options as there. Calling the result sorts numbers in the clear."""
-    count = arrays.as_integer(count, "fit_sort", "count", 1, MOST)
+    """What `lt.sort` of `count` values costs, with the options of `lt.sort`. Calling the result sorts clear numbers."""
+    count = arrays.as_integer(count, "fit_sort", "count", 1, MAX)
     return _chosen("fit_sort", count, as_domain("fit_sort", domain), bits, gap, 2.0**-20, None)
 
 
@@ -166,7 +166,7 @@ def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: fl
     if not -x.ndim <= axis < x.ndim:
         raise errors.ShapeError.explain(
             "sort", f"axis={arrays.shown(axis)} of {x.ndim} dimensions", "an axis that exists", "check the axis")
-    count = arrays.as_integer(x.shape[axis], "sort", "the number of values", 1, MOST)
+    count = arrays.as_integer(x.shape[axis], "sort", "the number of values", 1, MAX)
     low, high = evaluate.declared_domain("sort", x) if domain is None else as_domain("sort", domain)
     if not x.range.is_real:
         evaluate.require_real("sort", x)
@@ -245,7 +245,7 @@ class _Refresher:
 
     def __init__(self, params: _native.Params) -> None:
         self.bootstraps: bool = params.has_bootstrap
-        # The levels that SlotToCoeff needs where it comes first, and those that a bootstrapping gives above them.
+        # `first`: the levels that SlotToCoeff first needs. `usable`: the levels above these after a bootstrapping.
         self.first = params.default_level - params.level_after_bootstrap if self.bootstraps else 0
         self.usable: int | None = params.default_level - self.first if self.bootstraps else None
         self.imag = self.fresh = 0.0
@@ -276,8 +276,8 @@ class _Run:
         self.axis, self.stride = axis, math.prod(x.shape[axis + 1 :])
         self.refresh = _Refresher(x.context.params)
         self.fit, self.bits = fit_of(self.refresh.usable), bits
-        # A bootstrapping of the differences leaves the values at a low level, where rotations are cheap, and without
-        # its error. Where the levels that it gives are too few for a stage, values are bootstrapped as well.
+        # If only the differences are bootstrapped, the values stay at a low level, where rotations are cheap, and get
+        # no error of bootstrapping. If the levels do not suffice for a stage, the values are bootstrapped as well.
         self.of_differences = self.refresh.usable is None or self.fit.levels <= self.refresh.usable
         self.slope = _slope(self.fit)
         self.imag = 0.0  # error of the imaginary parts of the values

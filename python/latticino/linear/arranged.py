@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 Form = Literal["outer", "inner"]
-# Both factors, the result, and the right factor before its own form is made, when each value still has one slot.
+# "before right": the right factor before it is brought into its form. Each value still has a single slot then.
 Side = Literal["left", "right", "result", "before right"]
 FORMS: tuple[Form, ...] = ("outer", "inner")
 SIDES: tuple[Side, ...] = ("left", "right", "result", "before right")
 
-_MOST_CIPHERTEXTS = 64  # that the results of a block of matrices are spread over
-_MOST_VALUES = 1 << 24  # of one side
-_MOST_WORKING = 2 << 30  # bytes of rotated ciphertexts at once
+_MAX_CIPHERTEXTS = 64  # that the results of a block of matrices are spread over
+_MAX_VALUES = 1 << 24  # of one side
+_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts at once
 _FEW_TURNS = 4  # rotations that have a key each
 
 
@@ -77,10 +77,10 @@ class Arrangement:
     def __post_init__(self) -> None:
         numbers = (self.batch, self.r, self.n, self.m, self.count, self.rows, self.width, self.heads, self.images)
         powers = (self.count, self.rows, self.width, self.heads)
-        fits = (self.form in FORMS and min(numbers) >= 1 and max(numbers) <= _MOST_VALUES
-                and all(n & (n - 1) == 0 for n in powers) and self.count <= _MOST_CIPHERTEXTS
-                and max(self.batch * self.r * self.n, self.batch * self.n * self.m) <= _MOST_VALUES
-                and self.blocks * self.count * self.slots <= _MOST_VALUES)
+        fits = (self.form in FORMS and min(numbers) >= 1 and max(numbers) <= _MAX_VALUES
+                and all(n & (n - 1) == 0 for n in powers) and self.count <= _MAX_CIPHERTEXTS
+                and max(self.batch * self.r * self.n, self.batch * self.n * self.m) <= _MAX_VALUES
+                and self.blocks * self.count * self.slots <= _MAX_VALUES)
         if fits and self.form == "outer":
             fits = (self.rows >= self.terms and self.offsets >= self.m
                     and self.width >= self.r + self.count * self.terms - 1)
@@ -242,7 +242,7 @@ def arrangements(batch: int, r: int, n: int, m: int, slots: int, images: int = 1
     """The arrangements that fit ciphertexts of so many slots."""
     for form in FORMS:
         terms = _power(n if form == "outer" else m)
-        for e in (1 << k for k in range(_MOST_CIPHERTEXTS.bit_length())):
+        for e in (1 << k for k in range(_MAX_CIPHERTEXTS.bit_length())):
             least = -(-m // e) if form == "outer" else -(-max(n, terms) // e)
             rows = max(_power(least), terms) if form == "outer" else _power(least)
             width = _power(r + (e * terms if form == "outer" else terms) - 1)
@@ -309,7 +309,7 @@ def _block(e: _native.Evaluator, left: Sequence[_native.Ciphertext], right: Sequ
     others = [_Turned(e, part, sorted({t for terms in wanted for _, (p, t) in terms if p == i}), unit, how.slots,
                       [k * how.apart for k in range(extra)]) for i, part in enumerate(right)]
     held = sum(len(t.wanted) for t in turned) * left[0].bytes
-    at_once = max(1, (_MOST_WORKING - min(held, _MOST_WORKING // 2)) // (2 * right[0].bytes))
+    at_once = max(1, (_MAX_WORKING - min(held, _MAX_WORKING // 2)) // (2 * right[0].bytes))
     out, dots = [], 1
     for terms in wanted:
         sums = []

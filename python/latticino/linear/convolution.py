@@ -20,7 +20,7 @@ from .. import arrays, errors
 from ..common import captured
 from ..common.layout import Layout
 from ..ops import moves
-from .maps import MOST_ENTRIES, LinearMap
+from .maps import MAX_ENTRIES, LinearMap
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -136,8 +136,8 @@ def _convolution(weight: Any, shape_in: Any, stride: Any, padding: Any, dilation
     if not np.isfinite(w).all():
         raise errors.ValueError.explain(operation, "NaN or infinity", "finite weights", "clean the data")
     axes = w.ndim - 2
-    shape = arrays.as_shape(shape_in, operation, moves.MOST_VALUES)
-    groups = arrays.as_integer(groups, operation, "groups", 1, moves.MOST_VALUES)
+    shape = arrays.as_shape(shape_in, operation, moves.MAX_VALUES)
+    groups = arrays.as_integer(groups, operation, "groups", 1, moves.MAX_VALUES)
     channels, per_group = w.shape[0], w.shape[1]
     if len(shape) != axes + 1 or shape[0] != per_group * groups or channels % groups:
         raise errors.ShapeError.explain(
@@ -147,9 +147,9 @@ def _convolution(weight: Any, shape_in: Any, stride: Any, padding: Any, dilation
     window = _window(shape[1:], w.shape[2:], stride, padding, dilation, operation)
     results = window.results(operation)
     count = int(np.count_nonzero(w)) * math.prod(results)
-    if count > MOST_ENTRIES:
+    if count > MAX_ENTRIES:
         raise errors.UnsupportedError.explain(
-            operation, f"about {count:,} products of single values", f"at most {MOST_ENTRIES:,}",
+            operation, f"about {count:,} products of single values", f"at most {MAX_ENTRIES:,}",
             "convolve the channels of the result in groups, and join them with lt.concatenate")
     w = w.reshape(groups, channels // groups, per_group, *window.size)
     area, image = math.prod(results), math.prod(window.image)
@@ -176,7 +176,7 @@ def average_pool_map(size: Any, shape_in: Any, *, stride: Any = None, padding: A
 
 def _pool(size: Any, shape_in: Any, stride: Any, padding: Any, count_include_pad: Any, operation: str,
           **options: Any) -> LinearMap:
-    shape = arrays.as_shape(shape_in, operation, moves.MOST_VALUES)
+    shape = arrays.as_shape(shape_in, operation, moves.MAX_VALUES)
     if len(shape) not in (2, 3):
         raise errors.ShapeError.explain(
             operation, f"an array of shape {shape}", "(channels, length) or (channels, height, width)", "reshape it")
@@ -188,9 +188,9 @@ def _pool(size: Any, shape_in: Any, stride: Any, padding: Any, count_include_pad
         raise errors.ValueError.explain(
             operation, f"padding {window.before} of windows of {window.size}", "at most half of a window", "pad less")
     results = window.results(operation)
-    if (count := math.prod(results) * math.prod(window.size) * shape[0]) > MOST_ENTRIES:
+    if (count := math.prod(results) * math.prod(window.size) * shape[0]) > MAX_ENTRIES:
         raise errors.UnsupportedError.explain(
-            operation, f"about {count:,} values to average", f"at most {MOST_ENTRIES:,}",
+            operation, f"about {count:,} values to average", f"at most {MAX_ENTRIES:,}",
             "take smaller windows, or pool some channels at a time and join them with lt.concatenate")
     area, image, channel = math.prod(results), math.prod(window.image), np.arange(shape[0])[:, None]
     taps = list(window.taps(results))
@@ -232,7 +232,7 @@ def _several(x: Any, axes: int, operation: str, name: str, least: int) -> tuple[
     if len(several) != axes:
         raise errors.ValueError.explain(
             operation, f"{name}={arrays.shown(x)}", f"a number, or {axes}", "name one for each axis")
-    return tuple(arrays.as_integer(n, operation, name, least, moves.MOST_VALUES) for n in several)
+    return tuple(arrays.as_integer(n, operation, name, least, moves.MAX_VALUES) for n in several)
 
 
 # ---- of encrypted arrays ----
@@ -315,9 +315,9 @@ def _with_vector(a: Ciphertext, v: Any, mode: Any, operation: str) -> Ciphertext
     name = (operation, n, mode, w.dtype.str, hashlib.sha256(w.tobytes()).digest())
 
     def made() -> LinearMap:
-        if n * m > MOST_ENTRIES:
+        if n * m > MAX_ENTRIES:
             raise errors.UnsupportedError.explain(
-                operation, f"vectors of {n:,} and {m:,} numbers", f"at most {MOST_ENTRIES:,} products of single values",
+                operation, f"vectors of {n:,} and {m:,} numbers", f"at most {MAX_ENTRIES:,} products of single values",
                 "convolve parts, and add them up")
         i, j = np.arange(n)[:, None], np.arange(m)
         rows = (i + j - first).reshape(-1)

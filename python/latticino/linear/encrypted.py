@@ -35,9 +35,9 @@ from .maps import LinearMap
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_MOST_WORKING = 2 << 30  # bytes of rotated ciphertexts at once
-_MOST_DIAGONALS = 2048  # of the map of one factor: beyond, the factor is packed row by row first
-_MOST_TERMS = 1 << 26  # products of single values, whose errors are estimated one by one
+_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts at once
+_MAX_DIAGONALS = 2048  # of the map of one factor: beyond, the factor is packed row by row first
+_MAX_TERMS = 1 << 26  # products of single values, whose errors are estimated one by one
 _PER_LEVEL = 60  # diagonals that a level may cost
 _FEW_SHIFTS = 4  # rotations that have a key each
 
@@ -164,7 +164,7 @@ def _diagonals(source: Layout, places: np.ndarray, index: np.ndarray, slots: int
 def _of_matrices(x: Ciphertext, y: Ciphertext) -> Ciphertext:
     (r, n), m, most = x.shape, y.shape[1], x.context.slots
     found = list(_tilings(r, n, m, _row_stride(y), most))
-    if not found or r * n * m > _MOST_TERMS:
+    if not found or r * n * m > _MAX_TERMS:
         return _in_halves(x, y)
     ways = []
     for packed in itertools.product((False, True), repeat=2):
@@ -174,10 +174,10 @@ def _of_matrices(x: Ciphertext, y: Ciphertext) -> Ciphertext:
                       _diagonals(layouts[1], *tiling.right(), tiling.slots_right)]
             first = [moves.move(v.layout, w).map.diagonals + _PER_LEVEL
                      for v, w, p in zip((x, y), layouts, packed) if p]
-            if max(counts) <= _MOST_DIAGONALS or any(packed):
+            if max(counts) <= _MAX_DIAGONALS or any(packed):
                 work = 3 * tiling.shifts + 4 * math.log2(tiling.copies) + 0.8 * (sum(counts) + sum(first))
                 short = any(p and v.level < 3 and not v.context.auto_bootstrap for v, p in zip((x, y), packed))
-                ways.append((short, max(counts) > _MOST_DIAGONALS, work, packed, tiling))
+                ways.append((short, max(counts) > _MAX_DIAGONALS, work, packed, tiling))
     *_, packed, tiling = min(ways, key=lambda way: way[:4])
     x = x._ready(2 + packed[0])
     y = x if y is x else y._ready(2 + packed[1])
@@ -249,7 +249,7 @@ def _sums(e: _native.Evaluator, left: _native.Ciphertext, right: _native.Ciphert
     memory allows.
 
     t = g step + b: rotations by b of the ciphertext, and by g step of each of those, take few keys."""
-    at_once = max(1, _MOST_WORKING // (left.bytes + right.bytes))
+    at_once = max(1, _MAX_WORKING // (left.bytes + right.bytes))
     step = tiling.shifts if tiling.shifts <= _FEW_SHIFTS else 1 << (tiling.shifts - 1).bit_length() // 2
     sides = [(x, unit, moves.rotated(e, x, [b * unit % tiling.slots for b in range(min(step, tiling.shifts))]))
              for x, unit in ((left, 1), (right, tiling.width))]

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
     from ..ckks.context import Context
 
-MOST_ENTRIES = 1 << 27  # of one map: 3 GiB on the host
+MAX_ENTRIES = 1 << 27  # of one map: 3 GiB on the host
 _MEMORY = 4 << 30
-_MOST_LAYOUTS = 16  # of arguments, that one map remembers
+_MAX_LAYOUTS = 16  # of arguments, that one map remembers
 Layouts = Callable[[Layout, int], Sequence[Layout]]  # of results, for a layout of arguments and the most slots
 
 
@@ -350,7 +350,7 @@ class LinearMap(roles.Handle):
         with self._lock:
             if key not in self._known_ways:
                 made = self._made(source, most)
-                while len(self._known_ways) >= _MOST_LAYOUTS:
+                while len(self._known_ways) >= _MAX_LAYOUTS:
                     self._known_ways.pop(next(iter(self._known_ways)))
                 self._known_ways[key] = made
             return self._known_ways[key]
@@ -391,10 +391,10 @@ class LinearMap(roles.Handle):
 
     def _repeated(self, lead: tuple[int, ...]) -> LinearMap:
         count = math.prod(lead)
-        if count * self.entries > MOST_ENTRIES:
+        if count * self.entries > MAX_ENTRIES:
             raise errors.UnsupportedError.explain(
                 self._operation, f"a batch of {count} in shared ciphertexts with {self.entries:,} weights",
-                f"at most {MOST_ENTRIES:,} weights in all", "stack arrays that were encrypted one by one")
+                f"at most {MAX_ENTRIES:,} weights in all", "stack arrays that were encrypted one by one")
         if self._target is not None:
             raise errors.UnsupportedError.explain(
                 self._operation, "a target layout, and a batch whose rows share ciphertexts",
@@ -417,7 +417,7 @@ def _stacked(results: Sequence[Ciphertext], shape: tuple[int, ...]) -> Ciphertex
 
 
 def _shape(x: Any, operation: str) -> tuple[int, ...]:
-    shape = arrays.as_shape(x, operation, moves.MOST_VALUES)
+    shape = arrays.as_shape(x, operation, moves.MAX_VALUES)
     if math.prod(shape) < 1:
         raise errors.ShapeError.explain(operation, f"the shape {shape}", "at least one value", "check the shape")
     return shape
@@ -450,9 +450,9 @@ def _entries(rows: Any, columns: Any, values: Any, size_in: int, size_out: int,
                 operation, f"{i.size} {name} of dtype {i.dtype} for {v.size} values",
                 f"as many integers from 0 to {most - 1}", "check the indices")
         index.append(i.astype(np.int64))
-    if v.size > MOST_ENTRIES:
+    if v.size > MAX_ENTRIES:
         raise errors.UnsupportedError.explain(
-            operation, f"{v.size:,} weights", f"at most {MOST_ENTRIES:,}", "split the map")
+            operation, f"{v.size:,} weights", f"at most {MAX_ENTRIES:,}", "split the map")
     places, back = np.unique(index[0] * size_in + index[1], return_inverse=True)
     total = np.zeros(places.size, v.dtype)
     np.add.at(total, back.reshape(-1), v)

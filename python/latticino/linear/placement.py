@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _LATER = 100  # diagonals that cost about as much as the operations on one more ciphertext of the result
 _AT_ONCE = 1 << 21  # slots of diagonals that are encoded in one go: 32 MiB on the host
-_MOST_WORKING = 2 << 30  # bytes of rotated ciphertexts while several arrays go through a map together
+_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts while several arrays go through a map together
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def placed(name: tuple[object, ...], rows: np.ndarray, columns: np.ndarray, valu
         distance = (s - t) % target.slots
         return t // target.slots * slots + (s - distance) % slots, s, values
 
-    # Where the map alone leaves its results: the pieces.
+    # The layout of the pieces of the results, before rotations add them up.
     places = target.places // target.slots * slots + target.places % target.slots
     wide = Layout(target.shape, slots, target.count, places)
     return Placed(moves.Map(name, slots, slots, wide, build_pieces), source, target, slots // target.slots)
@@ -100,7 +100,7 @@ def placed(name: tuple[object, ...], rows: np.ndarray, columns: np.ndarray, valu
 def apply(xs: Sequence[Ciphertext], way: Placed, transform: _native.BlockTransform) -> list[list[_native.Ciphertext]]:
     """The target ciphertexts of each array. All are of one level, scale and key."""
     e, slots, count = xs[0]._evaluator, way.map.slots, way.target.count
-    together = max(1, int(_MOST_WORKING // max(transform.working_bytes, 1)))
+    together = max(1, int(_MAX_WORKING // max(transform.working_bytes, 1)))
     out: list[list[_native.Ciphertext]] = []
     for first in range(0, len(xs), together):
         some = xs[first : first + together]

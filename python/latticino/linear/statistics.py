@@ -14,7 +14,7 @@ from ..common.layout import Layout
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_MOST_CENTRED = 128  # values of a variable, up to which a clear matrix subtracts their mean
+_MAX_CENTRED = 128  # values of a variable, up to which a clear matrix subtracts their mean
 
 
 @captured.step("lt.cov")
@@ -60,7 +60,7 @@ def _cov(x: Ciphertext, rowvar: Any, ddof: Any, operation: str) -> Ciphertext:
     if x.ndim == 1 or len(variables) == 1:
         return variables.reshape(n).var(ddof=ddof)
     factor = math.sqrt(1 / (n - ddof))
-    if n <= _MOST_CENTRED:
+    if n <= _MAX_CENTRED:
         off = variables @ ((np.eye(n) - 1 / n) * factor)
     else:
         off = (variables - variables.mean(1, True)) * factor

@@ -14,7 +14,7 @@ from .records import Row
 LOG_N = 16
 WORDS = (28, 32, 36, 40, 44, 48, 52, 56, 60, 64)
 TOLERANCE = 0.5  # bits of log2 Q, as in the paper
-MOST_TERMINALS = 4
+MAX_TERMINALS = 4
 GRID = 0.25  # bits between candidates for terminals
 DNUM = 3
 BASE = 55.0
@@ -23,7 +23,7 @@ WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)  # decide every number 
 BOOTSTRAPPINGS = {"BS19": (52.0, 55.0, 30.0), "BS26": (54.0, 60.0, 40.0)}
 LEVELS = (4, 8, 3)
 APPLICATIONS = (35.0, 45.0)
-MOST_LOG_Q = 1596.0  # of the paper's sets
+MAX_LOG_Q = 1596.0  # of the paper's sets
 
 
 def is_prime(n: int) -> bool:
@@ -78,7 +78,7 @@ def schedules() -> list[Schedule]:
     out = []
     for (name, sizes), application in itertools.product(BOOTSTRAPPINGS.items(), APPLICATIONS):
         above = [s for size, count in zip(reversed(sizes), reversed(LEVELS)) for s in [size] * count]
-        levels = int((MOST_LOG_Q - BASE - sum(above)) / application)
+        levels = int((MAX_LOG_Q - BASE - sum(above)) / application)
         scales = (*[application] * levels, *above)
         log_q = tuple(itertools.accumulate(scales, initial=BASE))
         out.append(Schedule(f"{name}, {application:.0f} bits", log_q, scales, levels))
@@ -110,8 +110,8 @@ class Packer:
         self.logs = [math.log2(q) for q in self.candidates]
 
     def level(self, log_q: float) -> Packed:
-        for limbs in range(max(1, math.ceil((log_q - TOLERANCE) / self.word)), len(self.mains) + MOST_TERMINALS):
-            for count in range(min(MOST_TERMINALS, limbs) + 1):
+        for limbs in range(max(1, math.ceil((log_q - TOLERANCE) / self.word)), len(self.mains) + MAX_TERMINALS):
+            for count in range(min(MAX_TERMINALS, limbs) + 1):
                 mains = limbs - count
                 if mains >= len(self.sums):
                     continue

@@ -28,7 +28,7 @@ from .lowered import Series
 from .ranges import Ranges
 
 BITS = 12.0
-MOST_DEGREE = 255
+MAX_DEGREE = 255
 _LARGEST = 8.0  # the largest error allowed, in units of the root mean square allowed
 _POINTS = 1024
 _SAMPLE = 2048  # of the calibration data
@@ -98,7 +98,7 @@ class Fit:
                 f"{self.cost[1]} products, {self.bits:.1f} bits)")
 
 
-@lru_cache(maxsize=MOST_DEGREE + 2)
+@lru_cache(maxsize=MAX_DEGREE + 2)
 def _cost(degree: int) -> tuple[int, int]:
     if degree < 2:
         return degree, 0
@@ -158,7 +158,7 @@ def fit(node: Node, ranges: Ranges, source: int, bits: float, choice: Any = None
     if isinstance(choice, (Sequence, np.ndarray)) and not isinstance(choice, str):
         return task.given(choice)
     if isinstance(choice, (int, np.integer)) and not isinstance(choice, bool):
-        degree = arrays.as_integer(choice, f"layer {node.layer}", "degree", 1, MOST_DEGREE)
+        degree = arrays.as_integer(choice, f"layer {node.layer}", "degree", 1, MAX_DEGREE)
         return task.measured(Fit(function, domain, (Term((task.series(degree),)),)))
     if choice not in (None, "auto", "composite", "polynomial"):
         raise errors.ValueError.explain(f"layer {node.layer}", f"the activation {arrays.shown(choice)}",
@@ -246,7 +246,7 @@ class Task:
         values = np.asarray(self.f(x))
         if self.relative:
             weights = weights * self.scale / np.abs(values)
-        q, r = np.linalg.qr(np.polynomial.chebyshev.chebvander(t, MOST_DEGREE) * weights[:, None])
+        q, r = np.linalg.qr(np.polynomial.chebyshev.chebvander(t, MAX_DEGREE) * weights[:, None])
         return r, q.T @ (values * weights)
 
     def series(self, degree: int) -> Series:
@@ -263,13 +263,13 @@ class Task:
         def of(degree: int) -> Fit:
             return self.measured(Fit(self.function, self.domain, (Term((self.series(degree),)),)))
 
-        low, high = 1, MOST_DEGREE
+        low, high = 1, MAX_DEGREE
         if not self.meets(of(high)):
             return None
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self.meets(of(middle)) else (middle + 1, high)
-        while high < MOST_DEGREE and _cost(high + 1) == _cost(high):  # a larger degree at the same cost is closer
+        while high < MAX_DEGREE and _cost(high + 1) == _cost(high):  # a larger degree at the same cost is closer
             high += 1
         return of(high)
 
@@ -291,9 +291,9 @@ class Task:
     def given(self, coefficients: Any) -> Fit:
         """The polynomial that a user gave by monomial coefficients."""
         c = arrays.as_numpy(coefficients, f"layer {self.layer}")
-        if c.ndim != 1 or not 2 <= c.size <= MOST_DEGREE + 1 or not np.isfinite(c).all() or c.dtype.kind == "c":
+        if c.ndim != 1 or not 2 <= c.size <= MAX_DEGREE + 1 or not np.isfinite(c).all() or c.dtype.kind == "c":
             raise errors.ValueError.explain(f"layer {self.layer}", f"a polynomial of {c.shape} coefficients",
-                                            f"2 to {MOST_DEGREE + 1} finite real numbers", "correct it")
+                                            f"2 to {MAX_DEGREE + 1} finite real numbers", "correct it")
         return self.measured(Fit(self.function, self.domain, (Term((monomials(c.astype(float), self.domain),)),)))
 
     # ---- signs ----
@@ -331,8 +331,8 @@ class Task:
         return Term((*series[:-1], Series(tuple(last), series[-1].domain)), piece.shift, True)
 
     def refusal(self, choice: Any) -> errors.Error:
-        best = self.measured(Fit(self.function, self.domain, (Term((self.series(MOST_DEGREE),)),)))
-        what = f"{best.bits:.1f} bits at degree {MOST_DEGREE}"
+        best = self.measured(Fit(self.function, self.domain, (Term((self.series(MAX_DEGREE),)),)))
+        what = f"{best.bits:.1f} bits at degree {MAX_DEGREE}"
         if choice == "composite":
             what = f"no composite for {self.function}"
         return errors.PrecisionError.explain(

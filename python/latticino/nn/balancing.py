@@ -15,7 +15,7 @@ import numpy as np
 from .lowered import Affine, Lowered, Node
 from .packing import renames
 
-_HARMLESS = 2.0**8  # what a weight makes of the largest input, in units of the bound of what reads it
+_MAX_EFFECT = 2.0**8  # what a weight makes of the largest input, in units of the bound of what reads it
 _ROOM = 2.0**4  # in the same units: larger contributions of one feature are refused when it is encrypted
 
 
@@ -35,7 +35,7 @@ def balanced(graph: Lowered, largest: np.ndarray) -> tuple[Lowered, np.ndarray]:
         for j, m in zip(node.inputs, node.maps):
             if j == first:
                 np.maximum.at(makes, m.columns, np.abs(m.values) * given.bound / node.bound)
-    if makes.max() < _HARMLESS:
+    if makes.max() < _MAX_EFFECT:
         return graph, ones
     top = float(largest.max()) or 1.0
     factors = np.minimum(1.0, np.maximum(_ROOM / np.maximum(makes, _ROOM), largest / top))

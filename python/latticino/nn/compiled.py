@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 
 class Network(roles.Handle):
-    """The part of a compiled network that the owner of the data needs: how samples become ciphertexts, and how results
-    become values.
+    """The part of a compiled network that the owner of the data needs: it encrypts samples and decrypts results.
 
     ``shape`` of a sample, ``result_shape``; ``images`` of a run: with 1, `encrypt` takes one sample, else an array of
     that many. ``result_unit``: what an encrypted result is divided by, 1 unless results are above 32 or below 1/32;

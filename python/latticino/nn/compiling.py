@@ -210,7 +210,7 @@ class _Search:
         names = [name for name in presets() if _native.preset(name).secure]
         with Task("choosing a preset", len(names)) as task:
             for name in sorted(names, key=lambda name: int(_native.preset(name).n)):
-                # Rings of more slots take longer, but where they save ciphertexts.
+                # A larger ring takes longer, unless it saves ciphertexts.
                 n = _native.preset(name).n
                 if not any(_native.preset(f.preset).n < n and f.alone for f in found):
                     try:

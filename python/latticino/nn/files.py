@@ -21,7 +21,7 @@ from .run import Form, Machine, Step
 
 CONTAINER = Container(b"LTNNFILE", 1, "a network", "enc.save")
 MAGIC, VERSION = CONTAINER.magic, CONTAINER.version
-_MOST_NODES = 1 << 20
+_MAX_NODES = 1 << 20
 
 write, to_bytes, read, from_bytes = CONTAINER.write, CONTAINER.to_bytes, CONTAINER.read, CONTAINER.from_bytes
 refuse, _refusal, parts, texts = CONTAINER.refuse, CONTAINER.refusal, CONTAINER.parts, CONTAINER.texts
@@ -40,7 +40,7 @@ def integers(note: Note, name: str, least: int = 0, most: int = 1 << 53) -> tupl
 
 def numbers(note: Note, name: str) -> tuple[float, ...]:
     value = note._fields.get(name)
-    if not isinstance(value, list) or len(value) > _MOST_NODES or not all(
+    if not isinstance(value, list) or len(value) > _MAX_NODES or not all(
             type(v) in (int, float) and abs(v) < 2.0**1000 and math.isfinite(v) for v in value):
         refuse(f"{name} that are no numbers")
     return tuple(float(v) for v in value)

@@ -31,8 +31,8 @@ PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply
 # An affine node has as many as it has maps.
 _INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1}
 _NAME = "lowered graph"
-_MOST_SIZE = 1 << 31  # of a vector: two indices make one integer of 64 bits
-_MOST_ENTRIES = 1 << 28  # of one matrix
+_MAX_SIZE = 1 << 31  # of a vector: two indices make one integer of 64 bits
+_MAX_ENTRIES = 1 << 28  # of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial at once
 _OF_VALUES = ("_blocks", "digest")  # of a map, by its values
 _EXACT = 1e-12  # relative: a factor of 1 but for rounding
@@ -116,13 +116,13 @@ class Affine:
 
     def __init__(self, rows: Any, columns: Any, values: Any, size_in: int, size_out: int, *,
                  grids: tuple[Grid, Grid] | None = None, stride: tuple[int, int] = (1, 1)) -> None:
-        self.size_in = arrays.as_integer(size_in, _NAME, "size_in", 0, _MOST_SIZE)
-        self.size_out = arrays.as_integer(size_out, _NAME, "size_out", 0, _MOST_SIZE)
+        self.size_in = arrays.as_integer(size_in, _NAME, "size_in", 0, _MAX_SIZE)
+        self.size_out = arrays.as_integer(size_out, _NAME, "size_out", 0, _MAX_SIZE)
         r, c = _indices(rows, self.size_out, "rows"), _indices(columns, self.size_in, "columns")
         v = _numbers(values)
-        if not (r.shape == c.shape == v.shape) or v.ndim != 1 or v.size > _MOST_ENTRIES:
+        if not (r.shape == c.shape == v.shape) or v.ndim != 1 or v.size > _MAX_ENTRIES:
             _refuse(f"an affine map with {r.shape} rows, {c.shape} columns and {v.shape} values",
-                    f"three vectors of one length up to {_MOST_ENTRIES:,}")
+                    f"three vectors of one length up to {_MAX_ENTRIES:,}")
         if not np.isfinite(v).all():
             _refuse("an affine map with weights that are NaN or infinite", "finite weights")
         if grids is not None and (grids[0].size, grids[1].size) != (self.size_in, self.size_out):

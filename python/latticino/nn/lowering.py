@@ -27,8 +27,8 @@ from .scales import numbers_of, scaled
 _AFFINE = ("linear", "conv", "conv_transpose", "along", "sparse", "scale", "permute")
 _STEP = 2.0**-10  # by how much the polynomial of a step may exceed 1
 _GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
-_MOST_SHIFT = 2  # of all values of a square, in units of the bound: two bits of their precision
-_MOST_SHIFT_OF_ONE = 64  # of a channel that gets narrower: five bits of its precision, which is nearly linear
+_MAX_SHIFT = 2  # of all values of a square, in units of the bound: two bits of their precision
+_MAX_SHIFT_OF_ONE = 64  # of a channel that gets narrower: five bits of its precision, which is nearly linear
 _ROUNDED = 2.0**-48  # relative
 _SMALL = 1 << 16  # entries for which that does not matter
 
@@ -292,7 +292,7 @@ class _Structure:
                 inputs.append(next(iter(own.maps)))
             else:
                 inputs.append(self._index(self._as_node(own)))
-        # The product as it is computed has the factor not yet.
+        # The matmul node computes the product without `factor`, which the next node multiplies by.
         out = self._new("matmul", (inputs[0], inputs[1]), node.shape, node.layer, i, self._bound(i) / abs(factor))
         if factor == 1.0:
             return out
@@ -325,9 +325,9 @@ class _Structure:
         shift[(c1 == 0) & (c2 == 0)] = 0.0
         moved = float(np.abs(shift).max())
         narrower, maps = np.ones(1), dict[int, Affine | None]()
-        if 0 < moved <= _MOST_SHIFT * bound and self._shifted(x, shift, bound + moved):
+        if 0 < moved <= _MAX_SHIFT * bound and self._shifted(x, shift, bound + moved):
             moved, bound = 0.0, bound + moved
-        if moved and (x.node is not None or moved > _MOST_SHIFT_OF_ONE * bound):
+        if moved and (x.node is not None or moved > _MAX_SHIFT_OF_ONE * bound):
             u = self._as_node(x)
             square = self._square(i, node, u, bound)
             maps = {self._index(u): matrices.diagonal(c1, node.shape), square: matrices.diagonal(c2, node.shape)}

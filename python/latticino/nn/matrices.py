@@ -82,7 +82,7 @@ def conv(weight: np.ndarray, shape_in: Shape, shape_out: Shape, stride: Sequence
          padding: Sequence[tuple[int, int]], dilation: Sequence[int], groups: int) -> Affine:
     """The map of a convolution. Its entries are in the order of rows, then columns."""
     places_out, kernel = shape_out[1:], weight.shape[2:]
-    # For each axis (places, kernel): the input's place, and whether it is one.
+    # For each axis, arrays of shape (places, kernel): the input's position, and whether it lies inside the input.
     at = [np.arange(m)[:, None] * s + np.arange(k) * d - p[0] for m, k, s, d, p in
           zip(places_out, kernel, stride, dilation, padding)]
     inside = [(a >= 0) & (a < n) for a, n in zip(at, shape_in[1:])]
@@ -96,7 +96,7 @@ def conv(weight: np.ndarray, shape_in: Shape, shape_out: Shape, stride: Sequence
     column, valid = (v.transpose(order).reshape(spots, taps) for v in (column, valid))
     place, tap = np.nonzero(valid)
     column = column[place, tap]
-    # The taps of one place are a stretch of these; each output channel and each input channel repeats it.
+    # The taps of one place are neighbours here. Each pair of an output and an input channel repeats them.
     out, inner = weight.shape[:2]
     size = math.prod(shape_in[1:])
     counts = np.bincount(place, minlength=spots)

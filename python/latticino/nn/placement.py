@@ -24,7 +24,7 @@ from ..common.progress_bar import Task
 from .packing import Packing
 from .run import Form, Machine, Step, refreshed
 
-_MOST_STATES = 3000  # kept after each node; a chain has as many as there are levels
+_MAX_STATES = 3000  # kept after each node; a chain has as many as there are levels
 _TIED = 1.0 + 1e-9  # options so close are compared by the sums of their placements
 _FITS = 1.0 + 1e-6  # values that a bootstrapping takes
 
@@ -165,7 +165,7 @@ def _continued(rates: Rates, i: int, states: Mapping[tuple[int, ...], _State], l
     are of, before and behind it."""
     operands = list(dict.fromkeys(rates.machine.graph.nodes[i].inputs))
     at_operands = [live.index(j) for j in operands]
-    # Where the levels behind it are, in those before it and then those of an option.
+    # For each level after the node: its index in the levels before the node, followed by those of an option.
     behind = [*operands, i]
     picks = [len(live) + behind.index(j) if j in behind else live.index(j) for j in after]
     ways = _Ways(rates, i, operands, [k for k, j in enumerate(behind) if j in after])
@@ -186,7 +186,7 @@ def _continued(rates: Rates, i: int, states: Mapping[tuple[int, ...], _State], l
     return found
 
 
-# A way to continue with a node: the levels of its operands and of itself behind it, what its steps take, and the steps.
+# A way to compute a node: the levels of its operands and of its result afterwards, the costs of its steps, the steps.
 _Option = tuple[tuple[int, ...], tuple[float, ...], tuple[Step, ...]]
 
 
@@ -261,12 +261,12 @@ def _pruned(states: dict[tuple[int, ...], _State]) -> dict[tuple[int, ...], _Sta
     """The states without those that another one beats. A state beats another if it took less time and all its values
     are at the same level or higher."""
     kept: dict[tuple[int, ...], _State] = {}
-    others = np.zeros((_MOST_STATES, len(next(iter(states)))), np.int16)
+    others = np.zeros((_MAX_STATES, len(next(iter(states)))), np.int16)
     for levels, state in sorted(states.items(), key=lambda s: (s[1].seconds, -sum(s[0]))):
         if not (others[: len(kept)] >= np.array(levels, np.int16)).all(axis=1).any():
             others[len(kept)] = levels
             kept[levels] = state
-            if len(kept) >= _MOST_STATES:
+            if len(kept) >= _MAX_STATES:
                 break
     return kept
 

@@ -89,7 +89,7 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
     small = simplified(graph, "matmul" if form == "matmul" else "elementwise")
     given = collected(data, small.shape_in)
     data = given if normal is None else normal(given)
-    # Values are read as the ends of their ranges where they lie outside: those belong to what is seen.
+    # Values outside of their ranges are replaced by the ends. So the ends belong to the calibration data.
     clips = normal is not None and normal.clips
     ends = np.ones((2, *small.shape_in)) * np.array([[-1.0], [1.0]]) if clips else data[:0]
     wide = np.concatenate([data, ends])

@@ -24,8 +24,8 @@ from .. import errors
 from .builder import Builder
 from .graph import Graph, Node, window_sums
 
-_MOST_PRODUCTS = 1 << 17  # values of one product of matrices
-_MOST_DEGREE = 16  # of polynomials that are multiplied out
+_MAX_PRODUCTS = 1 << 17  # values of one product of matrices
+_MAX_DEGREE = 16  # of polynomials that are multiplied out
 
 
 FORMS = ("matmul", "elementwise")  # of products of matrices: kept, or written with products of numbers
@@ -149,10 +149,10 @@ def _matmul(build: Builder, node: Node, x: int, y: int) -> int:
         x, y = (build.broadcast(v, (*lead, *build.shape(v)[-2:]), layer) for v in (x, y))
         return build.matmul(x, y, layer)
     full = (*lead, a[-2], a[-1], b[-1])
-    if math.prod(full) > _MOST_PRODUCTS:
+    if math.prod(full) > _MAX_PRODUCTS:
         raise errors.UnsupportedError.explain(
             f"layer {layer or 'without a name'}", f"a product of encrypted matrices of shapes {a} and {b}, "
-            f"{math.prod(full):,} products of numbers", f"at most {_MOST_PRODUCTS:,}",
+            f"{math.prod(full):,} products of numbers", f"at most {_MAX_PRODUCTS:,}",
             "use fewer tokens or a smaller width")
     left = build.broadcast(build.reshape(x, (*a, 1), layer), full, layer)
     right = build.broadcast(build.reshape(y, (*b[:-2], 1, *b[-2:]), layer), full, layer)
@@ -301,12 +301,12 @@ def _as_polynomial(graph: Graph, i: int, known: list[tuple[int, Coefficients]]) 
         out = [v * value for v in c] if node.op == "scale" else [c[0] + value, *c[1:]]
     elif node.op == "polynomial":
         a = node.arrays["coefficients"].reshape(-1)
-        out = [a[-1:].reshape(())] if (len(a) - 1) * (len(c) - 1) <= _MOST_DEGREE else None
+        out = [a[-1:].reshape(())] if (len(a) - 1) * (len(c) - 1) <= _MAX_DEGREE else None
         for value in a[-2::-1] if out is not None else ():
             out = _summed(_multiplied(out or [], c), [np.asarray(value)], 1.0)
     elif node.op in ("add", "sub", "mul"):
         other, d = known[node.inputs[1]]
-        if other == root and node.op == "mul" and len(c) + len(d) - 2 <= _MOST_DEGREE:
+        if other == root and node.op == "mul" and len(c) + len(d) - 2 <= _MAX_DEGREE:
             out = _multiplied(c, d)
         elif other == root and node.op != "mul":
             out = _summed(c, d, 1.0 if node.op == "add" else -1.0)

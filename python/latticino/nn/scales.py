@@ -20,14 +20,14 @@ _SAME = 1e-12
 def scaled(nodes: Sequence[Node], output: int) -> tuple[list[Node], int]:
     """The graph with every node divided by its number. The number is 1 for the input and for the result, and the bound
     elsewhere."""
-    nodes, output = _loosened(list(nodes), output)
+    nodes, output = _with_free_maps(list(nodes), output)
     numbers = _Numbers(nodes, output).all()
     return [_divided(n, numbers[i], [numbers[j] for j in n.inputs]) for i, n in enumerate(nodes)], output
 
 
 def numbers_of(nodes: Sequence[Node], output: int) -> dict[str, float]:
     """The numbers by which `scaled` divides nodes, by name."""
-    nodes, output = _loosened(list(nodes), output)
+    nodes, output = _with_free_maps(list(nodes), output)
     return {n.name: float(number) for n, number in zip(nodes, _Numbers(nodes, output).all())}
 
 
@@ -67,7 +67,7 @@ def _turned(nodes: list[Node], i: int, other: int) -> bool:
     return n.inputs == (other,) and len(n.maps) == 1 and n.bias is None and n.maps[0].permutes
 
 
-def _loosened(nodes: list[Node], output: int) -> tuple[list[Node], int]:
+def _with_free_maps(nodes: list[Node], output: int) -> tuple[list[Node], int]:
     """The nodes, with a map behind each input and each fixed product that is a part of a sum or the result. This map
     can have any number."""
     groups, users = _groups(nodes), Lowered(tuple(nodes), output).users

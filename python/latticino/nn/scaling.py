@@ -124,7 +124,7 @@ def _free_factor(graph: Lowered, i: int, users: Sequence[Sequence[int]],
                  classes: dict[int, list[int]]) -> int | None:
     """The factor of a product whose unit nothing else decides."""
     alone = {members[0] for members in classes.values() if len(members) == 1}
-    # Factors of matrices come through maps; a square with another unit would take a level more.
+    # A factor of a matrix product always comes from an affine map. A square with another unit would take a level more.
     kinds = ("affine",) if graph.nodes[i].op == "matmul" else ("affine", "polynomial")
     for j in reversed(graph.nodes[i].inputs):
         if j in alone and users[j] == [i] and j != graph.output and graph.nodes[j].op in kinds:

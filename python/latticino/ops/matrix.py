@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 # Entries of the matrix of a whole linear map: 256 MiB of complex numbers on the host.
-_MOST_ENTRIES = 1 << 24
+_MAX_ENTRIES = 1 << 24
 
 
 def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -46,7 +46,7 @@ def multiply(x: Ciphertext, w: Any, left: bool = False) -> Ciphertext:
     if x.layout.is_plain and x.layout.rest != "unknown":
         if len(x.shape) == 1 and w.ndim <= 2:
             return _apply(x, w.reshape(-1, w.shape[-1]).T if left else w.reshape(len(w), -1), shape)
-        if x.size * max(x.size, math.prod(shape)) <= _MOST_ENTRIES:
+        if x.size * max(x.size, math.prod(shape)) <= _MAX_ENTRIES:
             return _apply(x, _whole_map(x.shape, w, left, shape), shape)
     return products.sparse(x, w, left, shape)
 
@@ -75,7 +75,7 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w) * len(x._parts))
     added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces)) * math.sqrt(len(x._parts))
     w = w[:, : math.prod(shape)]
-    # Rotations of x meet the weights with what their keys leave.
+    # The errors that key switches leave in rotations of x are multiplied by the weights.
     weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
     added = math.hypot(added, weight * noise.keys_alone(params, x.level, slots, x.scale))
     size = np.abs(w)

@@ -35,10 +35,10 @@ from . import levels
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-MOST_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
-MOST_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
+MAX_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
+MAX_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
 _SMALL_KEYS = 1 << 26  # up to which a table of all keys is made
-_MOST_MAPS = 64  # of sums and products that are remembered
+_MAX_MAPS = 64  # of sums and products that are remembered
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
 
@@ -47,10 +47,10 @@ _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than
 
 def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
     """The values with these flat indices, in an array of the indices' shape. It is free."""
-    if index.size > MOST_VALUES:
+    if index.size > MAX_VALUES:
         raise errors.ShapeError.explain(
             "array", f"a result of shape {index.shape}",
-            f"at most {MOST_VALUES:,} values, because the host stores where each one is",
+            f"at most {MAX_VALUES:,} values, because the host stores where each one is",
             "compute on the smaller arrays first, or on parts")
     where, parts = x.layout.taken(index, x._known.reach)
     held = x._parts
@@ -142,10 +142,10 @@ class Map:
         return np.asarray(pair * self._period + ((s - t) & (min(self.slots, self._period) - 1)))
 
     def require_possible(self, operation: str) -> None:
-        if self.diagonals * self.slots > MOST_ENTRIES:
+        if self.diagonals * self.slots > MAX_ENTRIES:
             raise errors.UnsupportedError.explain(
                 operation, f"values that move by {self.diagonals:,} different distances in {self.slots:,} slots",
-                f"at most {MOST_ENTRIES // self.slots:,} distances",
+                f"at most {MAX_ENTRIES // self.slots:,} distances",
                 "lay out the data for the operation before encrypting, or work on parts of the array")
 
     def groups(self) -> list[list[Group]]:
@@ -173,6 +173,19 @@ class Map:
         for p in np.unique(pairs):
             out[int(p) // self._sources].append(Group(int(p) % self._sources, tuple(distances[pairs == p].tolist())))
         return out
+
+    @property
+    def widest(self) -> int:
+        """The number of diagonals of the target ciphertext that has the most."""
+        return max(sum(len(g.distances) for g in groups) for groups in self.groups())
+
+    def diagonals_by(self, kind_of: Callable[[int], int], kinds: int) -> list[float]:
+        """How many diagonals take sources of each kind: the most of any target ciphertext."""
+        counts = np.zeros((self.count, kinds))
+        for target, groups in enumerate(self.groups()):
+            for group in groups:
+                counts[target, kind_of(group.source)] += len(group.distances)
+        return counts.max(axis=0).tolist()
 
     def _first(self, distances: np.ndarray) -> int:
         """The first distance: the one after the widest gap on the circle."""
@@ -243,7 +256,7 @@ def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
     made = make()
     with _lock:
         _made[name] = made
-        while len(_made) > _MOST_MAPS:
+        while len(_made) > _MAX_MAPS:
             _made.popitem(last=False)
     return made
 
@@ -302,11 +315,10 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
             with named(operation):
                 products.append(made.apply(e, part))
         parts.append(reduce(e.add, products))
-    widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())
     turned = any(g.distances != (0,) for groups in m.groups() for g in groups)
     params, level = ctx.params, x.level
     scale = next(p.scale for p in parts if p is not None)
-    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest)
+    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(m.widest)
     each = (noise.multiplied if turned else noise.rescaled)(params, level, m.slots, scale)
     before = gain * noise.switched(params, level, m.slots, x.scale) * math.sqrt(turns)
     return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), before), rounded

@@ -24,7 +24,7 @@ from . import levels, moves
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_MOST_WEIGHTS = 1 << 25  # products of single values in a sparse map: 1 GiB on the host while it is made
+_MAX_WEIGHTS = 1 << 25  # products of single values in a sparse map: 1 GiB on the host while it is made
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
     """The product, in the layout that needs the fewest diagonals. It takes one level."""
     terms = _terms(x, w, left, shape)
     entries = terms.weights.size * terms.places.shape[-1]
-    if entries > _MOST_WEIGHTS:
+    if entries > _MAX_WEIGHTS:
         raise errors.UnsupportedError.explain(
             "matmul", f"a product of shapes {x.shape} and {w.shape}",
-            f"at most {_MOST_WEIGHTS:,} products of single values ({entries:,} here)",
+            f"at most {_MAX_WEIGHTS:,} products of single values ({entries:,} here)",
             "multiply the rows in groups, and join the results with lt.concatenate")
     x = x._ready(1)
     levels.require_one(x, "matmul")

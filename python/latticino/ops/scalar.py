@@ -15,6 +15,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims.known import as_range
 from ..common import roles
+from ..common.captured import program_step
 
 Values = Mapping[str, Any]  # of the numbers of a program, by name
 Box = tuple[float, float, float, float]  # real parts from the first to the second, imaginary ones to the fourth
@@ -23,7 +24,7 @@ _LARGEST_POWER = 64
 
 
 class Scalar:
-    """A number that a recorded program is given anew at every run, declared to lie within ``low`` to ``high``.
+    """A number that every run of a recorded program is given, declared to lie within ``low`` to ``high``.
 
         step = lt.record(step, eta=lt.Scalar(-1, 1))
         x = step(x, z, eta=0.3)
@@ -116,30 +117,39 @@ class Scalar:
             operation, f"{self!r}, which stands for no number here", "a number, or an argument of a recorded program",
             "lt.record(f, eta=lt.Scalar(low, high)) makes a program that takes eta")
 
+    @program_step
     def __add__(self, other: Any) -> Any:
         return self._with(other, operator.add, _sum)
 
+    @program_step
     def __radd__(self, other: Any) -> Any:
         return self._with(other, operator.add, _sum, True)
 
+    @program_step
     def __sub__(self, other: Any) -> Any:
         return self._with(other, operator.sub, _difference)
 
+    @program_step
     def __rsub__(self, other: Any) -> Any:
         return self._with(other, operator.sub, _difference, True)
 
+    @program_step
     def __mul__(self, other: Any) -> Any:
         return self._with(other, operator.mul, _product)
 
+    @program_step
     def __rmul__(self, other: Any) -> Any:
         return self._with(other, operator.mul, _product, True)
 
+    @program_step
     def __truediv__(self, other: Any) -> Any:
         return self._with(other, operator.truediv, _quotient)
 
+    @program_step
     def __rtruediv__(self, other: Any) -> Any:
         return self._with(other, operator.truediv, _quotient, True)
 
+    @program_step
     def __neg__(self) -> Scalar:
         low, high, bottom, top = self._box
         return self._through(operator.neg, (-high, -low, -top, -bottom))
@@ -147,6 +157,7 @@ class Scalar:
     def __pos__(self) -> Scalar:
         return self
 
+    @program_step
     def __pow__(self, n: int) -> Scalar:
         if not isinstance(n, numbers.Integral) or abs(int(n)) > _LARGEST_POWER:
             raise errors.UnsupportedError.explain(
@@ -154,17 +165,20 @@ class Scalar:
                 f"an integer from {-_LARGEST_POWER} to {_LARGEST_POWER}", "use mapped()")
         return self._through(lambda v: v ** int(n), _power(self._box, int(n)))
 
+    @program_step
     def conjugate(self) -> Scalar:
         """The complex conjugate."""
         low, high, bottom, top = self._box
         return self._through(lambda v: v.conjugate(), (low, high, -top, -bottom))
 
     @property
+    @program_step
     def real(self) -> Scalar:
         """The real part."""
         return self._through(lambda v: v.real, (*self._box[:2], 0.0, 0.0))
 
     @property
+    @program_step
     def imag(self) -> Scalar:
         """The imaginary part."""
         return self._through(lambda v: v.imag, (*self._box[2:], 0.0, 0.0))

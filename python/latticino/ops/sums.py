@@ -41,7 +41,7 @@ def rotate(x: Ciphertext, k: int) -> Ciphertext:
                 scale = factor.scale
             total = y if total is None else e.add(total, y)
         parts.append(total)
-    # A result without a mask next to masked ones keeps its level: sums and products align it.
+    # A part that needs no mask keeps its level. Later sums and products align the levels.
     added = math.hypot(x._switched(), x._rescaled(parts) if masked else 0.0)
     off = _off(x, groups, scale) if masked and x._known.sample is not None else None
     known = x._known.rotated(k, masked, added, encoded * x._known.widest.rms, off)
@@ -177,7 +177,10 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
     sources = [p for several in windows for p in several]
     parts, added, rounded = moves.apply(x, sources, m, "sum", abs(factor) * math.sqrt(count))
     before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
-    known = x._known.reduced(x.shape, axes, count, factor, math.hypot(before, added), rounded)
+    # Weights are rounded in all slots, and meet sums of 1, 2, 4 .. neighbouring values there.
+    each = rounded / math.sqrt(m.widest)
+    windows = m.diagonals_by(lambda source: source // where.count, int(length.max()).bit_length())
+    known = x._known.reduced(x.shape, axes, count, factor, math.hypot(before, added), each, windows)
     return x._like(parts, known, layout=m.target)
 
 
@@ -195,8 +198,8 @@ def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertex
     if count <= ddof:
         raise errors.ValueError.explain(
             "var", f"ddof={ddof:g} of {count} values", "fewer than the values", "lower ddof")
-    # sum |x|^2 - |sum x|^2 / n: what the errors of x leave in both is the same for the mean of x, and cancels.
-    # Two products of different factors are subtracted, which takes one scale: the canonical one.
+    # sum |x|^2 - |sum x|^2 / n: the errors of x that are multiplied by the mean of x are equal in both terms, so they
+    # cancel. Two products of different factors are subtracted, which takes one scale: the canonical one.
     x = _about_zero(x._ready(2 if x._is_canonical else 3)._canonical())
     squares = total(_squared(x), axes, keepdims, 1 / (count - ddof))
     return squares - _squared(total(x, axes, keepdims, 1 / math.sqrt(count * (count - ddof))))
@@ -226,7 +229,7 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     x = align.plain(x, "spread_sum")
     c, factor = _columns(x, "spread_sum"), arrays.as_complex(factor, "spread_sum", "factor")
     x, e = x._ready(1), x._evaluator
-    # Steps along the row: what one leaves in a slot meets what it left in others.
+    # A step adds the error of its rotation to all slots of a row, and the next steps add these errors up.
     summed = e.inner_sum(x._parts, 1, c)
     first_error = x._switched() * math.sqrt(c - 1)
     masks = [_first_of_rows(x, i, c, factor) for i in range(len(x._parts))]
@@ -235,7 +238,7 @@ def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     level, scale = first[0].level, first[0].scale
     added = math.hypot(abs(factor) * first_error, x._rescaled(first) * math.sqrt(c),
                        noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1))
-    # The mask meets sums of c values in all slots, and what its rounding leaves is added up as well.
+    # The rounding error of the mask is multiplied by sums of c values in all slots, and is then added up as well.
     rounding_of_mask = noise.encoded(x.slots, masks[0].scale) * math.sqrt(c)
     return x._like(parts, x._known.spread(factor, c, added, rounding_of_mask, x.slots), True)
 

@@ -22,13 +22,13 @@ from .. import _native, arrays, errors
 from ..common.layout import Layout, from_runs
 from ..files.containers import Container
 from ..files.notes import Note
-from ..functions.chebyshev import MOST_DEGREE, Fit, Series
+from ..functions.chebyshev import MAX_DEGREE, Fit, Series
 from ..linear.convolution import Multiplexed
 from ..linear.maps import LinearMap
 
 PROGRAM = Container(b"LTPROGRM", 1, "a program", "lt.save_program")
-_MOST_LIST = 256  # numbers of a list; longer ones are arrays
-_MOST_VALUES = 1 << 24
+_MAX_LIST = 256  # numbers of a list; longer ones are arrays
+_MAX_VALUES = 1 << 24
 _LARGEST = 1 << 64
 _DEEPEST = 8  # lists in lists
 _TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
@@ -108,7 +108,7 @@ class Encoder:
         return self._object(operation, value)
 
     def _sequence(self, operation: str, value: Any, depth: int) -> Any:
-        if len(value) > _MOST_LIST and all(isinstance(v, numbers.Number) for v in value):
+        if len(value) > _MAX_LIST and all(isinstance(v, numbers.Number) for v in value):
             return {"array": self.array(operation, np.asarray(value))}
         if depth > _DEEPEST:
             _refuse(operation, "lists in lists in lists")
@@ -258,7 +258,7 @@ class Decoder:
 
     def _array(self, note: Note) -> np.ndarray:
         name, kind = note.text("name"), note.text("dtype")
-        shape = PROGRAM.integers(note, "shape", 0, _MOST_VALUES)
+        shape = PROGRAM.integers(note, "shape", 0, _MAX_VALUES)
         stored = self._found.get(name)
         if stored is None or kind not in _TYPES or len(shape) > 32:
             PROGRAM.refuse("an array that is not there")
@@ -288,7 +288,7 @@ class Decoder:
         coefficients = self.array(note.part("coefficients"))
         (low, high), interval = note.numbers("domain", 2), note.numbers("interval", 2)
         error, imag = note.number("error"), note.number("imag")
-        fits = coefficients.ndim == 1 and 1 <= coefficients.size <= MOST_DEGREE + 1 and coefficients.dtype.kind in "fc"
+        fits = coefficients.ndim == 1 and 1 <= coefficients.size <= MAX_DEGREE + 1 and coefficients.dtype.kind in "fc"
         if not fits or not np.isfinite(coefficients).all() or min(error, imag) < 0:
             PROGRAM.refuse("a polynomial that is none")
         if not interval[0] <= low < high <= interval[1]:
@@ -326,7 +326,7 @@ def _integer(value: Any) -> int:
 
 def _shape(note: Note, name: str) -> tuple[int, ...]:
     shape = note.shape(name)
-    if math.prod(shape) > _MOST_VALUES:
+    if math.prod(shape) > _MAX_VALUES:
         PROGRAM.refuse("a shape that is too large")
     return shape
 
@@ -335,7 +335,7 @@ def _layout(note: Note | None) -> Layout:
     assert note is not None
     shape, rest, bound = _shape(note, "shape"), note.text("rest"), note.number("bound")
     slots, count = PROGRAM.integer(note, "slots", 1, 1 << 17), PROGRAM.integer(note, "count", 1, 1 << 20)
-    if rest not in ("zero", "filler", "unknown") or bound < 0 or slots * count > _MOST_VALUES:
+    if rest not in ("zero", "filler", "unknown") or bound < 0 or slots * count > _MAX_VALUES:
         PROGRAM.refuse("a layout that is none")
     try:
         return from_runs(note.runs("runs"), shape, slots, count, rest, bound)  # type: ignore[arg-type]
@@ -344,8 +344,8 @@ def _layout(note: Note | None) -> Layout:
 
 
 def _multiplexed(note: Note) -> Multiplexed:
-    pairs = [PROGRAM.integers(note, name, 1, _MOST_VALUES) for name in ("image", "results", "stride")]
-    channels, shape = PROGRAM.integer(note, "channels", 1, _MOST_VALUES), _shape(note, "shape")
+    pairs = [PROGRAM.integers(note, name, 1, _MAX_VALUES) for name in ("image", "results", "stride")]
+    channels, shape = PROGRAM.integer(note, "channels", 1, _MAX_VALUES), _shape(note, "shape")
     if any(len(p) != 2 for p in pairs) or math.prod(shape) != channels * math.prod(pairs[1]):
         PROGRAM.refuse("channels that are none")
     image, results, stride = ((p[0], p[1]) for p in pairs)

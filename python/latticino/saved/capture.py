@@ -24,7 +24,7 @@ from . import operations
 from .arguments import Encoder, Noted, Ref, Tabulated
 from .operations import CKKS_METHODS, SCALAR_METHODS, TFHE_METHODS, step_name
 
-MOST_STEPS = 1 << 17
+MAX_STEPS = 1 << 17
 _DATA = "arguments of the function, arrays that it computes, and data in the clear"
 
 
@@ -93,9 +93,9 @@ class Log:
         return self._stand_in(result)
 
     def _note(self, name: str, named: dict[str, Any], results: Sequence[Any]) -> None:
-        if len(self.steps) >= MOST_STEPS:
+        if len(self.steps) >= MAX_STEPS:
             raise errors.UnsupportedError.explain(
-                name, f"more than {MOST_STEPS:,} steps in a program", "fewer", "save parts of it as programs")
+                name, f"more than {MAX_STEPS:,} steps in a program", "fewer", "save parts of it as programs")
         _PINNED.get((self.scheme, name), _as_is)(named)
         encoded = {key: self.encoder.argument(name, value) for key, value in named.items()}
         self.steps.append({"op": name, "arguments": encoded, "results": [facts_of(y) for y in results]})

@@ -14,7 +14,7 @@ from .arguments import PROGRAM
 from .program import AnyContext, Output, SavedClient
 from .writing import COUNTS, COUNTS_OF_TFHE
 
-_MOST_KEYS = 1 << 16
+_MAX_KEYS = 1 << 16
 
 
 def client_of(head: Note, digest: str, kind: str | None) -> SavedClient:
@@ -31,7 +31,7 @@ def _client_of(head: Note, digest: str, kind: str | None) -> SavedClient:
     context = reading.context_of(head, kind)
     examples = reading.examples_of(head, context)
     stated, rows = head.part("plan"), PROGRAM.parts(head, "outputs")
-    if stated is None or not 1 <= len(rows) <= reading.MOST_RESULTS:
+    if stated is None or not 1 <= len(rows) <= reading.MAX_RESULTS:
         PROGRAM.refuse("no plan, or no results")
     plan = _tfhe_plan(stated, context) if isinstance(context, tfhe.Context) else _plan(stated, context)
     outputs = [_output(row, context) for row in rows]
@@ -50,7 +50,7 @@ def _plan(stated: Note, context: Context) -> Plan:
     params = context.params
     names = PROGRAM.texts(stated, "key_names")
     levels = PROGRAM.integers(stated, "key_levels", 0, params.top_level)
-    if len(names) != len(levels) or len(set(names)) != len(names) or len(names) > _MOST_KEYS:
+    if len(names) != len(levels) or len(set(names)) != len(names) or len(names) > _MAX_KEYS:
         PROGRAM.refuse("keys that do not fit")
     keys = {_label(name, params): level for name, level in zip(names, levels)}
     sizes = {label: int(_native.key_bytes(context._native, label, level)) for label, level in keys.items()}
@@ -78,7 +78,7 @@ def _label(name: str, params: _native.Params) -> _native.KeyLabel:
 def _rows(stated: Note, name: str, width: int) -> list[tuple[Any, ...]]:
     """Rows of a name and numbers."""
     rows = stated._fields.get(name)
-    if not isinstance(rows, list) or len(rows) > _MOST_KEYS or not all(
+    if not isinstance(rows, list) or len(rows) > _MAX_KEYS or not all(
             isinstance(row, list) and len(row) == width + 1 and type(row[0]) is str and all(
                 type(n) is int and 0 <= n <= 1 << 53 for n in row[1:]) for row in rows):
         PROGRAM.refuse(f"{name} that are none")

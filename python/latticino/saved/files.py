@@ -46,7 +46,7 @@ def save_program(path: Path_, program: Callable[..., Any], /, context: AnyContex
 
     The function runs once, without data. The file holds the operations on its arguments with all shapes and constants,
     and neither Python code nor keys. Functions among the constants are replaced by polynomials and tables of their
-    values. What the function does besides is not in the file: the branches that it took are taken by every run.
+    values. Nothing else that the function does is in the file. Every run takes the branches that this call took.
 
     UnsupportedError, ContextError or ShapeError, naming the operation, for what no file can hold: values that are
     decrypted, arrays from outside of the function, fresh randomness, ``Scalar.mapped``. Other errors as of
@@ -140,10 +140,10 @@ def _shape_of_tfhe(values: np.ndarray, context: tfhe.Context) -> tfhe.Shape:
 def load_program(path: Path_, device: str | None = None) -> SavedProgram:
     """A program from a file that `save_program` or the ``save`` of a network wrote, or the part of it for clients.
 
-    It is planned anew, without data, which checks every step. ``device``: ``"cpu"`` or ``"cuda"``, whose times, tables
-    and keys are planned; left out, the kind of device that it was saved for. Clients and servers that plan for one
-    kind have the same keys. FileError for damaged, hostile and foreign files, and for programs that this release cannot
-    run; OutOfMemoryError if the plan itself takes too much memory.
+    The library plans it again, without data. This checks every step. ``device``: ``"cpu"`` or ``"cuda"``, whose times,
+    tables and keys are planned; left out, the kind of device that it was saved for. Clients and servers that plan for
+    one kind have the same keys. FileError for damaged, hostile and foreign files, and for programs that this
+    release cannot run; OutOfMemoryError if the plan itself takes too much memory.
     """
     data = PROGRAM.bytes_of(arrays.as_path(path, "load_program"))
     return from_bytes(data, device)

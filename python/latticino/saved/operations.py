@@ -18,31 +18,18 @@ import numpy as np
 from .. import array_functions, errors, linear  # noqa: F401 - the modules put their functions into FUNCTIONS
 from ..ckks import dot  # noqa: F401
 from ..ckks.ciphertext import Ciphertext
-from ..common.captured import FUNCTIONS
+from ..common.captured import FUNCTIONS, methods_of
 from ..ops.matrix import result_shape
 from ..ops.scalar import Scalar
 from ..tfhe.array import EncryptedArray
 
-MOST_VALUES = 1 << 24  # of an array: the host stores where each one lies
-_MOST_TAPS = 1 << 27  # places of windows times results
+MAX_VALUES = 1 << 24  # of an array: the host stores where each one lies
+_MAX_TAPS = 1 << 27  # places of windows times results
 
-# Methods that compute something, by the names under which steps name them. `tests/python/saved` holds the lists to the
-# classes: a new method is in one of these, or among those that only use others.
-CKKS_METHODS = (
-    "__add__", "__radd__", "__sub__", "__rsub__", "__neg__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__",
-    "__pow__", "__matmul__", "__rmatmul__", "declare", "conv", "average_pool", "rotate", "conj", "sum", "mean", "var",
-    "spread_sum", "__getitem__", "reshape", "transpose", "swapaxes", "moveaxis", "squeeze", "expand_dims",
-    "broadcast_to", "roll", "flip", "contiguous", "polyval", "approximate", "inverse", "divide", "sqrt",
-    "inverse_sqrt", "sign", "abs", "relu", "maximum", "minimum", "bootstrap", "bootstrap_with", "apply_lut", "compare",
-    "max", "argmax", "min", "argmin", "to_level")
-TFHE_METHODS = (
-    "__and__", "__or__", "__xor__", "__rand__", "__ror__", "__rxor__", "__invert__", "__add__", "__radd__", "__sub__",
-    "__rsub__", "__mul__", "__rmul__", "__pow__", "__neg__", "__lt__", "__le__", "__gt__", "__ge__", "__eq__",
-    "__ne__", "__lshift__", "__rshift__", "__rlshift__", "__rrshift__", "__mod__", "__floordiv__", "__getitem__",
-    "reshape", "transpose", "astype", "sum", "min", "max", "any", "all", "apply_many")
-SCALAR_METHODS = (
-    "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__neg__",
-    "__pow__", "conjugate", "real", "imag")
+# Names of methods, as the decorator `program_step` marks them.
+CKKS_METHODS = methods_of(Ciphertext)
+TFHE_METHODS = methods_of(EncryptedArray)
+SCALAR_METHODS = methods_of(Scalar)
 OF_BOTH = ("lt.concatenate", "lt.stack", "lt.minimum", "lt.maximum")
 OF_TFHE = ("lt.where",)
 
@@ -140,9 +127,9 @@ _OF_SCALARS: dict[str, Callable[..., Any]] = {
 def require_room(name: str, arguments: Arguments) -> None:
     """ShapeError for a step whose result, or whose work on the host, would be larger than a program may have."""
     most = _most_of(name, arguments)
-    if most > MOST_VALUES:
+    if most > MAX_VALUES:
         raise errors.ShapeError.explain(
-            name, f"a result of {most:,} values", f"at most {MOST_VALUES:,}", "compute it in parts")
+            name, f"a result of {most:,} values", f"at most {MAX_VALUES:,}", "compute it in parts")
 
 
 def _most_of(name: str, arguments: Arguments) -> int:
@@ -155,7 +142,7 @@ def _most_of(name: str, arguments: Arguments) -> int:
     if name == "broadcast_to":
         wanted = arguments["shape"]
         sizes = wanted if isinstance(wanted, (list, tuple)) else [wanted]
-        return math.prod(n for n in sizes if isinstance(n, int)) if len(sizes) <= 64 else MOST_VALUES + 1
+        return math.prod(n for n in sizes if isinstance(n, int)) if len(sizes) <= 64 else MAX_VALUES + 1
     if name == "getitem":
         return _indexed(own, next(v for k, v in arguments.items() if k != "self"))
     if name in ("lt.concatenate", "lt.stack"):
@@ -235,4 +222,4 @@ def _windows(name: str, shape: tuple[int, ...], arguments: Arguments) -> int:
     area = math.prod(n + 2 * padding for n in shape[-axes:]) if axes > 0 else 0
     taps = math.prod(windows)
     channels = size[0] if name == "conv" and size else max(shape[:1] or (1,))
-    return max(channels * area, taps, area * taps if area * taps > _MOST_TAPS else 0)
+    return max(channels * area, taps, area * taps if area * taps > _MAX_TAPS else 0)

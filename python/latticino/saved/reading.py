@@ -18,14 +18,14 @@ from ..tfhe import types
 from ..tfhe.context import ARITHMETICS
 from . import operations, sizes
 from .arguments import PROGRAM, Decoder, Ref
-from .capture import MOST_STEPS
-from .operations import MOST_VALUES
+from .capture import MAX_STEPS
+from .operations import MAX_VALUES
 from .program import AnyContext, Input, Misfit, Output, SavedFunction, Step, Steps, misfits_of
 
-_MOST_INPUTS = 1 << 10
-_MOST_CIPHERTEXTS = 1 << 16  # of all inputs: the plan has an object for each
-MOST_RESULTS = 1 << 12  # of a step
-_MOST_ALIVE = 1 << 26  # values of arrays at once: the host stores where each one lies
+_MAX_INPUTS = 1 << 10
+_MAX_CIPHERTEXTS = 1 << 16  # of all inputs: the plan has an object for each
+MAX_RESULTS = 1 << 12  # of a step
+_MAX_ALIVE = 1 << 26  # values of arrays at once: the host stores where each one lies
 _KINDS = ("cpu", "cuda")
 
 
@@ -70,10 +70,10 @@ def context_of(head: Note, kind: str | None) -> AnyContext:
 def examples_of(head: Note, context: AnyContext) -> list[Any]:
     """The arguments of a plan that a head describes."""
     rows = PROGRAM.parts(head, "inputs")
-    if not 1 <= len(rows) <= _MOST_INPUTS:
+    if not 1 <= len(rows) <= _MAX_INPUTS:
         PROGRAM.refuse("no inputs, or too many")
     if not isinstance(context, tfhe.Context) and sum(
-            PROGRAM.integer(row, "ciphertexts", 1, _MOST_CIPHERTEXTS) for row in rows) > _MOST_CIPHERTEXTS:
+            PROGRAM.integer(row, "ciphertexts", 1, _MAX_CIPHERTEXTS) for row in rows) > _MAX_CIPHERTEXTS:
         PROGRAM.refuse("inputs of too many ciphertexts")
     return [example_of(row, context) for row in rows]
 
@@ -86,7 +86,7 @@ def example_of(row: Note, context: AnyContext) -> Any:
     params = context.params
     level, scale = PROGRAM.integer(row, "level", 0, params.top_level), row.number("scale")
     slots = PROGRAM.integer(row, "slots", 1, params.max_slots)
-    count = PROGRAM.integer(row, "ciphertexts", 1, MOST_VALUES // slots)
+    count = PROGRAM.integer(row, "ciphertexts", 1, MAX_VALUES // slots)
     if slots & (slots - 1) or not 1 <= scale < 2.0 ** min(params.log_q(level), 1000):
         PROGRAM.refuse("an input that no ciphertext has")
     inner = Note.read(row.text("note"))
@@ -98,7 +98,7 @@ def example_of(row: Note, context: AnyContext) -> Any:
 
 def _shape(row: Note, name: str) -> tuple[int, ...]:
     shape = row.shape(name)
-    if math.prod(shape) > MOST_VALUES:
+    if math.prod(shape) > MAX_VALUES:
         PROGRAM.refuse("an array that is too large")
     return shape
 
@@ -134,7 +134,7 @@ def steps_of(head: Note, found: dict[str, np.ndarray], scheme: str, inputs: Sequ
     decoder, known = Decoder(found), len(inputs) + len(scalars)
     steps: list[Step] = []
     rows = PROGRAM.parts(head, "steps")
-    if len(rows) > MOST_STEPS:
+    if len(rows) > MAX_STEPS:
         PROGRAM.refuse("too many steps")
     for row in rows:
         step = _step(row, decoder, scheme, known)
@@ -142,7 +142,7 @@ def steps_of(head: Note, found: dict[str, np.ndarray], scheme: str, inputs: Sequ
         known += len(step.shapes)
     outputs = PROGRAM.integers(head, "outputs", 0, known - 1)
     single = head.flag("single")
-    if not outputs or len(outputs) > MOST_RESULTS or (single and len(outputs) > 1):
+    if not outputs or len(outputs) > MAX_RESULTS or (single and len(outputs) > 1):
         PROGRAM.refuse("results that are none")
     numbers = set(range(len(inputs), len(inputs) + len(scalars)))
     return Steps(len(inputs), scalars, _with_last(steps, inputs, numbers, outputs), outputs, single)
@@ -160,7 +160,7 @@ def _step(row: Note, decoder: Decoder, scheme: str, known: int) -> Step:
         PROGRAM.refuse("an argument that an operation has not")
     shapes = []
     results = PROGRAM.parts(row, "results")
-    if not 1 <= len(results) <= MOST_RESULTS:
+    if not 1 <= len(results) <= MAX_RESULTS:
         PROGRAM.refuse("a step without results")
     for result in results:
         shapes.append(_shape(result, "shape") if "shape" in result._fields else None)
@@ -192,7 +192,7 @@ def _with_last(steps: Sequence[Step], inputs: Sequence[Any], numbers: set[int],
         for j, shape in enumerate(step.shapes):
             sizes_of[start + j] = 0 if shape is None else math.prod(shape)
             alive += sizes_of[start + j]
-        if alive > _MOST_ALIVE:
+        if alive > _MAX_ALIVE:
             PROGRAM.refuse("more values at once than a program may have")
         alive -= sum(sizes_of[i] for i in end)
         out.append(Step(step.operation, step.arguments, step.shapes, tuple(sorted(end))))

@@ -1,4 +1,5 @@
-"""Files that are named by their SHA-256, in a folder. A file gets its name when all its bytes are on the disk."""
+"""Files that are named by their SHA-256, in a folder. A file gets its name when all its bytes are on the disk. Bytes
+that are stored again take the place of those that have the name."""
 
 from __future__ import annotations
 
@@ -83,10 +84,19 @@ class Blobs:
         """All bytes of a blob, compared with its name. FileError where they differ."""
         with self.open(area, owner, hash_) as file:
             data = file.read()
-        if hashlib.sha256(data).hexdigest() != hash_:
+        if _hash_of(data) != hash_:
             raise errors.FileError.explain("blobs", f"other bytes in {area} than {hash_[:16]} names",
                                            "those that were stored", "restore the folder of blobs from its backup")
         return data
+
+    def intact(self, area: str, owner: str, hash_: str) -> bool:
+        """Whether a blob is there, with the bytes that its name says. OSError where the folder does not answer."""
+        try:
+            data = self.path(area, owner, hash_).read_bytes()
+        except FileNotFoundError:
+            (self.folder / area).stat()  # a disk that is not mounted has lost no blob
+            return False
+        return _hash_of(data) == hash_
 
     def joined(self, owner: str, manifest: Manifest) -> Joined:
         """All bytes of a bundle of keys, in order; each chunk is compared with its hash as it is read."""
@@ -145,11 +155,7 @@ class Blobs:
         fresh = [p for p in (target.parent, target.parent.parent) if not p.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
         with self._locked(area, fcntl.LOCK_SH):
-            if target.exists():
-                os.utime(target)  # the sweeper shall not take it for an old one
-                temporary.unlink()
-            else:
-                temporary.replace(target)
+            temporary.replace(target)  # also where there is one: its bytes may have been damaged since
         _sync(target.parent)
         for made in fresh:
             _sync(made.parent)
@@ -192,6 +198,10 @@ class Writer:
             self._file.close()  # writes what is left, for which the disk may have no room
         finally:
             self._path.unlink(missing_ok=True)
+
+
+def _hash_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _modified(path: Path) -> float:

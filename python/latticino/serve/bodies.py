@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -14,7 +14,8 @@ from starlette.requests import Request
 from .blobs import Writer
 from .refusals import Refused
 
-MOST_JSON = 1 << 20  # bytes
+Ended = TypeVar("Ended")
+MAX_JSON = 1 << 20  # bytes
 IDLE = 60.0  # seconds between two pieces of a body
 SLOWEST = 1 << 13  # bytes of a body per second, after the first `IDLE` seconds
 _PIECE = 1 << 16  # bytes that are written at once: hundreds of bodies may come at the same time
@@ -37,9 +38,9 @@ def require_length(request: Request, bytes_: int) -> None:
 
 
 async def read_json(request: Request) -> Any:
-    """The body as JSON. Refused: 413 for more than `MOST_JSON` bytes, 400 for other text."""
-    if announced(request) > MOST_JSON:
-        raise Refused.of(413, "service", "a long body", f"{MOST_JSON} bytes at most", "send less")
+    """The body as JSON. Refused: 413 for more than `MAX_JSON` bytes, 400 for other text."""
+    if announced(request) > MAX_JSON:
+        raise Refused.of(413, "service", "a long body", f"{MAX_JSON} bytes at most", "send less")
     data = b"".join([piece async for piece in _pieces(request)])
     try:
         return json.loads(data)
@@ -47,8 +48,9 @@ async def read_json(request: Request) -> Any:
         raise Refused.of(400, "service", "a body that is no JSON", "JSON", "send it as docs/serving.md says") from why
 
 
-async def store(request: Request, writer: Writer, disk: asyncio.Semaphore) -> None:
-    """Writes the body into a blob; ``disk``: how many bodies are written at a time."""
+async def store(request: Request, writer: Writer, disk: asyncio.Semaphore, end: Callable[[], Ended]) -> Ended:
+    """Writes the body into a blob, and returns what ``end`` gives after its last piece, in the same thread. ``disk``:
+    how many bodies are written at a time."""
     held = bytearray()
     async for piece in _pieces(request):
         held += piece
@@ -56,9 +58,14 @@ async def store(request: Request, writer: Writer, disk: asyncio.Semaphore) -> No
             async with disk:
                 await run_in_threadpool(writer.write, held)
             held = bytearray()  # and not cleared: that would keep its memory
-    if held:
-        async with disk:
-            await run_in_threadpool(writer.write, held)
+
+    def last() -> Ended:
+        writer.write(held)
+        return end()
+
+    async with disk:
+        ended: Ended = await run_in_threadpool(last)
+        return ended
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:

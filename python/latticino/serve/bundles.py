@@ -23,9 +23,13 @@ from .tenants import ACTIVE, bytes_of, locked
 
 LEASE = 60.0  # seconds of a checker
 ATTEMPTS = 3
-MOST = 1000  # bundles of a tenant
+MAX = 1000  # bundles of a tenant
 KEEP_UPLOADS = 86_400.0  # seconds that an upload may take
 _USELESS = ("uploading", "refused")
+_OF_TENANT = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant")).order_by(bundles.c.created.desc())
+_ROW = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant"), bundles.c.model == sa.bindparam("model"),
+                                bundles.c.hash == sa.bindparam("hash"))
+_LOCKED_ROW = _ROW.with_for_update()
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,8 @@ class Bundles:
                                      "send the keys that the model needs, and no others")
                 count = c.execute(sa.select(sa.func.count()).select_from(bundles).where(
                     bundles.c.tenant == tenant)).scalar()
-                if count >= MOST:
-                    raise Refused.of(413, "keys", f"{count} bundles of this tenant", f"less than {MOST}",
+                if count >= MAX:
+                    raise Refused.of(413, "keys", f"{count} bundles of this tenant", f"less than {MAX}",
                                      "delete bundles that are not needed any more")
                 self._reserve(c, owner, manifest)
                 c.execute(bundles.insert().values(
@@ -117,8 +121,7 @@ class Bundles:
     def of(self, tenant: str) -> list[Any]:
         """The rows of a tenant's bundles."""
         with self._store.read() as c:
-            return list(c.execute(sa.select(bundles).where(bundles.c.tenant == tenant).order_by(
-                bundles.c.created.desc())))
+            return list(c.execute(_OF_TENANT, {"tenant": tenant}))
 
     def delete(self, tenant: str, model: str, hash_: str) -> None:
         """Removes a bundle, and its chunks that no other one has. Refused: 404; 409 while jobs need it."""
@@ -179,6 +182,26 @@ class Bundles:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
                 state="uploaded", lease=None))
 
+    def withdraw_damaged(self, tenant: str, manifest: Manifest) -> int:
+        """Reads all chunks of a bundle. Those that are lost, or have other bytes than were stored, count as missing
+        again, and each bundle that has one of them as being uploaded: the same upload then brings them back. Returns
+        how many chunks there are of them; 0 where the folder of blobs does not answer."""
+        try:
+            bad = {hash_ for hash_ in set(manifest.chunks) if not self._blobs.intact("chunks", tenant, hash_)}
+        except OSError:
+            return 0
+        if not bad:
+            return 0
+        with self._store.write() as c:
+            locked(c, tenant)
+            c.execute(chunks.update().where(chunks.c.tenant == tenant, chunks.c.hash.in_(bad)).values(stored=False))
+            for row in c.execute(sa.select(bundles).where(
+                    bundles.c.tenant == tenant, bundles.c.state.in_(("uploaded", "checking", "ready")))).all():
+                if bad & set(_manifest(row).chunks):
+                    c.execute(bundles.update().where(*_named(row)).values(
+                        state="uploading", lease=None, lease_until=None, attempts=0, created=self._store.now(c)))
+        return len(bad)
+
     def file(self, tenant: str, manifest: Manifest) -> Joined:
         """All bytes of a bundle: see `Blobs.joined`."""
         return self._blobs.joined(tenant, manifest)
@@ -230,8 +253,7 @@ class Bundles:
     def _row(c: Any, tenant: str, model: str, hash_: str, lock: bool = False) -> Any:
         if not is_hash(hash_):
             return None
-        query = sa.select(bundles).where(bundles.c.tenant == tenant, bundles.c.model == model, bundles.c.hash == hash_)
-        return c.execute(query.with_for_update() if lock else query).first()
+        return c.execute(_LOCKED_ROW if lock else _ROW, {"tenant": tenant, "model": model, "hash": hash_}).first()
 
     @staticmethod
     def _remove(c: Any, row: Any) -> None:

@@ -183,9 +183,9 @@ class Remote:
         self.service, self.client, self.bundle = service, client, bundle
 
     def run(self, /, *values: Any, deadline: float | None = None, **numbers: Any) -> Any:
-        """The result for a sample of a network, or for as many as a run takes, or for the arguments of a program:
-        encrypts, sends, waits, decrypts. ``numbers``: those that each run of a program brings, by name
-        (``program.scalars``). The service sees them in the clear. A program that returns a list gives a tuple.
+        """Encrypts the values, sends them, waits, and decrypts the result. The values are a sample of a network, or as
+        many as a run takes, or the arguments of a program. ``numbers``: those that each run of a program brings, by
+        name (``program.scalars``). The service sees them in the clear. A program that returns a list gives a tuple.
         Raises as `submit` and `Job.result`."""
         return self.submit(*values, deadline=deadline, **numbers).result()
 
@@ -202,8 +202,8 @@ class Remote:
         return self.send(body, final=final, deadline=deadline, key=key)
 
     def send(self, data: bytes, *, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
-        """The same for values that are encrypted: the files of all inputs, one after the other, and then the
-        numbers."""
+        """The same for values that are already encrypted. ``data``: the files of all inputs, one after the other, and
+        then the numbers."""
         link, key = self.service._link, key or uuid.uuid4().hex
         text = link.send("POST", "/v1/jobs", data, {
             "model": self.service.name, "bundle": self.bundle, "final": final, "deadline": deadline},

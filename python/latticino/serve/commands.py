@@ -41,6 +41,8 @@ def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[arg
     serve.add_argument("--plain-http", action="store_true", help="listen beyond this machine without TLS: for a "
                        "private network behind a proxy that has it")
     serve.add_argument("--rate", type=count(1), default=100, help="requests per second of a token")
+    serve.add_argument("--polls", type=count(1), default=100, help="requests of a tenant that wait at a time, for the "
+                       "end of a job or of a check")
     serve.add_argument("--most-queued", type=count(1), default=3600,
                        help="predicted seconds that may wait for each worker")
     serve.add_argument("--keep-results", type=count(1), default=86_400,
@@ -148,7 +150,8 @@ def _serve(args: argparse.Namespace) -> int:
         Page(page)  # refused here, before the front would
     named = _models_of(args.models)
     limits = {"seconds": float(args.most_queued), "keep_results": float(args.keep_results)}
-    config = _config(args, page=page, limits=limits, rate=float(args.rate), burst=4.0 * args.rate, reserve=args.reserve)
+    config = _config(args, page=page, limits=limits, rate=float(args.rate), burst=4.0 * args.rate,
+                     polls=args.polls, reserve=args.reserve)
     store, blobs = config.open()
     blobs.hold()  # this and the address first: what cannot run changes no models of what runs
     service = Service(config, args.workers, (args.host, args.port), float(args.grace))

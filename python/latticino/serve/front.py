@@ -7,9 +7,10 @@ import errno
 import json
 import math
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from fastapi import FastAPI, Request
@@ -18,7 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 
 from .. import errors
 from . import bodies
@@ -37,21 +38,28 @@ from .store import STORE_ERRORS, Store
 from .tables import facts
 from .tenants import ACTIVE, Identity, Tenants
 from .traffic import Page, Traffic
-from .waiting import Waiting
+from .waiting import Polls, Waiting
 
 LONGEST_WAIT = 30.0  # seconds of a long poll
-WRITERS, DISK = 8, 16  # requests that write to the store, and bodies that are written, at a time
+# Requests that read the store, or write to it, at a time. SQLite has one writer, and its readers wait for no disk or
+# network: more threads would take turns with each other, and each has pages of the database in memory.
+READERS, WRITERS = {"sqlite": 3, "postgresql": 16}, {"sqlite": 2, "postgresql": 8}
+DISK = 16  # bodies that are written at a time
+_AT_ONCE = 1 << 18  # bytes of a result that are read with its row
+Found = TypeVar("Found")
+_CHECKED_NEXT = ("uploaded", "checking")  # states of a bundle
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
 
 
 @dataclass(frozen=True)
 class Settings:
-    """``rate``: requests per second of a token, and ``burst`` of them at once. ``page``: the folder of a web page,
-    which lies at /page/; empty for none."""
+    """``rate``: requests per second of a token, and ``burst`` of them at once. ``polls``: requests of a tenant that
+    wait at a time. ``page``: the folder of a web page, which lies at /page/; empty for none."""
 
     limits: Limits = field(default_factory=Limits)
     rate: float = 100.0
     burst: float = 400.0
+    polls: int = 100
     page: str = ""
 
 
@@ -63,9 +71,12 @@ class Front:
         self._tenants, self._registry = Tenants(store), Registry(store, blobs)
         self._bundles, self._jobs = Bundles(store, blobs), Jobs(store, settings.limits)
         self._waiting, self._rate = Waiting(self._jobs.states), Rate(settings.rate, settings.burst)
+        self._polls = Polls(settings.polls)
         self.metrics = Metrics(store)
         # All requests share some threads. Those that wait for the store, or for the disk, leave most of them.
-        self._writers, self._disk = asyncio.Semaphore(WRITERS), asyncio.Semaphore(DISK)
+        kind = "sqlite" if store.sqlite else "postgresql"
+        self._readers, self._writers = asyncio.Semaphore(READERS[kind]), asyncio.Semaphore(WRITERS[kind])
+        self._disk = asyncio.Semaphore(DISK)
         self._page = Page(settings.page) if settings.page else None
 
     def app(self) -> Any:
@@ -93,6 +104,7 @@ class Front:
                 ("GET", "/v1/jobs/{job}/result", self.result, None)):
             app.add_api_route(path, handler, methods=[method], response_model=None, openapi_extra=body)
         if self._page is not None:
+            app.add_api_route("/page", _to_the_page, methods=["GET"], include_in_schema=False)
             app.mount("/page", self._page)
         for kind, answer in ((Refused, _refusal), (errors.ValueError, _bad), (RequestValidationError, _invalid),
                              (HTTPException, _no_route), (ClientDisconnect, _gone),
@@ -111,79 +123,83 @@ class Front:
                 c.execute(sa.select(facts.c.value))
                 return self._jobs.workers_alive(c)
 
-        count = await run_in_threadpool(alive)
+        count = await self._read(alive)
         ready = count > 0 and not self._draining()
         return JSONResponse({"ready": ready, "workers": count}, 200 if ready else 503)
 
     async def measures(self) -> Response:
-        text = await run_in_threadpool(generate_latest, self.metrics.registry)
+        text = await self._read(generate_latest, self.metrics.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     # ---- models ----
 
     async def models(self, request: Request) -> Response:
-        who = await self._who(request)
-        rows = await run_in_threadpool(self._registry.active)
+        who, rows = await self._for(request, lambda _: self._registry.active())
         return JSONResponse({"models": [_of_model(row) for row in rows if who.may_use(row.name)]})
 
     async def model(self, request: Request, name: str) -> Response:
-        return JSONResponse(_of_model(await self._model(await self._who(request), name)))
+        _, row = await self._for(request, lambda who: self._model(who, name))
+        return JSONResponse(_of_model(row))
 
     async def client(self, request: Request, name: str) -> Response:
-        row = await self._model(await self._who(request), name)
+        _, row = await self._for(request, lambda who: self._model(who, name))
         return FileResponse(self._blobs.path("models", OPERATOR, Facts.read(row.facts).client),
                             media_type="application/octet-stream")
 
     # ---- bundles ----
 
     async def bundles(self, request: Request) -> Response:
-        who = await self._who(request)
-        rows = await run_in_threadpool(self._bundles.of, who.tenant)
+        _, rows = await self._for(request, lambda who: self._bundles.of(who.tenant))
         return JSONResponse({"bundles": [_of_bundle(row) for row in rows]})
 
     async def announce(self, request: Request) -> Response:
-        who = await self._who(request)
+        who, _ = await self._for(request, lambda _: None)
         self._require_open()
         fields = await bodies.read_json(request)
-        model = await self._model(who, fields.get("model") if isinstance(fields, dict) else None)
+        model = await self._read(self._model, who, fields.get("model") if isinstance(fields, dict) else None)
         manifest = Manifest.read(fields)
         row, missing = await self._written(self._bundles.announce, who.tenant, model.digest, manifest)
         return JSONResponse({**_of_bundle(row), "missing": missing}, 201)
 
     async def bundle(self, request: Request, bundle: str, model: str, wait: float = 0.0) -> Response:
         """``wait``: so many seconds the answer may wait for the end of the check."""
-        who = await self._who(request)
-        digest = (await self._model(who, model)).digest
-        for _ in range(int(_waited(wait) / 0.2) + 1):
-            row = await run_in_threadpool(self._bundles.get, who.tenant, digest, bundle)
-            if row.state not in ("uploaded", "checking") or not wait:
-                break
-            await asyncio.sleep(0.2)
+        def read(who: Identity) -> Any:
+            return self._bundles.get(who.tenant, self._model(who, model).digest, bundle)
+
+        who, row = await self._for(request, read)
+        if row.state in _CHECKED_NEXT and _waited(wait):
+            with self._polls.one(who.tenant):
+                last = time.monotonic() + _waited(wait)
+                while row.state in _CHECKED_NEXT and time.monotonic() < last:
+                    await asyncio.sleep(0.2)
+                    row = await self._read(read, who)
         return JSONResponse(_of_bundle(row))
 
     async def commit(self, request: Request, bundle: str, model: str) -> Response:
-        who = await self._who(request)
-        digest = (await self._model(who, model)).digest
-        row = await self._written(self._bundles.commit, who.tenant, digest, bundle)
+        who, row = await self._for(request, lambda who: self._model(who, model))
+        row = await self._written(self._bundles.commit, who.tenant, row.digest, bundle)
         return JSONResponse(_of_bundle(row), 202)
 
     async def delete_bundle(self, request: Request, bundle: str, model: str) -> Response:
-        who = await self._who(request)
-        digest = (await self._model(who, model)).digest
-        await self._written(self._bundles.delete, who.tenant, digest, bundle)
+        who, row = await self._for(request, lambda who: self._model(who, model))
+        await self._written(self._bundles.delete, who.tenant, row.digest, bundle)
         return Response(status_code=204)
 
     async def chunk(self, request: Request, chunk: str) -> Response:
-        who = await self._who(request)
-        size, stored = await run_in_threadpool(self._bundles.expected, who.tenant, chunk)
+        who, (size, stored) = await self._for(request, lambda who: self._bundles.expected(who.tenant, chunk))
         bodies.require_length(request, size)
+        if stored:  # what was damaged on the disk since is taken again
+            async with self._disk:
+                stored = await run_in_threadpool(self._blobs.intact, "chunks", who.tenant, chunk)
         if not stored:
             with self._blobs.writer("chunks", who.tenant) as writer:
-                await bodies.store(request, writer, self._disk)
-                if writer.hash != chunk:
-                    raise Refused.of(400, "keys", f"a chunk of hash {writer.hash}", f"one of {chunk}", "send it again")
-                async with self._disk:
-                    await run_in_threadpool(writer.commit)
+                def end() -> None:
+                    if writer.hash != chunk:
+                        raise Refused.of(400, "keys", f"a chunk of hash {writer.hash}", f"one of {chunk}",
+                                         "send it again")
+                    writer.commit()
+
+                await bodies.store(request, writer, self._disk, end)
             await self._written(self._bundles.stored, who.tenant, chunk)
         return JSONResponse({"stored": chunk}, 200 if stored else 201)
 
@@ -192,86 +208,115 @@ class Front:
     async def submit(self, request: Request, model: str, bundle: str, final: bool = True,
                      deadline: float | None = None) -> Response:
         """The body: the files of all inputs. ``deadline``: seconds from now, after which the job is not run."""
-        who = await self._who(request)
-        self._require_open()
         key = request.headers.get("idempotency-key", "")
-        if not _KEY.fullmatch(key):
-            raise Refused.of(400, "jobs", "no Idempotency-Key", "1 to 128 visible characters", "send one for each job")
-        row = await self._model(who, model)
-        size = Facts.read(row.facts).request_bytes
-        bodies.require_length(request, size)
-        if deadline is not None and not (math.isfinite(deadline) and 0 < deadline <= 30 * 86_400):
-            raise Refused.of(400, "jobs", "that deadline", "seconds from now, of 30 days at most", "correct it")
-        await run_in_threadpool(self._jobs.preview, who.tenant, key, row.digest, bundle, size)
-        if not await run_in_threadpool(self._blobs.require_room, size):
-            raise Refused.of(507, "jobs", f"{size} bytes", "as much room on the disk of the service",
-                             "ask its operator")
+
+        def admitted(who: Identity) -> tuple[str, int]:
+            self._require_open()
+            if not _KEY.fullmatch(key):
+                raise Refused.of(400, "jobs", "no Idempotency-Key", "1 to 128 visible characters",
+                                 "send one for each job")
+            row = self._model(who, model)
+            size = Facts.read(row.facts).request_bytes
+            bodies.require_length(request, size)
+            if deadline is not None and not (math.isfinite(deadline) and 0 < deadline <= 30 * 86_400):
+                raise Refused.of(400, "jobs", "that deadline", "seconds from now, of 30 days at most", "correct it")
+            self._jobs.preview(who.tenant, key, row.digest, bundle, size)
+            if not self._blobs.require_room(size):
+                raise Refused.of(507, "jobs", f"{size} bytes", "as much room on the disk of the service",
+                                 "ask its operator")
+            return row.digest, size
+
+        who, (digest, size) = await self._for(request, admitted)
         with self._blobs.writer("inputs", who.tenant) as writer:
-            await bodies.store(request, writer, self._disk)
-            async with self._disk:
-                input_ = await run_in_threadpool(writer.commit)
+            input_ = await bodies.store(request, writer, self._disk, writer.commit)
         job, new = await self._written(self._jobs.submit, who.tenant, JobRequest(
-            key, row.digest, bundle, input_, size, final, deadline))
+            key, digest, bundle, input_, size, final, deadline))
         return JSONResponse(_of_job(job), 202 if new else 200)
 
     async def jobs(self, request: Request) -> Response:
-        who = await self._who(request)
-        rows = await run_in_threadpool(self._jobs.latest, who.tenant)
+        _, rows = await self._for(request, lambda who: self._jobs.latest(who.tenant))
         return JSONResponse({"jobs": [_of_job(row) for row in rows]})
 
     async def job(self, request: Request, job: str, wait: float = 0.0) -> Response:
         """``wait``: so many seconds the answer may wait for the end of the job."""
-        who = await self._who(request)
-        row = await run_in_threadpool(self._jobs.get, who.tenant, job)
+        def read(who: Identity) -> tuple[Any, float | None]:
+            row = self._jobs.get(who.tenant, job)
+            return row, self._jobs.seconds_before(row) if row.state == "queued" else None
+
+        who, (row, before) = await self._for(request, read)
         if row.state in ACTIVE and _waited(wait):
-            await self._waiting.for_end(job, _waited(wait))
-            row = await run_in_threadpool(self._jobs.get, who.tenant, job)
-        before = await run_in_threadpool(self._jobs.seconds_before, row) if row.state == "queued" else None
+            with self._polls.one(who.tenant):
+                await self._waiting.for_end(job, _waited(wait))
+            row, before = await self._read(read, who)
         return JSONResponse({**_of_job(row), "starts_in": before})
 
     async def cancel(self, request: Request, job: str) -> Response:
-        who = await self._who(request)
+        who, _ = await self._for(request, lambda _: None)
         return JSONResponse(_of_job(await self._written(self._jobs.cancel, who.tenant, job)))
 
     async def result(self, request: Request, job: str) -> Response:
         """The result's file, or the bytes that a header Range asks for."""
-        who = await self._who(request)
-        row = await run_in_threadpool(self._jobs.get, who.tenant, job)
-        if row.state != "done":
-            raise Refused.of(409, "jobs", f"a job that is {row.state}", "one that is done", "wait for it")
-        if row.result is None or not self._blobs.has("results", who.tenant, row.result):
-            raise Refused.of(410, "jobs", "a result that was taken away", "one that is kept", "send the job again")
+        def read(who: Identity) -> tuple[Any, bytes | None]:
+            row = self._jobs.get(who.tenant, job)
+            if row.state != "done":
+                raise Refused.of(409, "jobs", f"a job that is {row.state}", "one that is done", "wait for it")
+            if row.result is None or not self._blobs.has("results", who.tenant, row.result):
+                raise Refused.of(410, "jobs", "a result that was taken away", "one that is kept", "send the job again")
+            if row.result_size > _AT_ONCE or "range" in request.headers:
+                return row, None
+            with self._blobs.open("results", who.tenant, row.result) as file:
+                return row, file.read()
+
+        who, (row, data) = await self._for(request, read)
+        headers = {"ETag": f'"{row.result}"', "Accept-Ranges": "bytes"}
+        if data is not None:
+            return Response(data, media_type="application/octet-stream", headers=headers)
         return FileResponse(self._blobs.path("results", who.tenant, row.result),
-                            media_type="application/octet-stream", headers={"ETag": f'"{row.result}"'})
+                            media_type="application/octet-stream", headers=headers)
 
     # ---- parts ----
+
+    async def _for(self, request: Request, read: Callable[[Identity], Found]) -> tuple[Identity, Found]:
+        """Who sent a request, and what ``read`` gives for them: one state of the store, one turn of a thread."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+
+        def found() -> tuple[Identity, Found]:
+            with self._store.read():
+                who = self._tenants.identify(token) if kind.lower() == "bearer" else None
+                if who is None:
+                    raise Refused.of(401, "service", "no valid token", "Authorization: Bearer TOKEN",
+                                     "ask the operator for a token")
+                request.state.tenant = who.tenant
+                self._rate.spend(who.token)
+                return who, read(who)
+
+        return await self._read(found)
+
+    async def _read(self, call: Callable[..., Found], *arguments: Any) -> Found:
+        """Calls what reads the store, in a thread."""
+        async with self._readers:
+            found: Found = await run_in_threadpool(call, *arguments)
+        return found
 
     async def _written(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Calls what writes to the store, in a thread."""
         async with self._writers:
             return await run_in_threadpool(call, *arguments)
 
-    async def _who(self, request: Request) -> Identity:
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        who: Identity | None = None
-        if kind.lower() == "bearer":
-            who = await run_in_threadpool(self._tenants.identify, token)
-        if who is None:
-            raise Refused.of(401, "service", "no valid token", "Authorization: Bearer TOKEN",
-                             "ask the operator for a token")
-        request.state.tenant = who.tenant
-        self._rate.spend(who.token)
-        return who
-
-    async def _model(self, who: Identity, name: Any) -> Any:
+    def _model(self, who: Identity, name: Any) -> Any:
         if not isinstance(name, str) or not who.may_use(name):
             raise not_found("models", "model")
-        return await run_in_threadpool(self._registry.named, name)
+        return self._registry.named(name)
 
     def _require_open(self) -> None:
         if self._draining():
             raise Refused.of(503, "service", "a service that is about to stop", "one that runs", "send it again",
                              retry_after=10.0)
+
+
+async def _to_the_page() -> Response:
+    """What somebody types into a browser."""
+    return RedirectResponse("page/", 308)
 
 
 def _waited(wait: float) -> float:

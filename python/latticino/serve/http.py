@@ -6,6 +6,7 @@ import http.client
 import ipaddress
 import json
 import os
+import random
 import ssl
 import threading
 import time
@@ -19,7 +20,6 @@ TRIES = 5
 FILE_BYTES = 2**34  # the most of a response with a file: an encrypted result, or a client's part of a model
 _JSON_BYTES = 2**26  # the most of any other response: a million hashes
 _PIECE = 2**20  # bytes that are read at once of a response that does not say its length
-_LONGEST_PAUSE = 30.0  # seconds
 Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # of fields, by their names
 _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
 
@@ -27,8 +27,9 @@ _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
 class Link:
     """An address and a token. Each thread of each process has a connection of its own, and keeps it open.
 
-    Requests that may be repeated are repeated where the connection breaks, and where the service says when to come
-    again (429, 503). ServiceError for what it refuses.
+    Requests are repeated where the connection breaks, and where the service is full or away for now (429, 503): never
+    before the time that it states in Retry-After, and at a random moment after it, so that clients that were refused
+    together do not come back together. ServiceError for what it refuses, and for a time later than ``patience``.
     """
 
     def __init__(self, url: str, token: str, cafile: str | None = None, patience: float = 600.0,
@@ -95,14 +96,17 @@ class Link:
                     raise errors.ServiceError.explain(
                         "service", f"no answer of {self.url} ({type(why).__name__}: {why})", "a service that runs",
                         "check the address, or try again") from why
-                time.sleep(min(0.2 * 2**tries, 5.0))
+                time.sleep(_back_off(tries))
                 continue
             if status < 300:
                 return data
-            pause = _pause(found)
-            if status not in (429, 503) or pause is None or time.monotonic() + pause > last:
-                raise _refusal(status, data, pause)
-            time.sleep(min(pause, _LONGEST_PAUSE))
+            stated = pause = _pause(found)
+            if pause is None:  # of a proxy, or of a server that has too many connections to hand on another request
+                tries += 1
+                pause = _back_off(tries)
+            if status not in (429, 503) or tries >= TRIES or time.monotonic() + pause > last:
+                raise _refusal(status, data, stated)
+            time.sleep(pause if stated is None else _scattered(pause))
 
     def _path(self, path: str, query: dict[str, Any] | None) -> str:
         words = {name: str(value).lower() if isinstance(value, bool) else str(value)
@@ -186,6 +190,17 @@ def _loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _back_off(tries: int) -> float:
+    """Seconds before a request is repeated that nobody has named a time for: twice as many each time, half of them at
+    random."""
+    return float(min(0.2 * 2**tries, 5.0) * random.uniform(0.5, 1.0))
+
+
+def _scattered(pause: float) -> float:
+    """Seconds of Retry-After, and up to a quarter of them more, or a second."""
+    return pause + random.uniform(0.0, max(pause / 4, 1.0))
 
 
 def _pause(headers: Any) -> float | None:

@@ -38,6 +38,23 @@ _ID = re.compile(r"[0-9a-f]{32}")  # of a job
 _WINDOW = 16  # candidates of a claim
 _NEAR = 2.0  # seconds of the fair share's clock that a job of a resident bundle may go ahead by
 
+# What requests ask for, made once: building these takes longer than answering them.
+_AT, _TOTAL = sa.bindparam, sa.func.coalesce(sa.func.sum(jobs.c.seconds), 0.0)
+_BY_KEY = sa.select(jobs).where(jobs.c.tenant == _AT("tenant"), jobs.c.idempotency == _AT("key"))
+_JOB = sa.select(jobs).where(jobs.c.id == _AT("id"), jobs.c.tenant == _AT("tenant"))
+_LOCKED_JOB = _JOB.with_for_update()
+_LATEST = sa.select(jobs).where(jobs.c.tenant == _AT("tenant")).order_by(
+    jobs.c.created.desc(), jobs.c.id).limit(_AT("most"))
+_BEFORE = sa.select(_TOTAL).where(jobs.c.state.in_(ACTIVE), jobs.c.start_tag < _AT("tag"))
+_WAITING = sa.select(_TOTAL).where(jobs.c.state.in_(ACTIVE))
+_OWN = sa.select(sa.func.count(), _TOTAL).where(jobs.c.tenant == _AT("tenant"), jobs.c.state.in_(ACTIVE))
+_TENANT = sa.select(tenants).where(tenants.c.id == _AT("tenant"))
+_MODEL = sa.select(models).where(models.c.digest == _AT("digest"))
+_BUNDLE = sa.select(bundles.c.state).where(
+    bundles.c.tenant == _AT("tenant"), bundles.c.model == _AT("model"), bundles.c.hash == _AT("hash"))
+_LOCKED_BUNDLE = _BUNDLE.with_for_update()
+_ALIVE = sa.select(sa.func.count()).select_from(workers).where(workers.c.seen.between(_AT("first"), _AT("last")))
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -90,10 +107,9 @@ class Jobs:
     def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> None:
         """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job."""
         with self._store.read() as c:
-            if c.execute(sa.select(jobs.c.id).where(
-                    jobs.c.tenant == tenant, jobs.c.idempotency == idempotency)).first() is None:
+            if c.execute(_BY_KEY, {"tenant": tenant, "key": idempotency}).first() is None:
                 row = self._require_ready(c, tenant, model, bundle)
-                owner = c.execute(sa.select(tenants).where(tenants.c.id == tenant)).one()
+                owner = c.execute(_TENANT, {"tenant": tenant}).one()
                 self._require_room(c, owner, row, input_size)
 
     def submit(self, tenant: str, request: Request) -> tuple[Any, bool]:
@@ -135,8 +151,7 @@ class Jobs:
     def latest(self, tenant: str, most: int = 100) -> list[Any]:
         """The rows of a tenant's latest jobs."""
         with self._store.read() as c:
-            return list(c.execute(sa.select(jobs).where(jobs.c.tenant == tenant).order_by(
-                jobs.c.created.desc(), jobs.c.id).limit(most)))
+            return list(c.execute(_LATEST, {"tenant": tenant, "most": most}))
 
     def cancel(self, tenant: str, id_: str) -> Any:
         """Cancels a job that waits. Asks the worker of a job that runs to stop. Deletes the result of a job that has
@@ -157,8 +172,7 @@ class Jobs:
     def seconds_before(self, row: Any) -> float:
         """Predicted seconds until a job that waits begins: those of all jobs before it, shared by the workers."""
         with self._store.read() as c:
-            before = c.execute(sa.select(sa.func.coalesce(sa.func.sum(jobs.c.seconds), 0.0)).where(
-                jobs.c.state.in_(ACTIVE), jobs.c.start_tag < row.start_tag)).scalar()
+            before = c.execute(_BEFORE, {"tag": row.start_tag}).scalar()
             return float(before) / max(self.workers_alive(c), 1)
 
     # ---- for workers ----
@@ -268,14 +282,12 @@ class Jobs:
 
     def workers_alive(self, c: Any) -> int:
         now = self._store.now(c)
-        return int(c.execute(sa.select(sa.func.count()).select_from(workers).where(
-            workers.c.seen.between(now - SEEN, now + SEEN))).scalar())
+        return int(c.execute(_ALIVE, {"first": now - SEEN, "last": now + SEEN}).scalar())
 
     # ---- parts ----
 
     def _known(self, c: Any, tenant: str, request: Request) -> Any | None:
-        row = c.execute(sa.select(jobs).where(
-            jobs.c.tenant == tenant, jobs.c.idempotency == request.idempotency)).first()
+        row = c.execute(_BY_KEY, {"tenant": tenant, "key": request.idempotency}).first()
         if row is not None and (row.model, row.bundle, row.input, row.final) != (
                 request.model, request.bundle, request.input, request.final):
             raise Refused.of(409, "jobs", "an idempotency key of another request", "a key for each request",
@@ -284,15 +296,14 @@ class Jobs:
 
     @staticmethod
     def _require_ready(c: Any, tenant: str, digest: str, bundle: str, lock: bool = False) -> Any:
-        model = c.execute(sa.select(models).where(models.c.digest == digest)).first()
+        model = c.execute(_MODEL, {"digest": digest}).first()
         if model is None:
             raise not_found("jobs", "model")
         if not model.active:
             raise Refused.of(410, "jobs", "a model that is not served any more", "one that is",
                              "ask for the models again")
-        query = sa.select(bundles.c.state).where(
-            bundles.c.tenant == tenant, bundles.c.model == digest, bundles.c.hash == bundle)
-        state = c.execute(query.with_for_update() if lock else query).scalar() if is_hash(bundle) else None
+        state = c.execute(_LOCKED_BUNDLE if lock else _BUNDLE, {
+            "tenant": tenant, "model": digest, "hash": bundle}).scalar() if is_hash(bundle) else None
         if state is None:
             raise not_found("jobs", "bundle of keys")
         if state != "ready":
@@ -301,10 +312,8 @@ class Jobs:
         return model
 
     def _require_room(self, c: Any, owner: Any, model: Any, input_size: int) -> None:
-        total = sa.func.coalesce(sa.func.sum(jobs.c.seconds), 0.0)
-        own = c.execute(sa.select(sa.func.count(), total).where(
-            jobs.c.tenant == owner.id, jobs.c.state.in_(ACTIVE))).one()
-        waiting = float(c.execute(sa.select(total).where(jobs.c.state.in_(ACTIVE))).scalar())
+        own = c.execute(_OWN, {"tenant": owner.id}).one()
+        waiting = float(c.execute(_WAITING).scalar())
         alive = max(self.workers_alive(c), 1)
         if own[0] >= owner.most_jobs:
             raise _full(f"{own[0]} jobs of this tenant", f"less than {owner.most_jobs}", model.seconds / alive)
@@ -357,8 +366,8 @@ def _held(claim: Claim) -> tuple[Any, ...]:
 
 
 def _one(c: Any, tenant: str, id_: str, lock: bool = False) -> Any:
-    query = sa.select(jobs).where(jobs.c.id == id_, jobs.c.tenant == tenant)
-    row = c.execute(query.with_for_update() if lock else query).first() if _ID.fullmatch(id_) else None
+    query = _LOCKED_JOB if lock else _JOB
+    row = c.execute(query, {"id": id_, "tenant": tenant}).first() if _ID.fullmatch(id_) else None
     if row is None:
         raise not_found("jobs", "job")
     return row

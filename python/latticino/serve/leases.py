@@ -1,14 +1,20 @@
-"""Holds the lease of a job while it runs, in a thread, and tells the run when to stop."""
+"""A worker's other threads: one holds the lease of a job while it runs, and tells the run when to stop; one takes the
+next job while the present one is computed."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
+from typing import Generic, TypeVar
 
 from .jobs import LEASE, RENEWAL, Claim, Jobs
 from .logs import log
 
+Job = TypeVar("Job")
 LOOK = 1.0  # seconds between two looks at whether the job was cancelled
 
 
@@ -24,11 +30,13 @@ class Stopped(Exception):
 class Holder:
     """``with Holder(...) as holder:`` keeps the lease; ``holder.after`` is told of each step and raises `Stopped`.
 
-    ``stop`` is set once the worker shall end; the run may then go on for ``grace`` seconds.
+    ``stop`` is set once the worker shall end; the run may then go on for ``grace`` seconds. ``since``: when the lease
+    began, by time.monotonic().
     """
 
     def __init__(self, jobs: Jobs, claim: Claim, stop: threading.Event, grace: float) -> None:
         self._jobs, self._claim, self._stop, self._grace = jobs, claim, stop, grace
+        self.since = time.monotonic()
         self._verdict, self._progress = "go on", 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._hold, daemon=True, name="lease")
@@ -68,3 +76,45 @@ class Holder:
                     self._verdict = "stop"
             if verdict != "go on":
                 self._verdict = verdict
+
+
+@dataclass
+class Taken:
+    """A job under a lease that is renewed until ``holder`` ends. ``body``: the bytes of its input, or why there are
+    none."""
+
+    claim: Claim
+    holder: Holder
+    body: bytes | Exception
+
+
+class Ahead(Generic[Job]):
+    """``take`` gives the next job, or None. Another thread calls it once `start` says so, and not before the run that
+    is under way is about to end: a job that is taken early waits here, and no idle worker gets it."""
+
+    def __init__(self, take: Callable[[], Job | None]) -> None:
+        self._take, self._pool, self._now = take, ThreadPoolExecutor(1, "ahead"), threading.Event()
+        self._future: Future[Job | None] | None = None
+
+    def start(self, after: float | None) -> None:
+        """Takes a job ``after`` so many seconds, or when `following` is called (None: not before)."""
+        self._now.clear()
+        self._future = self._pool.submit(self._later, after)
+
+    def _later(self, after: float | None) -> Job | None:
+        self._now.wait(after)
+        return self._take()
+
+    def following(self) -> Job | None:
+        """The job that was taken since `start`. Raises as ``take``. None without a `start`."""
+        future, self._future = self._future, None
+        self._now.set()
+        return None if future is None else future.result()
+
+    def __enter__(self) -> Ahead[Job]:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._now.set()
+        self._pool.shutdown()

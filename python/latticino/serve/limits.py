@@ -1,13 +1,14 @@
-"""How often a token may be used: a bucket for each, in the memory of the front."""
+"""How often a token may be used: a bucket for each, in the memory of the front, for all of its threads."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 
 from .refusals import Refused
 
-_MOST = 100_000  # buckets
+_MAX = 100_000  # buckets
 
 
 class Rate:
@@ -15,16 +16,18 @@ class Rate:
 
     def __init__(self, per_second: float, burst: float) -> None:
         self._per_second, self._burst = per_second, burst
+        self._lock = threading.Lock()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and when that was counted
 
     def spend(self, token: str) -> None:
         """Counts a request. Refused (429) for one too many."""
         now = time.monotonic()
-        left, then = self._buckets.pop(token, (self._burst, now))
-        left = min(self._burst, left + (now - then) * self._per_second)
-        self._buckets[token] = (left - 1 if left >= 1 else left), now
-        while len(self._buckets) > _MOST:
-            self._buckets.popitem(last=False)
+        with self._lock:
+            left, then = self._buckets.pop(token, (self._burst, now))
+            left = min(self._burst, left + (now - then) * self._per_second)
+            self._buckets[token] = (left - 1 if left >= 1 else left), now
+            while len(self._buckets) > _MAX:
+                self._buckets.popitem(last=False)
         if left < 1:
             raise Refused.of(429, "service", "too many requests of one token", f"{self._per_second:g} per second",
                              "send fewer", retry_after=(1 - left) / self._per_second)

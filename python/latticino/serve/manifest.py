@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, NoReturn
 from .. import errors
 
 CHUNK = 8 << 20
-MOST_CHUNKS = 1 << 13  # of a bundle: 64 GiB
+MAX_CHUNKS = 1 << 13  # of a bundle: 64 GiB
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -54,7 +54,7 @@ class Manifest:
         """The manifest in parsed JSON from a stranger; ValueError for anything else."""
         size = fields.get("size") if isinstance(fields, dict) else None
         chunks = fields.get("chunks") if isinstance(fields, dict) else None
-        if type(size) is not int or not 1 <= size <= CHUNK * MOST_CHUNKS or not isinstance(chunks, list):
+        if type(size) is not int or not 1 <= size <= CHUNK * MAX_CHUNKS or not isinstance(chunks, list):
             _refuse("no manifest")
         if len(chunks) != -(-size // CHUNK) or not all(map(is_hash, chunks)):
             _refuse(f"{len(chunks)} chunks for {size} bytes")

@@ -7,6 +7,7 @@ that the service is about to stop, and the end of the input that it has stopped,
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import signal
 import socket
@@ -29,8 +30,8 @@ READ = 1 << 16  # bytes that the front reads of a connection at once: hundreds o
 @dataclass(frozen=True)
 class Config:
     """Of all processes. ``store`` and ``blobs`` as of their classes; ``reserve``: bytes that stay free on the disk;
-    ``resources`` of a worker, ``limits`` of all tenants, ``rate`` and ``burst`` of a token; ``page`` as of
-    `front.Settings`; ``socket``: a file descriptor that the front listens on."""
+    ``resources`` of a worker, ``limits`` of all tenants, ``rate`` and ``burst`` of a token, ``polls`` of a
+    tenant and ``page`` as of `front.Settings`; ``socket``: a file descriptor that the front listens on."""
 
     store: str
     blobs: str
@@ -39,6 +40,7 @@ class Config:
     limits: dict[str, Any] = field(default_factory=dict)
     rate: float = 100.0
     burst: float = 400.0
+    polls: int = 100
     page: str = ""
     socket: int = -1
 
@@ -110,7 +112,7 @@ def run_front(config: Config, signals: Signals) -> None:
             super().connection_made(transport)
 
     store, blobs = config.open()
-    settings = Settings(Limits(**config.limits), config.rate, config.burst, config.page)
+    settings = Settings(Limits(**config.limits), config.rate, config.burst, config.polls, config.page)
     front = Front(store, blobs, settings, signals.drain.is_set)
     options = uvicorn.Config(front.app(), http=Protocol, loop="asyncio", lifespan="off", log_config=None,
                              access_log=False, server_header=False, limit_concurrency=4096, timeout_keep_alive=75,
@@ -122,6 +124,8 @@ def run_front(config: Config, signals: Signals) -> None:
         server.should_exit = True
 
     signals.call_on_stop(end)
+    gc.collect()
+    gc.freeze()  # what lives as long as the process: a full collection, which stops all requests, does not visit it
     log("front.ready")
     with socket.socket(fileno=config.socket) as listening:
         server.run(sockets=[listening])

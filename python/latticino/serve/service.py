@@ -18,6 +18,9 @@ from .logs import log
 from .process import Config
 
 _RESTART = 1.0  # seconds between two starts of a process
+# Of the front's allocator: memory that one of its dozens of threads gives back serves all of them, and large pieces go
+# back to the system.
+_FRONT = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 _LAST = 10.0  # seconds that processes have to end once all else has
 
 
@@ -43,8 +46,9 @@ class Child:
         self._started = time.monotonic()
         sockets = [self._config.socket] if self._config.socket >= 0 else []
         # A session of its own: Ctrl-C is for the service, which ends its processes in their order.
+        environ = {**_FRONT, **os.environ} if self.role == "front" else None
         self._process = subprocess.Popen([sys.executable, "-m", "latticino.serve.process", self.role], text=True,
-                                         stdin=subprocess.PIPE, pass_fds=sockets, start_new_session=True)
+                                         stdin=subprocess.PIPE, pass_fds=sockets, start_new_session=True, env=environ)
         log("process.started", role=self.role, pid=self._process.pid)
         self.say(self._config.to_json())
 

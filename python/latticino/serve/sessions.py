@@ -37,7 +37,7 @@ class Sessions:
             self._held.move_to_end(name)
             return self._held[name][0]
         self.misses += 1
-        # Room first: the new bundle lies beside those that stay.
+        # Makes room before loading, because the new bundle lies in memory beside those that stay.
         self._shrink(self.budget - int(size * self._share))
         keys = load()
         context: Any = model.context

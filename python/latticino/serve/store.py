@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import sqlalchemy as sa
 
@@ -17,6 +19,7 @@ Clock = Callable[[], float]
 
 STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)  # of a store that is away, or busy for too long
 BUSY_MS = 30_000  # that a writer of SQLite waits for another process
+_LOOK = 0.001  # seconds between two looks at whether another process still writes
 _CACHE_KIB = 512  # of a connection; a process has dozens of them, and the system's cache has the same pages
 
 
@@ -31,9 +34,10 @@ class Store:
     def __init__(self, url: str, clock: Clock | None = None) -> None:
         self.url, self._clock = url, clock
         self._engine = _engine(url)
+        self.sqlite = self._engine.dialect.name == "sqlite"
+        self._reading, self._writing = threading.local(), threading.Lock()
+        self._turns: BinaryIO | None = None
         try:
-            self.sqlite = self._engine.dialect.name == "sqlite"
-            self._writing = threading.Lock()  # of SQLite, which would poll for its own lock
             with self.write() as c:
                 if not self.sqlite:  # two processes that both make the tables
                     c.execute(sa.text("SELECT pg_advisory_xact_lock(7107)"))
@@ -60,19 +64,44 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Any]:
-        """A connection that sees one state of the database."""
+        """A connection that sees one state of the database. Within the block of one, further blocks of the same thread
+        see the same state."""
+        held = getattr(self._reading, "connection", None)
+        if held is not None:
+            yield held
+            return
         with self._engine.connect().execution_options(latticino_begin="BEGIN") as c, c.begin():
-            yield c
+            self._reading.connection = c
+            try:
+                yield c
+            finally:
+                self._reading.connection = None
 
     @contextmanager
     def write(self) -> Iterator[Any]:
         """A connection in a transaction that is committed at the end, and undone if the block raises."""
-        if self.sqlite:
-            with self._writing, self._engine.connect() as c, c.begin():
-                yield c
-        else:
-            with self._engine.connect() as c, c.begin():
-                yield c
+        with self._turn(), self._engine.connect() as c, c.begin():
+            yield c
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Writers of SQLite come one at a time. It would look for its own lock after pauses of up to 0.1 s; here the
+        next writer looks after `_LOOK`, whichever process it is in. TimeoutError of SQLAlchemy after as long as SQLite
+        waits."""
+        if not self.sqlite:
+            yield
+            return
+        last = time.monotonic() + BUSY_MS / 1000
+        with self._writing:  # threads of a process share the file's lock
+            self._turns = self._turns or _turns(self.url)
+            while not _taken(self._turns):
+                if time.monotonic() > last:
+                    raise sa.exc.TimeoutError("another process has written for too long")
+                time.sleep(_LOOK)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._turns, fcntl.LOCK_UN)
 
     def now(self, c: Any) -> float:
         """The time of all machines that share the store."""
@@ -84,6 +113,9 @@ class Store:
 
     def close(self) -> None:
         self._engine.dispose()
+        turns, self._turns = self._turns, None
+        if turns is not None:
+            turns.close()
 
 
 def _engine(url: str) -> Any:
@@ -103,8 +135,9 @@ def _engine(url: str) -> Any:
     if not parsed.database or parsed.database == ":memory:":
         raise errors.UnsupportedError.explain("store", "a database in memory", "a file, which outlives the process",
                                               "name one: sqlite:///folder/service.sqlite")
-    # As many as the front has threads: those beyond the pool would be opened for each request.
-    engine = sa.create_engine(parsed, pool_size=40, max_overflow=20, pool_timeout=60,
+    # As many as the front has threads: those beyond the pool would be opened for each request. The one that was used
+    # last is used next: others, which have pages of the database in memory too, are opened for as many threads at once.
+    engine = sa.create_engine(parsed, pool_size=40, max_overflow=20, pool_timeout=60, pool_use_lifo=True,
                               connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False})
     sa.event.listen(engine, "connect", _prepare_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -121,6 +154,24 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 def _begin_sqlite(c: Any) -> None:
     """Writers take the lock when they begin. One that read first would fail if another took the lock before it."""
     c.exec_driver_sql(c.get_execution_options().get("latticino_begin", "BEGIN IMMEDIATE"))
+
+
+def _turns(url: str) -> BinaryIO:
+    """The file whose lock the writers of a database of SQLite take in turn."""
+    path = Path(str(sa.engine.make_url(url).database) + "-turns")
+    try:
+        return path.open("ab")
+    except OSError as why:
+        raise errors.FileError.explain("store", f"{path}: {why}", "a folder that can be written to",
+                                       "check --store, its permissions, and the room on its disk") from why
+
+
+def _taken(turns: BinaryIO) -> bool:
+    try:
+        fcntl.flock(turns, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def first_line(why: BaseException) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-MOST_TEXT = 2000  # characters of an error that is stored
+MAX_TEXT = 2000  # characters of an error that is stored
 VERSION = 1  # of this layout, stated in `facts`
 
 metadata = sa.MetaData()
@@ -106,4 +106,4 @@ workers = sa.Table(
 def storable(text: str) -> str:
     """A text that came from outside, as every database takes it: not too long, without NUL and halves of surrogate
     pairs."""
-    return text[:MOST_TEXT].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+    return text[:MAX_TEXT].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

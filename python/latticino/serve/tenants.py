@@ -98,7 +98,7 @@ class Tenants:
     def identify(self, token: str) -> Identity | None:
         """Whose token it is; None for one that does not exist or has expired."""
         with self._store.read() as c:
-            row = c.execute(sa.select(tokens).where(tokens.c.hash == hashed(token))).first()
+            row = c.execute(_TOKEN, {"hash": hashed(token)}).first()
             if row is None or row.expires <= self._store.now(c):
                 return None
         return Identity(row.tenant, row.hash, None if row.models is None else frozenset(json.loads(row.models)))
@@ -127,21 +127,25 @@ class Tenants:
 
 
 ACTIVE = ("queued", "running")  # states of jobs
+# What requests ask for, made once: building these takes longer than answering them.
+_TOKEN = sa.select(tokens).where(tokens.c.hash == sa.bindparam("hash"))
+_LOCKED = sa.select(tenants).where(tenants.c.id == sa.bindparam("tenant")).with_for_update()
+_HELD = (
+    sa.select(sa.func.coalesce(sa.func.sum(chunks.c.size), 0)).where(chunks.c.tenant == sa.bindparam("tenant")),
+    sa.select(sa.func.coalesce(sa.func.sum(jobs.c.input_size), 0)).where(
+        jobs.c.tenant == sa.bindparam("tenant"), jobs.c.state.in_(ACTIVE)),
+    sa.select(sa.func.coalesce(sa.func.sum(jobs.c.result_size), 0)).where(
+        jobs.c.tenant == sa.bindparam("tenant"), jobs.c.result.is_not(None)))
 
 
 def locked(c: Any, tenant: str) -> Any:
     """The row of a tenant, which nobody else changes until the transaction ends."""
-    return c.execute(sa.select(tenants).where(tenants.c.id == tenant).with_for_update()).one()
+    return c.execute(_LOCKED, {"tenant": tenant}).one()
 
 
 def bytes_of(c: Any, tenant: str) -> int:
     """What a tenant has stored or reserved: chunks of its bundles, inputs of jobs that have not ended, results."""
-    held = sa.select(sa.func.coalesce(sa.func.sum(chunks.c.size), 0)).where(chunks.c.tenant == tenant)
-    inputs = sa.select(sa.func.coalesce(sa.func.sum(jobs.c.input_size), 0)).where(
-        jobs.c.tenant == tenant, jobs.c.state.in_(ACTIVE))
-    results = sa.select(sa.func.coalesce(sa.func.sum(jobs.c.result_size), 0)).where(
-        jobs.c.tenant == tenant, jobs.c.result.is_not(None))
-    return sum(int(c.execute(query).scalar()) for query in (held, inputs, results))
+    return sum(int(c.execute(query, {"tenant": tenant}).scalar()) for query in _HELD)
 
 
 def hashed(token: str) -> str:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
@@ -40,7 +41,10 @@ class Page:
         self._files: Any = StaticFiles(directory=folder, html=True)  # what a folder stands for is its index.html
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        response = await self._files.get_response(self._files.get_path(scope), scope)
+        try:
+            response: Any = await self._files.get_response(self._files.get_path(scope), scope)
+        except HTTPException as why:  # no such file, or another method than GET and HEAD
+            response = Response(status_code=why.status_code)
         kind = _TYPES.get(os.path.splitext(str(getattr(response, "path", "")))[1])
         if response.status_code == 200:
             if kind is None:

@@ -1,17 +1,42 @@
-"""Long polls: one look at the store serves all requests that wait for a job."""
+"""Long polls: one look at the store serves all requests that wait for a job. Each tenant may hold so many open."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 
 from starlette.concurrency import run_in_threadpool
 
+from .refusals import Refused
 from .store import STORE_ERRORS
 from .tenants import ACTIVE
 
 LOOK = 0.1  # seconds between two looks
-MOST = 500  # jobs of one query
+MAX = 500  # jobs of one query
+
+
+class Polls:
+    """At most ``most`` requests of a tenant wait at a time. They hold connections, which all tenants share."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def one(self, tenant: str) -> Iterator[None]:
+        """Counts a request while the block runs. Refused (429) for one too many."""
+        if self._open[tenant] >= self._most:
+            raise Refused.of(429, "service", f"{self._most} requests of this tenant that wait", f"at most {self._most}",
+                             "wait for fewer jobs at a time, or ask without wait=", retry_after=1.0)
+        self._open[tenant] += 1
+        try:
+            yield
+        finally:
+            self._open[tenant] -= 1
+            if not self._open[tenant]:
+                del self._open[tenant]
 
 
 class Waiting:
@@ -40,8 +65,8 @@ class Waiting:
     async def _look(self) -> None:
         while self._events:
             ids = list(self._events)
-            for at in range(0, len(ids), MOST):
-                some = ids[at : at + MOST]
+            for at in range(0, len(ids), MAX):
+                some = ids[at : at + MAX]
                 try:
                     states = await run_in_threadpool(self._states, some)
                 except STORE_ERRORS:  # the requests themselves will find out

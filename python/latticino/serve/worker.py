@@ -6,17 +6,18 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from .. import errors
 from ..common.devices import physical_memory
 from .blobs import Blobs
 from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
-from .leases import Holder, Stopped
+from .leases import Ahead, Holder, Stopped, Taken
 from .logs import log, of_tenant
 from .models import AnyKeys, Facts, Model, open_model
 from .registry import Registry
@@ -26,10 +27,14 @@ from .tables import workers
 
 BEAT = 5.0  # seconds between two signs of life
 _FULL = 5.0  # seconds until another try where the disk is full
+_LEAD = 0.05  # seconds before a run is expected to end, in which the next job is taken
 _IDLE = (0.02, 0.2)  # seconds between two looks at an empty queue: at first, and at most
 # What a tenant's own data cause. A DeviceError or a lack of memory is not the fault of a job.
 _FAULTS = (errors.FileError, errors.KeyError, errors.ContextError, errors.ShapeError, errors.LevelError,
            errors.ScaleError, errors.ValueError, errors.UnsupportedError, errors.ParameterError)
+
+Ending: TypeAlias = tuple[str, "str | None"]  # how a job has ended, and why
+Rest: TypeAlias = Callable[[], Ending]
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,7 @@ class Worker:
         share = 1.5 if resources.device == "cpu" else 0.5
         self._sessions, self._counters = Sessions(resources.for_host(), share), Counters()
         self._models: dict[str, tuple[Model, Facts]] = {}
+        self._seconds: dict[str, float] = {}  # of the last run of a model
 
     def run(self) -> None:
         """Opens the models, then works. OutOfMemoryError if they do not fit beside one bundle of keys each."""
@@ -86,20 +92,37 @@ class Worker:
         beats = threading.Thread(target=self._beat, daemon=True, name="beats")
         beats.start()
         log("worker.ready", worker=self.id, device=self._resources.device, models=len(self._models))
-        pause, claim = _IDLE[0], None
-        while not self._stop.is_set():
-            try:
-                claim = self._jobs.claim(self._models.keys(), self._sessions.names, likely=claim is not None)
-                if claim is not None:
-                    self._work(claim)
-            except STORE_ERRORS as why:  # the store is away: what was claimed lapses, and is claimed again
-                log("worker.trouble", worker=self.id, error=type(why).__name__)
-                claim, pause = None, 1.0
-            pause = _IDLE[0] if claim else min(2 * pause, max(_IDLE[1], pause))
-            if claim is None:
-                self._stop.wait(pause)
-        beats.join()
+        try:
+            self._loop()
+        finally:
+            beats.join()
         log("worker.stopped", worker=self.id)
+
+    def _loop(self) -> None:
+        """Computes job after job. Other threads take the next one and store the results of the one before meanwhile."""
+        pause = _IDLE[0]
+        with Ahead(self._take) as ahead, ThreadPoolExecutor(1, "behind") as behind:
+            stored: Future[None] | None = None
+            while not self._stop.is_set():
+                try:
+                    taken = ahead.following() or self._take(likely=False)
+                except STORE_ERRORS as why:  # the store is away
+                    log("worker.trouble", worker=self.id, error=type(why).__name__)
+                    taken, pause = None, 1.0
+                if taken is None:
+                    self._stop.wait(pause)
+                    pause = min(2 * pause, max(_IDLE[1], pause))
+                    continue
+                pause, usual = _IDLE[0], self._seconds.get(taken.claim.model)
+                ahead.start(None if usual is None else max(usual - _LEAD, 0.0))
+                rest = self._computed(taken)
+                if stored is not None:
+                    stored.result()  # one at a time: results do not pile up where the disk is slow
+                stored = behind.submit(self._conclude, taken, rest)
+            with suppress(*STORE_ERRORS):
+                left = ahead.following()
+                if left is not None:
+                    self._conclude(left, lambda: (self._stopped(left.claim, "stop"), None))
 
     # ---- start ----
 
@@ -118,50 +141,110 @@ class Worker:
     # ---- a job ----
 
     def _work(self, claim: Claim) -> None:
-        start = time.monotonic()
-        ended, error = "failed", None
-        with Holder(self._jobs, claim, self._stop, self._resources.grace) as holder:
-            try:
-                ended = self._carried_out(claim, holder, start)
-            except Stopped as why:
-                ended = self._stopped(claim, why.why)
-            except _FAULTS as why:
-                error = f"{type(why).__name__}: {why}"
-                self._jobs.end(claim, "failed", error)
-            except _Full as why:  # no fault of the job, which waits until there is room
-                ended, error = "returned", f"{type(why).__name__}: {why}"
-                self._jobs.release(claim, blame=False)
-                log("worker.trouble", worker=self.id, error=str(why))
-                self._stop.wait(_FULL)
-            except (errors.OutOfMemoryError, errors.DeviceError, _Lacking) as why:
-                ended, error = "retried", f"{type(why).__name__}: {why}"
-                self._sessions.clear()
-                self._jobs.release(claim, error=error)
-                if isinstance(why, errors.DeviceError):
-                    self._stop.set()  # a device that failed once is not to be trusted: another process begins anew
+        taken = self._held(claim)
+        self._conclude(taken, self._computed(taken))
+
+    def _take(self, likely: bool = True) -> Taken | None:
+        """The next job, its lease and its input. Is called in several threads, but not at the same time."""
+        if self._stop.is_set():
+            return None
+        claim = self._jobs.claim(self._models.keys(), self._sessions.names, likely=likely)
+        return None if claim is None else self._held(claim)
+
+    def _held(self, claim: Claim) -> Taken:
+        taken = Taken(claim, Holder(self._jobs, claim, self._stop, self._resources.grace), b"")
+        taken.holder.__enter__()
+        try:
+            taken.body = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
+        except Exception as why:
+            taken.body = why
+        return taken
+
+    def _computed(self, taken: Taken) -> Rest:
+        """Runs a job. Returns what is left to do, which another thread may do: it says how the job ended, and why."""
+        claim = taken.claim
+        try:
+            start = time.monotonic()
+            result = self._result(taken)
+            seconds = self._seconds[claim.model] = time.monotonic() - start
+            return lambda: self._kept(claim, result, seconds)
+        except Stopped as stopped:
+            why = stopped.why
+            return lambda: (self._stopped(claim, why), None)
+        except _FAULTS as fault:
+            text = f"{type(fault).__name__}: {fault}"
+            return lambda: self._failed(claim, text)
+        except _Full as full:
+            text = str(full)
+            return lambda: self._returned(claim, text)
+        except (errors.OutOfMemoryError, errors.DeviceError, _Lacking) as lack:
+            text = f"{type(lack).__name__}: {lack}"
+            self._sessions.clear()
+            if isinstance(lack, errors.DeviceError):
+                self._stop.set()  # a device that failed once is not to be trusted: another process begins anew
+            return lambda: self._retried(claim, text)
+        except STORE_ERRORS as away:
+            error = away
+
+            def again() -> Ending:
+                raise error
+
+            return again
+
+    def _conclude(self, taken: Taken, rest: Rest) -> None:
+        claim = taken.claim
+        try:
+            ended, error = rest()
+        except STORE_ERRORS as why:  # the store is away: the lease lapses, and the job is claimed again
+            log("worker.trouble", worker=self.id, error=type(why).__name__)
+            return
+        finally:
+            taken.holder.__exit__(None, None, None)
         self._counters.count(ended)
         log("job." + ended, worker=self.id, job=claim.id, tenant=of_tenant(claim.tenant), attempt=claim.attempt,
-            seconds=round(time.monotonic() - start, 3), error=None if error is None else error.partition(":")[0])
+            seconds=round(time.monotonic() - taken.holder.since, 3),
+            error=None if error is None else error.partition(":")[0])
 
-    def _carried_out(self, claim: Claim, holder: Holder, start: float) -> str:
+    def _result(self, taken: Taken) -> bytes:
+        claim, holder = taken.claim, taken.holder
         model, facts = self._models[claim.model]
         if not self._blobs.holds(facts.result_bytes):
             raise _Full(facts.result_bytes)
-        body = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
+        if isinstance(taken.body, Exception):
+            raise taken.body
         name = Name(claim.tenant, claim.model, claim.bundle)
         session = self._sessions.get(name, model, facts.key_bytes, lambda: self._keys(name, model))
         holder.after(0.0)
-        result = model.run(session, parts_of(body, facts), claim.final, holder.after)
+        return model.run(session, parts_of(taken.body, facts), claim.final, holder.after)
+
+    def _kept(self, claim: Claim, result: bytes, seconds: float) -> Ending:
+        """Stores a result, and then says so. ``seconds`` of the run."""
+        start = time.monotonic()
         try:
             stored = self._blobs.put("results", claim.tenant, result)
         except OSError as why:
-            raise _Full(len(result), f" ({why})") from why
-        seconds = time.monotonic() - start
+            return self._returned(claim, str(_Full(len(result), f" ({why})")))
+        seconds += time.monotonic() - start
         if not self._jobs.finish(claim, stored, len(result), seconds):
-            return "lost"
-        self._counters.predicted_seconds += facts.predicted_seconds
+            return "lost", None
+        self._counters.predicted_seconds += self._models[claim.model][1].predicted_seconds
         self._counters.real_seconds += seconds
-        return "done"
+        return "done", None
+
+    def _failed(self, claim: Claim, error: str) -> Ending:
+        self._jobs.end(claim, "failed", error)
+        return "failed", error
+
+    def _returned(self, claim: Claim, error: str) -> Ending:
+        """No fault of the job, which waits until there is room."""
+        self._jobs.release(claim, blame=False)
+        log("worker.trouble", worker=self.id, error=error)
+        self._stop.wait(_FULL)
+        return "returned", error
+
+    def _retried(self, claim: Claim, error: str) -> Ending:
+        self._jobs.release(claim, error=error)
+        return "retried", error
 
     def _keys(self, name: Name, model: Model) -> AnyKeys:
         """Reads a bundle that a checker has accepted: what is wrong with it now is no fault of the job."""
@@ -170,7 +253,12 @@ class Worker:
             manifest = self._bundles.manifest(*name)
             return model.load_keys(cast(BinaryIO, self._bundles.file(name.tenant, manifest)))
 
-        keys: AnyKeys = _lacking(read)
+        try:
+            keys: AnyKeys = _lacking(read)
+        except _Lacking:
+            bad = self._bundles.withdraw_damaged(name.tenant, _lacking(lambda: self._bundles.manifest(*name)))
+            log("bundle.damaged", worker=self.id, tenant=of_tenant(name.tenant), bundle=name.bundle[:16], chunks=bad)
+            raise
         return keys
 
     def _stopped(self, claim: Claim, why: str) -> str:

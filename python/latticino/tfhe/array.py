@@ -13,6 +13,7 @@ import numpy as np
 from .. import arrays, errors
 from .._native import Comparison, Gate
 from ..common import powers, roles, views
+from ..common.captured import program_step
 from ..common.recording import Scope
 from ..common.ufuncs import OfNumpy
 from . import engine, modular, reductions, types
@@ -40,7 +41,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
 
     __slots__ = ("_context", "_shape", "_bits", "_held", "_scope")
     _FUNCTION = "x.apply(f), any function of small integers"
-    _INSTEAD: ClassVar[dict[str, str]] = {
+    _REMEDY_OF: ClassVar[dict[str, str]] = {
         "maximum": "lt.maximum(x, y)", "minimum": "lt.minimum(x, y)", "logical_and": "x & y of booleans",
         "logical_or": "x | y of booleans", "logical_xor": "x ^ y of booleans", "logical_not": "~x of booleans",
         "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(axis)", "minimum.reduce": "x.min(axis)",
@@ -61,7 +62,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As of a numpy array."""
+        """Lengths along the axes."""
         return self._shape
 
     @property
@@ -200,56 +201,72 @@ class EncryptedArray(OfNumpy, roles.Handle):
 
     # ---- operators ----
 
+    @program_step
     def __and__(self, other: Operand) -> EncryptedArray:
         return self._logic(Gate.And, other, "and")
 
+    @program_step
     def __or__(self, other: Operand) -> EncryptedArray:
         return self._logic(Gate.Or, other, "or")
 
+    @program_step
     def __xor__(self, other: Operand) -> EncryptedArray:
         return self._logic(Gate.Xor, other, "xor")
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
+    @program_step
     def __invert__(self) -> EncryptedArray:
         self._blocks("invert")
         return self._new(self._evaluator.invert(self._parts, self.bits > 0), self.shape, self.bits)
 
+    @program_step
     def __add__(self, other: Operand) -> EncryptedArray:
         return self._arithmetic("add", other)
 
+    @program_step
     def __sub__(self, other: Operand) -> EncryptedArray:
         return self._arithmetic("sub", other)
 
+    @program_step
     def __rsub__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._arithmetic("sub", other, swap=True)
 
+    @program_step
     def __mul__(self, other: Operand) -> EncryptedArray:
         return modular.product(self, other) if self.bits < 0 else self._arithmetic("multiply", other)
 
     __radd__, __rmul__ = __add__, __mul__
 
+    @program_step
     def __pow__(self, n: int) -> EncryptedArray:
         return powers.power(self._integer("power"), n, "multiply, or use a table")
 
+    @program_step
     def __neg__(self) -> EncryptedArray:
         return 0 - (self if self.bits < 0 else self._integer("negate"))
 
+    @program_step
     def __lt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Less, Gate.NotAnd, other, "less")
 
+    @program_step
     def __le__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.LessEqual, Gate.NotOr, other, "less_equal")
 
+    @program_step
     def __gt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Greater, Gate.AndNot, other, "greater")
 
+    @program_step
     def __ge__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.GreaterEqual, Gate.OrNot, other, "greater_equal")
 
+    @program_step
     def __eq__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
         return self._compare(Comparison.Equal, Gate.Xnor, other, "equal")
 
+    @program_step
     def __ne__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
         return self._compare(Comparison.NotEqual, Gate.Xor, other, "not_equal")
 
@@ -262,24 +279,30 @@ class EncryptedArray(OfNumpy, roles.Handle):
         by = self._operand(amount, "shift")._blocks("shift")
         return each("shift", lambda x, a: e.shift_by(x, a, left), self.bits, [self, by])
 
+    @program_step
     def __lshift__(self, amount: Operand) -> EncryptedArray:
         return self._shift(amount, True)
 
+    @program_step
     def __rshift__(self, amount: Operand) -> EncryptedArray:
         return self._shift(amount, False)
 
+    @program_step
     def __rlshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") << self
 
+    @program_step
     def __rrshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") >> self
 
+    @program_step
     def __mod__(self, divisor: int) -> EncryptedArray:
         log = self._log2(divisor, "remainder")
         block = self.context.params.message_bits
         low = self._as(min(self.bits, max(block, -(-log // block) * block)))
         return (low if log == low.bits else low & ((1 << log) - 1))._as(self.bits) if log < self.bits else self
 
+    @program_step
     def __floordiv__(self, divisor: int) -> EncryptedArray:
         return self >> self._log2(divisor, "floor_divide")
 
@@ -292,6 +315,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
 
     # ---- shapes: no bootstrapping ----
 
+    @program_step
     def __getitem__(self, index: Any) -> EncryptedArray:
         return self._at(self._moved(lambda places: places[index], "index"), "index")
 
@@ -309,6 +333,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
             raise errors.ShapeError.explain(operation, "no values", "at least one", "check the index")
         return self._new(engine.take(self._parts, places.reshape(-1)), places.shape, self.bits)
 
+    @program_step
     def reshape(self, *shape: Any) -> EncryptedArray:
         """The values in another shape, row by row; -1 stands for what is left."""
         moved = self._moved(lambda places: places.reshape(*shape), "reshape")
@@ -318,6 +343,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         """All values in one row."""
         return self.reshape(-1)
 
+    @program_step
     def transpose(self, *axes: int) -> EncryptedArray:
         """The axes in another order; reversed if none are named."""
         return self._at(self._moved(lambda places: places.transpose(*axes), "transpose"), "transpose")
@@ -327,6 +353,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         """The axes reversed."""
         return self.transpose()
 
+    @program_step
     def astype(self, dtype: types.Type) -> EncryptedArray:
         """Another type. A wider one has zeros above; a narrower one is modulo ``2**bits``. ``"bool"`` says whether the
         value is not 0, which takes bootstrappings. From ``"m4"`` it is a table, which takes one bootstrapping and one
@@ -351,6 +378,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         """
         return each("rerandomize", self.context.evaluator.rerandomize, self.bits, [self])
 
+    @program_step
     def sum(self, axis: int | None = None, dtype: types.Type | None = None) -> EncryptedArray:
         """The sum of all values, or over one axis.
 
@@ -359,18 +387,22 @@ class EncryptedArray(OfNumpy, roles.Handle):
         """
         return reductions.total(self, axis, dtype)
 
+    @program_step
     def min(self, axis: int | None = None) -> EncryptedArray:
         """The smallest integer of all, or over one axis."""
         return reductions.fold(self._integer("minimum"), "minimum", axis, lambda x, y: x._arithmetic("minimum", y))
 
+    @program_step
     def max(self, axis: int | None = None) -> EncryptedArray:
         """The largest integer of all, or over one axis."""
         return reductions.fold(self._integer("maximum"), "maximum", axis, lambda x, y: x._arithmetic("maximum", y))
 
+    @program_step
     def any(self, axis: int | None = None) -> EncryptedArray:
         """Whether any value is true, or not 0; of all, or over one axis."""
         return reductions.fold(self.astype("bool"), "any", axis, operator.or_)
 
+    @program_step
     def all(self, axis: int | None = None) -> EncryptedArray:
         """Whether every value is true, or not 0; of all, or over one axis."""
         return reductions.fold(self.astype("bool"), "all", axis, operator.and_)
@@ -384,6 +416,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
         """
         return self.apply_many([f], other, dtype)[0]
 
+    @program_step
     def apply_many(self, functions: Sequence[types.Table], other: Operand | None = None,
                    dtype: types.Type | Sequence[types.Type] | None = None) -> list[EncryptedArray]:
         """Several functions of every value, or of every pair, as `apply` does: an array for each function.

@@ -75,7 +75,7 @@ class ServerKeys(roles.Handle):
 class Client(roles.Handle):
     """The key's owner: generates keys, encrypts and decrypts. Made by ``lt.keygen(ctx)``.
 
-    Safe to share between threads of one process; never send it to a server.
+    Threads of one process may share it. Never send it to a server.
     """
 
     def __init__(self, context: Context, native: _native.TfheClient | None) -> None:
@@ -86,7 +86,7 @@ class Client(roles.Handle):
 
     @property
     def key_id(self) -> str:
-        """The identity of the secret key; every object made under it carries it."""
+        """The identity of the secret key. Every ciphertext and key that was made under it has the same id."""
         return str(self._native.key_id)
 
     def __repr__(self) -> str:

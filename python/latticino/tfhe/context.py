@@ -17,8 +17,8 @@ from .plan import Plan, dry_run
 
 NOT_ENCRYPTED = "not-encrypted"
 ARITHMETICS = ("auto", "exact", "fft64")
-# Bootstrappings of the largest round that run at once: bounded by memory on a GPU, and
-# on a CPU, a thread each, so that a progress bar moves.
+# How many bootstrappings of a round run at once at most. On a GPU memory limits them. On a CPU a small limit lets the
+# progress bar move.
 _MAX_BATCH_CUDA, _MAX_BATCH_CPU = 1 << 16, 256
 
 
@@ -150,7 +150,7 @@ class Context(Tenancy, roles.Handle):
             self._native.reset_peak()
 
     def synchronize(self) -> None:
-        """Waits until the device has done all that was asked of it."""
+        """Waits until the device has completed all submitted work."""
         if self._native:
             self._native.synchronize()
 
@@ -198,7 +198,7 @@ class Context(Tenancy, roles.Handle):
                 "make it with client.server_keys(public=True)")
 
     def bind(self, keys: ServerKeys) -> Session:
-        """A session: this context with exactly these public keys, beside others in other threads. Raises as `use`."""
+        """A session: this context with exactly these public keys. Many can be used at once. Raises as `use`."""
         roles.require_kind("bind", keys, ServerKeys, "client.server_keys() makes them")
         roles.require_keys_of(self, keys)
         self._require_public("bind", keys)
@@ -250,8 +250,8 @@ class Session(BoundSession, Context):
         self._bind(context, keys)
 
     def adopt(self, x: EncryptedArray) -> EncryptedArray:
-        """An array of the session's context as one of the session; no copy. KeyError if another key made it,
-        ContextError for one of another session."""
+        """Makes an array of the session's context belong to the session, without a copy. KeyError if it is under
+        another key, ContextError if it belongs to another session."""
         roles.require_kind("adopt", x, EncryptedArray, "encrypt or load one first")
         if x.context is self:
             return x

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 
-_MOST_VALUES = 1 << 28  # of an example
+_MAX_VALUES = 1 << 28  # of an example
 
 
 class Shape(NamedTuple):
@@ -97,7 +97,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
                 "plan", "an example of another context", "arrays of this one", "encrypt it here")
         shape, bits = x.shape, x.bits
     elif isinstance(x, Shape):
-        shape, bits = arrays.as_shape(x.shape, "plan", _MOST_VALUES), types.bits_of(x.dtype, twin.params, "plan")
+        shape, bits = arrays.as_shape(x.shape, "plan", _MAX_VALUES), types.bits_of(x.dtype, twin.params, "plan")
     else:
         values = arrays.as_numpy(x, "plan")
         shape, bits = values.shape, types.bits_of_values(values, twin.params, "plan")

@@ -15,7 +15,7 @@ from .. import _native, arrays, errors
 
 Type = Union[str, type, np.dtype]  # noqa: UP007 - at run time, under Python 3.10
 Table = Union[Callable[..., int], Sequence[int], np.ndarray]  # noqa: UP007
-MOST_BITS = 64
+MAX_BITS = 64
 
 
 def name_of(bits: int) -> str:
@@ -60,9 +60,9 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
     digits = name[1:] if name[:1] == "u" else ""
     bits = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 4 else 0
     block = params.message_bits
-    if params.booleans or not 0 < bits <= MOST_BITS or bits % block:
+    if params.booleans or not 0 < bits <= MAX_BITS or bits % block:
         needs = '"bool"' if params.booleans else (
-            f'"bool", "u{block}" to "u{MOST_BITS}" in steps of {block}, or "m{plain_bits(params)}"')
+            f'"bool", "u{block}" to "u{MAX_BITS}" in steps of {block}, or "m{plain_bits(params)}"')
         raise errors.ParameterError.explain(
             operation, f"the type {arrays.shown(name)} under {params.name}", needs,
             "choose a set named ...-2-2-... for integers" if params.booleans else "name such a type")
@@ -124,7 +124,7 @@ def as_table(f: Table, sizes: tuple[int, ...], bits: int, operation: str) -> np.
     count = int(np.prod(sizes))
     if callable(f):
         values = np.array([_as_integer(f(*map(int, at)), at, operation) for at in np.ndindex(*sizes)], dtype=object)
-        if any(v < 0 or v >> MOST_BITS for v in values):
+        if any(v < 0 or v >> MAX_BITS for v in values):
             raise errors.ValueError.explain(
                 operation, "a function value below 0 or above 64 bits", f"0 to {most_of(bits)}",
                 "reduce it in the function")

@@ -37,8 +37,8 @@ from ..ops.scalar import Scalar
 from ..programs.program import Program
 
 LEVELS = 4  # of one step
-# All levels that a bootstrapping leaves, so that three steps fit between two. Weights are far below the bound, so what
-# the sine takes of their coefficients is less than a step's own error.
+# This form leaves the most levels, so that three steps fit between two bootstrappings. Weights are far below the bound,
+# so the error of the sine is smaller than the error of a step.
 ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
 # The range of w and v, in units of `Settings.bound`. A bound derived from the data would grow with every step.
 BOX = Range(-1, 1, (-1, 1))
@@ -105,7 +105,7 @@ class Trainer:
                 "demo helr", f"{context.params.name}, which leaves {most} levels",
                 f"{self.last_level + LEVELS} levels after bootstrapping", "take another set, or one bootstrapping "
                 "for both")
-        # The levels that the steps use up: those above would be limbs that every step carries for nothing.
+        # Exactly the levels that the steps use. Higher levels would only make every step slower.
         self.start_level = self.last_level + LEVELS * self.steps_between
         self._recorded: dict[int, Program] = {}  # by the state's level
 

@@ -3,7 +3,7 @@
 namespace latticino::cpu {
 namespace {
 
-constexpr int kMostRows = kMostLevels * kMostParts;
+constexpr int kMaxRows = kMaxLevels * kMaxParts;
 
 struct ExactRotation : Rotation {
   ExactRotation(Executor& executor, const BlindRotate& op)
@@ -54,7 +54,7 @@ class Worker {
   void decompose(std::uint32_t* acc, std::uint32_t rotation) {
     const int primes = r_.digit.primes, levels = r_.op.gadget.levels;
     for (int c = 0; c < r_.parts; ++c) {
-      std::uint32_t* out[2 * kMostLevels];
+      std::uint32_t* out[2 * kMaxLevels];
       const std::uint32_t* x[2] = {r_.accumulator(acc, c, 0), r_.accumulator(acc, c, primes - 1)};
       for (int i = 0; i < levels * primes; ++i) {
         out[i] = digit(c * levels + i / primes, i % primes);
@@ -72,8 +72,8 @@ class Worker {
 
   // Components of K [*] acc modulo prime p, Coeff: at sums_, one after another.
   void product(std::uint32_t step, int key, int p) {
-    const std::uint32_t *digits[kMostRows], *keys[kMostRows * kMostParts];
-    std::uint32_t* out[kMostParts];
+    const std::uint32_t *digits[kMaxRows], *keys[kMaxRows * kMaxParts];
+    std::uint32_t* out[kMaxParts];
     for (int row = 0; row < r_.op.rows(); ++row) {
       digits[row] = digit(row, p);
       for (int c = 0; c < r_.parts; ++c) {

@@ -132,7 +132,7 @@ class Worker {
   // Digits of (X^-e - 1) times a component; if e is 2N, digits of the component itself.
   void decompose(std::uint32_t* acc, int c, std::uint32_t e) {
     const int levels = r_.op.gadget.levels;
-    double* out[kMostLevels];
+    double* out[kMaxLevels];
     for (int level = 0; level < levels; ++level) out[level] = digit(c * levels + level);
     if (r_.in_doubles()) {
       return r_.fourier.real_digits(out, r_.doubles(acc) + c * r_.n, r_.n, e, r_.op.gadget,

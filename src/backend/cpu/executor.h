@@ -59,11 +59,11 @@ class Executor {
   void parallel(std::size_t units, std::size_t entries, const Work& work) {
     if (scratch_.empty()) reserve_scratch(kBlockEntries);
     // Waking the threads costs as much as about 2^15 entries.
-    constexpr std::size_t kLeastForThreads = std::size_t{1} << 15;
+    constexpr std::size_t kMinForThreads = std::size_t{1} << 15;
     const auto on_thread = [&](std::size_t unit, int thread) {
       work(unit, static_cast<std::uint32_t*>(scratch_[thread].data()));
     };
-    if (units * entries < kLeastForThreads) {
+    if (units * entries < kMinForThreads) {
       for (std::size_t unit = 0; unit < units; ++unit) on_thread(unit, 0);
     } else {
       pool_.run(units, on_thread);

@@ -21,8 +21,8 @@ struct DigitTable {
 
 // Words behind a mirrored polynomial, so that vectors may be read from any position below 2N.
 constexpr std::size_t kMirrorTail = 16;
-constexpr int kMostParts = 5;    // components of a GLWE ciphertext
-constexpr int kMostLevels = 62;  // digits of a residue: moduli are below 2^62
+constexpr int kMaxParts = 5;    // components of a GLWE ciphertext
+constexpr int kMaxLevels = 62;  // digits of a residue: moduli are below 2^62
 
 struct LweKernels {
   // Digits of X^-rotation x - x, or of x itself where rotation is 2N. x[p] is mirrored: the
@@ -38,7 +38,7 @@ struct LweKernels {
   void (*add_mirrored)(std::uint32_t* x, const std::uint32_t* y, std::size_t n, std::uint32_t q);
 
   // out[c] = 2^-64 sum_r digits[r] keys[r * outputs + c] modulo a prime, canonical; any number of
-  // rows, up to kMostParts outputs.
+  // rows, up to kMaxParts outputs.
   void (*row_products)(std::uint32_t* const* out, int outputs, const std::uint32_t* const* digits,
                        const std::uint32_t* const* keys, int rows, std::size_t count,
                        const Modulus& m);

@@ -16,11 +16,11 @@ namespace latticino::ckks::bootstrap {
 namespace {
 
 constexpr const char* kName = "ckks.bootstrap";
-// Levels are spent until a prediction reaches kEnough bits. Bits above kMost do not count. Below
+// Levels are spent until a prediction reaches kEnough bits. Bits above kMax do not count. Below
 // kEnough a level must gain kBitsPerLevel bits. SlotToCoeff first is cheaper, so it may have
 // kBitsForSpeed bits less.
-constexpr double kEnough = 18, kMost = 22, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
-constexpr int kMostRatio = 20;
+constexpr double kEnough = 18, kMax = 22, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
+constexpr int kMaxRatio = 20;
 const double kCubic = std::numbers::pi * std::numbers::pi * 2 / 3;  // x - sin(2 pi x) / (2 pi)
 
 struct Candidate {
@@ -89,7 +89,7 @@ class Chooser {
 
   const Candidate& best() const {
     const auto score = [](const Candidate& c) {
-      return std::min(c.bits, kMost) - kBitsPerLevel * c.spent + (is_first(c) ? kBitsForSpeed : 0);
+      return std::min(c.bits, kMax) - kBitsPerLevel * c.spent + (is_first(c) ? kBitsForSpeed : 0);
     };
     const Candidate *usual = best_usual(), *best = usual;
     for (const Candidate& c : candidates_) {
@@ -125,7 +125,7 @@ class Chooser {
       ratios = {*request_.log_message_ratio};
     } else {
       const int own = params_.bootstrap()->log_message_ratio;
-      for (int r = random_like ? own + 1 : 2; r <= kMostRatio; ++r) ratios.push_back(r);
+      for (int r = random_like ? own + 1 : 2; r <= kMaxRatio; ++r) ratios.push_back(r);
     }
     for (const int degree : degrees) {
       for (const int ratio : ratios) {

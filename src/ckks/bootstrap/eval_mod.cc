@@ -53,17 +53,17 @@ double eval_mod_input_scale(const Params& params, int level) {
 }
 
 std::optional<SinePolynomial> sine_for_range(int range_k, bool arcsine, int levels) {
-  constexpr int kMostAngles = 8, kMostDegree = 254;
+  constexpr int kMaxAngles = 8, kMaxDegree = 254;
   std::optional<SinePolynomial> best;
   int fewest = 0;
-  for (int r = 0; r <= kMostAngles; ++r) {
-    const SinePolynomial longest = sine_closed_form(range_k, r, kMostDegree, arcsine);
+  for (int r = 0; r <= kMaxAngles; ++r) {
+    const SinePolynomial longest = sine_closed_form(range_k, r, kMaxDegree, arcsine);
     // The double angles amplify a term that is left out, at most by 4 each.
-    int degree = kMostDegree;
+    int degree = kMaxDegree;
     while (degree > 2 && std::ldexp(std::abs(longest.coefficients[degree]), 2 * r) < kWideError) {
       degree -= 2;
     }
-    if (degree == kMostDegree) continue;
+    if (degree == kMaxDegree) continue;
     SinePolynomial p = sine_closed_form(range_k, r, degree, arcsine);
     const int products = product_count(polynomial(PolynomialBasis::Chebyshev, p.in_t2())) + r;
     if (p.depth() > levels || (best && products > fewest)) continue;

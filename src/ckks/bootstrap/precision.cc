@@ -53,6 +53,10 @@ class EvalModErrors {
       mean_square_ += weight * gain(i) * gain(i);
     }
     mean_square_ /= weights;
+    part_of_zero_ = 1 / weights;
+  }
+  std::pair<double, double> largest() const {
+    return {part_of_zero_, std::abs(gain(0)) / std::sqrt(mean_square_)};
   }
   Complex draw(Generator& random, double variance) const {
     return coefficient(random, variance / 2) + Complex(0, 1) * coefficient(random, variance / 2);
@@ -64,7 +68,7 @@ class EvalModErrors {
     const double g = gain(std::nearbyint(random.normal(2 * power_).real()));
     return random.normal(variance * g * g / mean_square_);
   }
-  double power_, mean_square_ = 0;
+  double power_, mean_square_ = 0, part_of_zero_ = 0;
 };
 
 }  // namespace
@@ -77,6 +81,10 @@ Form form_of(const Params& params, const BootstrapOptions& options) {
   form.plan = plan_scales(params, form.sine, shape);
   form.noise = plan_noise(params, form.sine, form.plan, shape);
   return form;
+}
+
+std::pair<double, double> largest_of_eval_mod(const BootstrapLiteral& literal) {
+  return EvalModErrors(literal).largest();
 }
 
 Bootstrapper::Precision predict_precision(const Params& params, const BootstrapOptions& options,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "ckks/bootstrap/bootstrap.h"
 #include "ckks/bootstrap/scale_plan.h"
@@ -16,6 +17,11 @@ struct Form {
   BootstrapNoise noise;
 };
 Form form_of(const Params& params, const BootstrapOptions& options);
+
+// How the error of EvalMod differs between slots if SlotToCoeff came first. It grows with 1 / (I -
+// 1/4), where I is the integer that ModRaise adds: it is largest where I is 0. Returns the part of
+// the slots where it is, and the factor there, compared with the root mean square of all.
+std::pair<double, double> largest_of_eval_mod(const BootstrapLiteral& literal);
 
 // In 20 runs. The noise is drawn from the model, and the error of the sine is computed exactly.
 // `message`: the slots; empty: random slots in the unit box.

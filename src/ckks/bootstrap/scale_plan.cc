@@ -195,7 +195,7 @@ bool chooses_arcsine_scales(const SinePolynomial& sine, const PlanShape& shape) 
 // arcsine, and SlotToCoeff brings them down again. With SlotToCoeff first, the last scale is given.
 void choose_arcsine_scales(const Params& params, const SinePolynomial& sine, ScalePlan& plan,
                            const PlanShape& shape) {
-  constexpr int kLeast = 30, kMost = 64, kLast = 90;
+  constexpr int kMin = 30, kMax = 64, kLast = 90;
   const ArcsineNoise arcsine(params, sine, plan, shape);
   ScalePlan unit = plan;
   unit.sine_scale = 1;
@@ -203,11 +203,11 @@ void choose_arcsine_scales(const Params& params, const SinePolynomial& sine, Sca
   const double power = chain.input_power, total = stc_total(params, unit);
   const bool given = shape.slots_first;
   double best = 0;
-  for (int last = kLeast; last <= kLast; ++last) {
+  for (int last = kMin; last <= kLast; ++last) {
     const double t = given ? plan.sine_scale : std::ldexp(1.0, last);
     chain.input_power = power * t * t;
     const double after = given ? 0 : stc_noise(chain, total / t);
-    for (int first = kLeast; first <= kMost; ++first) {
+    for (int first = kMin; first <= kMax; ++first) {
       const double s = std::ldexp(1.0, first), noise = after + arcsine(s, t);
       if (best != 0 && noise >= best) continue;
       best = noise;

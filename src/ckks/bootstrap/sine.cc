@@ -237,8 +237,8 @@ SinePolynomial made_polynomial(const BootstrapLiteral& literal) {
 // times.
 SinePolynomial sine_polynomial(const BootstrapLiteral& x) {
   using Key = std::tuple<int, int, int, bool, int, int>;
-  constexpr std::size_t kMost = 1024;
-  static auto& known = *new crypto::PerProcess<Key, SinePolynomial>(kMost);
+  constexpr std::size_t kMax = 1024;
+  static auto& known = *new crypto::PerProcess<Key, SinePolynomial>(kMax);
   return known.get({x.range_k, x.double_angles, x.evalmod_degree, x.arcsine, x.sparse_weight,
                     x.log_message_ratio},
                    [&] { return made_polynomial(x); });

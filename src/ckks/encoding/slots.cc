@@ -136,7 +136,7 @@ Plaintext encode(const std::shared_ptr<const Context>& context, Values values, i
 namespace {
 
 // The slots of the smallest subring that a Ring can have.
-constexpr std::size_t kLeastPeriod = 512;
+constexpr std::size_t kMinPeriod = 512;
 
 std::size_t period_of(Values values) {
   std::size_t period = values.size();
@@ -144,13 +144,13 @@ std::size_t period_of(Values values) {
     return std::equal(values.begin() + static_cast<std::ptrdiff_t>(p), values.end(),
                       values.begin());
   };
-  while (period > kLeastPeriod && repeats(period / 2)) period /= 2;
+  while (period > kMinPeriod && repeats(period / 2)) period /= 2;
   return period;
 }
 
 // The degree 2^log_n of the ring that holds values of this period; none: the whole ring.
 std::optional<int> subring_of(const Context& context, std::size_t period) {
-  const int log_n = std::bit_width(std::max(period, kLeastPeriod));
+  const int log_n = std::bit_width(std::max(period, kMinPeriod));
   if (context.ring().log_n() - log_n < 2) return std::nullopt;
   return log_n;
 }

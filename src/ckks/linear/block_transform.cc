@@ -216,7 +216,8 @@ void BlockTransform::encode(int block, int first, std::span<const Complex> value
 }
 
 void BlockTransform::encode_unknown(int block, int first, int count) {
-  place(block, first, static_cast<std::size_t>(std::max(count, 0)), {});
+  if (count < 0) refuse(std::to_string(count) + " diagonals", "a count of 0 or more");
+  place(block, first, static_cast<std::size_t>(count), {});
 }
 
 // Encodes diagonals. If `values` is empty, their values are unknown.

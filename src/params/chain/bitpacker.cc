@@ -9,11 +9,11 @@ namespace latticino {
 namespace {
 
 using packing::Candidate;
-using packing::Raised;
+using packing::RaisedLevels;
 using packing::Supply;
 using Terminals = PackingPlan::Terminals;
 
-PackedChain chain_of(const Supply& supply, const Candidate& user, const Raised& raised) {
+PackedChain chain_of(const Supply& supply, const Candidate& user, const RaisedLevels& raised) {
   PackedChain out{user.pool.primes(), {}, supply.aux, user.levels.shape, {}};
   if (user.pool.layout() != Terminals::Free) out.outer = raised.outer;
   int mains = 0;
@@ -38,7 +38,7 @@ Attempt pack(const Supply& supply, Terminals layout) {
     const Candidate& user = out.found.complete[i];
     packing::Work work;
     int stuck = 0;
-    const std::optional<Raised> raised = packing::raise(supply, user, work, stuck);
+    const std::optional<RaisedLevels> raised = packing::raise(supply, user, work, stuck);
     if (raised) {
       out.chain = chain_of(supply, user, *raised);
       return out;

@@ -12,7 +12,7 @@
 namespace latticino::packing {
 
 inline const Log2 kTolerance = log2_fixed(0.5);  // of log2 Q_l of a user level
-constexpr int kMostPool = 12;                    // terminals of a chain
+constexpr int kMaxPool = 12;                     // terminals of a chain
 
 // The primes of a plan, by decreasing size.
 struct Supply {
@@ -107,12 +107,13 @@ Found search(const Supply& supply, Layout layout);
 // The raised levels above the user levels: their shapes, with all terminals at the top, their
 // mains, and terminals that the pool does not have. If a step is impossible there are none, and
 // `stuck` becomes its index.
-struct Raised {
+struct RaisedLevels {
   std::vector<PackedLevel> shape;
   std::vector<std::uint32_t> mains, terminals;
   std::uint32_t outer = 0;  // of all terminals, as Pool::outer()
 };
-std::optional<Raised> raise(const Supply& supply, const Candidate& user, Work& work, int& stuck);
+std::optional<RaisedLevels> raise(const Supply& supply, const Candidate& user, Work& work,
+                                  int& stuck);
 
 [[noreturn]] void refuse_level(const Supply& supply, const Levels& below, Layout layout);
 [[noreturn]] void refuse_step(const Supply& supply, const Candidate& user, int step);

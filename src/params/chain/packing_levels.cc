@@ -14,14 +14,14 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kWords = 200;   // mains that a chain may have
-constexpr int kBeam = 32;     // pools of one size that are extended
-constexpr int kMostIdle = 4;  // rounds without a further level after which a search ends
-constexpr int kFound = 12;    // complete pools that are kept
-constexpr int kNearest = 6;   // primes of one size that groups of new terminals take
+constexpr int kWords = 200;  // mains that a chain may have
+constexpr int kBeam = 32;    // pools of one size that are extended
+constexpr int kMaxIdle = 4;  // rounds without a further level after which a search ends
+constexpr int kFound = 12;   // complete pools that are kept
+constexpr int kNearest = 6;  // primes of one size that groups of new terminals take
 const Log2 kGrid = log2_fixed(0.125);
-const Log2 kNear = log2_fixed(0.4);   // of a goal while pools are compared
-const Log2 kLeast = log2_fixed(0.5);  // of Q_l / Q_(l-1)
+const Log2 kNear = log2_fixed(0.4);  // of a goal while pools are compared
+const Log2 kMin = log2_fixed(0.5);   // of Q_l / Q_(l-1)
 
 // A pool in the search, and how many levels it serves if scales stay on their targets.
 struct Draft {
@@ -89,7 +89,7 @@ class Extension {
   // Whether more levels are served. Bit i of `outer`: the i-th is added to the second list.
   bool add(const std::vector<std::uint32_t>& primes, std::uint32_t outer) {
     Pool pool = from_->pool;
-    if (pool.size() + static_cast<int>(primes.size()) > kMostPool) return false;
+    if (pool.size() + static_cast<int>(primes.size()) > kMaxPool) return false;
     for (std::size_t i = 0; i < primes.size(); ++i) {
       if (pool.has(primes[i])) return false;
       pool.add(primes[i], ((outer >> i) & 1) != 0);
@@ -186,9 +186,9 @@ Supply::Supply(const PackingPlan& p) : plan(p) {
        std::to_string(p.level_log_scale.size()) + " scales",
        "a scale for every level, at most 200 levels");
   need(p.alpha >= 1 && p.alpha <= 40, "alpha = " + std::to_string(p.alpha), "1 to 40");
-  need(p.most_terminals >= 1 && p.most_terminals <= kMostPool,
+  need(p.most_terminals >= 1 && p.most_terminals <= kMaxPool,
        std::to_string(p.most_terminals) + " terminals of a level",
-       "1 to " + std::to_string(kMostPool));
+       "1 to " + std::to_string(kMaxPool));
   for (const double s : p.level_log_scale) {
     need(s >= 10 && s <= 120, "a scale of 2^" + std::to_string(s), "2^10 .. 2^120");
   }
@@ -313,7 +313,7 @@ std::optional<PackedLevel> choose(const Supply& supply, const Pool& pool, const 
       const bool leaves =
           base ? m + c->count > 0 : m > last.mains || (c->set & ~last.terminals) != 0;
       if (!leaves) continue;
-      if (!base && supply.main_logs[m] + c->sum < below.log_q.back() + kLeast) continue;
+      if (!base && supply.main_logs[m] + c->sum < below.log_q.back() + kMin) continue;
       if (!base && !pool.divides({m, c->set}, last)) continue;
       const std::tuple rank{m + c->count, std::abs(c->sum - rest), c->set};
       if (rank < least) least = rank, best = PackedLevel{m, c->set};
@@ -354,7 +354,7 @@ Found search(const Supply& supply, Layout layout) {
     }
     idle = beam.front().served > most_served ? 0 : idle + 1;
     most_served = std::max(most_served, beam.front().served);
-    if (round == kMostPool || (idle == kMostIdle && found.complete.empty())) break;
+    if (round == kMaxPool || (idle == kMaxIdle && found.complete.empty())) break;
     std::vector<Draft> next;
     for (const Draft& draft : beam) extension.extend(draft, next);
     // Two levels more are worth a terminal.

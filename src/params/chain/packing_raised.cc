@@ -13,10 +13,10 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kMostNew = 3;    // mains that one level adds
-constexpr int kMostExtra = 3;  // terminals added for the raised levels alone
+constexpr int kMaxNew = 3;    // mains that one level adds
+constexpr int kMaxExtra = 3;  // terminals added for the raised levels alone
 // Choices between which CoeffToSlot levels may change freely.
-constexpr std::size_t kMostSwapped = 512;
+constexpr std::size_t kMaxSwapped = 512;
 const Log2 kSmallest = log2_fixed(3.0);  // bits that a main may fall short of a word
 // Bits by which the factor of a level that takes terminals in may exceed its target.
 const Log2 kExcess = log2_fixed(4.0);
@@ -63,7 +63,7 @@ class Ladder {
         work.left -= static_cast<std::int64_t>(from.size());
         for (const int i : from) {
           const bool swaps = (sets_[i].set & ~sets_[j].set) != 0;
-          if (swaps && steps[k].pulls && sets_.size() > kMostSwapped) continue;
+          if (swaps && steps[k].pulls && sets_.size() > kMaxSwapped) continue;
           step(steps[k], i, below[i], sets_[j], now[j]);
         }
         any = any || now[j].known;
@@ -77,7 +77,7 @@ class Ladder {
 
   // Shapes and mains of the way that climb() found. Throws ParameterError if there are too few
   // primes.
-  Raised way() const {
+  RaisedLevels way() const {
     const std::size_t steps = supply_.plan.raised.size();
     std::vector<const Reached*> path(steps);
     std::vector<int> index(steps);
@@ -89,7 +89,7 @@ class Ladder {
       index[k] = at, path[k] = &reached_[k][at];
       at = path[k]->from;
     }
-    Raised out;
+    RaisedLevels out;
     PrimeGroups groups(supply_.plan.log_n, std::uint32_t{1} << supply_.plan.word_bits);
     for (const auto* list : {&supply_.aux, &pool_.primes()}) {
       for (const std::uint32_t q : *list) groups.reserve(q);
@@ -127,7 +127,7 @@ class Ladder {
             Reached& best) const {
     const Log2 bits = log2_fixed(s.bits), tolerance = log2_fixed(s.tolerance);
     const Choice& have = sets_[i];
-    for (int add = 0; add <= kMostNew; ++add) {
+    for (int add = 0; add <= kMaxNew; ++add) {
       if (add == 0 && (to.set & ~have.set) == 0) continue;
       const int mains = from.mains + add;
       if (!pool_.divides({mains, to.set}, {from.mains, have.set})) continue;
@@ -163,7 +163,8 @@ class Ladder {
   std::vector<std::vector<Reached>> reached_;  // [step][set]
 };
 
-std::optional<Raised> climb(const Supply& supply, const Candidate& user, Work& work, int& stuck) {
+std::optional<RaisedLevels> climb(const Supply& supply, const Candidate& user, Work& work,
+                                  int& stuck) {
   Ladder ladder(supply, user);
   stuck = ladder.climb(work);
   if (stuck < static_cast<int>(supply.plan.raised.size())) return std::nullopt;
@@ -177,12 +178,13 @@ std::optional<Raised> climb(const Supply& supply, const Candidate& user, Work& w
 
 }  // namespace
 
-std::optional<Raised> raise(const Supply& supply, const Candidate& user, Work& work, int& stuck) {
-  if (supply.plan.raised.empty()) return Raised{{}, {}, {}, user.pool.outer()};
+std::optional<RaisedLevels> raise(const Supply& supply, const Candidate& user, Work& work,
+                                  int& stuck) {
+  if (supply.plan.raised.empty()) return RaisedLevels{{}, {}, {}, user.pool.outer()};
   Candidate now = user;
-  std::optional<Raised> out = climb(supply, now, work, stuck);
+  std::optional<RaisedLevels> out = climb(supply, now, work, stuck);
   // Adds the terminal with which the most steps are met, again and again.
-  for (int extra = 0; !out && extra < kMostExtra && now.pool.size() < kMostPool; ++extra) {
+  for (int extra = 0; !out && extra < kMaxExtra && now.pool.size() < kMaxPool; ++extra) {
     std::optional<Candidate> best;
     int furthest = -1;
     Log2 size = 0;

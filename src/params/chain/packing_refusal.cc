@@ -11,10 +11,10 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kMostTries = 3;                  // scales on either side of a refused one
-constexpr double kScaleStep = 0.2;             // bits between them
-const Log2 kReach = log2_fixed(24.0);          // of log2 Q around a refused one
-constexpr std::int64_t kMostWork = 5'000'000;  // to find factors that do
+constexpr int kMaxTries = 3;                  // scales on either side of a refused one
+constexpr double kScaleStep = 0.2;            // bits between them
+const Log2 kReach = log2_fixed(24.0);         // of log2 Q around a refused one
+constexpr std::int64_t kMaxWork = 5'000'000;  // to find factors that do
 
 std::string number(double x) { return formatted("%.2f", x); }
 
@@ -102,7 +102,7 @@ void refuse_level(const Supply& supply, const Levels& below, Layout layout) {
     for (const double value : able) {
       if ((value > wanted) != over || std::abs(value - last) < kScaleStep) continue;
       last = value;
-      if (++tries > kMostTries) break;
+      if (++tries > kMaxTries) break;
       if (!passes(plan, level, value, layout)) continue;
       nearest += (nearest.empty() ? "2^" : " or 2^") + number(value);
       break;
@@ -139,7 +139,7 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
     return met;
   };
   double under = 0, over = 0;
-  for (int i = 1; i <= 40 && spent < kMostWork && (under == 0 || over == 0); ++i) {
+  for (int i = 1; i <= 40 && spent < kMaxWork && (under == 0 || over == 0); ++i) {
     const double below = as_printed(wanted - 0.25 * i), above = as_printed(wanted + 0.25 * i);
     if (under == 0 && below >= 10 && does(below)) under = below;
     if (over == 0 && does(above)) over = above;

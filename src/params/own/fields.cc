@@ -13,15 +13,15 @@
 namespace latticino::own {
 namespace {
 
-constexpr double kMostScale = 60;
-constexpr int kMostLevels = 150;
-constexpr double kLeastBits = 5;  // that a product keeps
+constexpr double kMaxScale = 60;
+constexpr int kMaxLevels = 150;
+constexpr double kMinBits = 5;  // that a product keeps
 
 using std::to_string;
 
 // A division leaves (h + 1) / 12 in a coefficient, and N coefficients add up in a slot: the least
-// scale that leaves kLeastBits, for the densest secret.
-double least_scale(int log_n) { return std::ceil(log_n + 0.5 * std::log2(1.0 / 18) + kLeastBits); }
+// scale that leaves kMinBits, for the densest secret.
+double least_scale(int log_n) { return std::ceil(log_n + 0.5 * std::log2(1.0 / 18) + kMinBits); }
 
 std::string power(double bits) { return "2**" + number(bits); }
 
@@ -47,10 +47,10 @@ std::optional<Fault> scale_fault(const ParamsRequest& x) {
   const int log_n = std::countr_zero(static_cast<std::uint64_t>(x.n));
   const double least = least_scale(log_n);
   const std::string needs = "scales of 2**" + number(least) + " to 2**60 at N=" + to_string(x.n) +
-                            ": below, a product keeps less than " + number(kLeastBits) + " bits";
-  const auto in_range = [&](double s) { return s >= least && s <= kMostScale; };
+                            ": below, a product keeps less than " + number(kMinBits) + " bits";
+  const auto in_range = [&](double s) { return s >= least && s <= kMaxScale; };
   const auto nearest = [&](double s) {
-    return std::isnan(s) ? 40.0 : std::clamp(s, std::max(least, 30.0), kMostScale);
+    return std::isnan(s) ? 40.0 : std::clamp(s, std::max(least, 30.0), kMaxScale);
   };
   if (!x.level_log_scale) {
     if (in_range(x.log_scale)) return std::nullopt;
@@ -60,9 +60,9 @@ std::optional<Fault> scale_fault(const ParamsRequest& x) {
   }
   const std::vector<double>& list = *x.level_log_scale;
   const std::size_t fewest = x.bootstrapping ? kStcLevels + 2 : 1;
-  if (list.size() < fewest || list.size() > kMostLevels) {
+  if (list.size() < fewest || list.size() > kMaxLevels) {
     return fault(x, to_string(list.size()) + " levels in the list",
-                 "scales of " + to_string(fewest) + " to " + to_string(kMostLevels) +
+                 "scales of " + to_string(fewest) + " to " + to_string(kMaxLevels) +
                      " levels, from level 0 upwards",
                  "levels=1 and scale=2**40", [](auto& r) {
                    r.level_log_scale.reset();
@@ -87,7 +87,7 @@ std::optional<Fault> scale_fault(const ParamsRequest& x) {
 }
 
 std::optional<Fault> count_fault(const ParamsRequest& x) {
-  const std::int64_t most = kMostLevels - kStcLevels;
+  const std::int64_t most = kMaxLevels - kStcLevels;
   if (!x.level_log_scale && (x.levels < 0 || x.levels > most)) {
     const std::int64_t near = x.levels < 0 ? 1 : most;
     return fault(x, "levels=" + to_string(x.levels), "1 to " + to_string(most) + " levels",

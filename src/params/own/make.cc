@@ -12,8 +12,8 @@ using own::Fix;
 using own::Outcome;
 using std::to_string;
 
-constexpr std::size_t kMostFixes = 3;
-constexpr std::size_t kMostPacked = 3;  // changes that a search for packed chains is made for
+constexpr std::size_t kMaxFixes = 3;
+constexpr std::size_t kMaxPacked = 3;  // changes that a search for packed chains is made for
 
 // Changes that are tried, the nearest first. One of each kind is named.
 using Kind = std::vector<Fix>;
@@ -133,7 +133,7 @@ std::vector<Fix> fixes_of(const ParamsRequest& x) {
   std::vector<Fix> out;
   for (const Kind& kind : {fewer_levels(x), other_digits(x), other_rings(x, true), other_scales(x),
                            other_words(x), lower_security(x), other_rings(x, false)}) {
-    if (out.size() == kMostFixes) break;
+    if (out.size() == kMaxFixes) break;
     const auto found =
         std::find_if(kind.begin(), kind.end(), [](const Fix& f) { return accepted(f.request); });
     if (found != kind.end()) out.push_back(*found);
@@ -141,7 +141,7 @@ std::vector<Fix> fixes_of(const ParamsRequest& x) {
   // A list of scales may be packed if levels have no primes of their own.
   if (out.empty() && x.level_log_scale) {
     for (Kind kind : {other_rings(x, true), one_scale(x)}) {
-      if (kind.size() > kMostPacked) kind.resize(kMostPacked);
+      if (kind.size() > kMaxPacked) kind.resize(kMaxPacked);
       const auto found = std::find_if(kind.begin(), kind.end(),
                                       [](const Fix& f) { return accepted(f.request, 1); });
       if (found != kind.end()) out.push_back(*found);
@@ -182,8 +182,8 @@ std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
   // Brings fields into range one after the other, then asks for what the request still lacks.
   std::string text = fault->fix.text;
   ParamsRequest x = fault->fix.request;
-  constexpr int kMostFaults = 200;  // levels of a list, above all
-  for (int i = 0; i < kMostFaults; ++i) {
+  constexpr int kMaxFaults = 200;  // levels of a list, above all
+  for (int i = 0; i < kMaxFaults; ++i) {
     const std::optional<own::Fault> next = own::fault_of(x);
     if (!next) break;
     text += " and " + next->fix.text;

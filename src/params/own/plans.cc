@@ -18,11 +18,11 @@ namespace latticino::own {
 namespace {
 
 constexpr int kLongestCycle = 8;
-constexpr int kMostUnit = 3;
+constexpr int kMaxUnit = 3;
 constexpr int kBaseMains = 4;
-constexpr double kHeadroom = 10;   // bits of Q_0 above its scale
-constexpr double kLeastRatio = 6;  // the same with bootstrapping, where q0 is short
-constexpr double kMostBase = 59;   // log2 q0 with bootstrapping: 121 with two auxiliary primes
+constexpr double kHeadroom = 10;  // bits of Q_0 above its scale
+constexpr double kMinRatio = 6;   // the same with bootstrapping, where q0 is short
+constexpr double kMaxBase = 59;   // log2 q0 with bootstrapping: 121 with two auxiliary primes
 constexpr double kCtsMains = 58;
 constexpr int kCtsLevels = 4;
 constexpr double kPulled = 50;  // bits of a CoeffToSlot level that pulls terminals, about
@@ -38,8 +38,8 @@ struct Sizes {
 
 // How many primes there are of about a size: within half a bit, at most 200.
 int supply(int log_n, int half_bits) {
-  constexpr std::size_t kMostSizes = 4096;  // more than there are
-  static auto& known = *new crypto::PerProcess<std::pair<int, int>, int>(kMostSizes);
+  constexpr std::size_t kMaxSizes = 4096;  // more than there are
+  static auto& known = *new crypto::PerProcess<std::pair<int, int>, int>(kMaxSizes);
   return known.get({log_n, half_bits}, [&] {
     return static_cast<int>(
         ntt_primes_near(log_n, log2_fixed(half_bits / 2.0), log2_fixed(0.5), 200, {}).size());
@@ -86,7 +86,7 @@ std::vector<Cycle> cycles_of(double s, Sizes sizes) {
         continue;
       }
       const int c = length - 1;
-      for (int g = 1; g <= kMostUnit; ++g) {
+      for (int g = 1; g <= kMaxUnit; ++g) {
         for (int p = 1; p * main - s <= g * sizes.high; ++p) {
           if (p * c >= k && sizes.fit(p * main - s, g)) {
             out.push_back({main, p * main - s, g, c, true, p, k - p * c});
@@ -178,7 +178,7 @@ class Drafter {
       double bits = least + more - base.terminals * terminal;
       if (base.mains == 0) bits = 0;
       const double whole = bits + base.terminals * terminal;
-      if (whole < least - 0.05 || (s_.bootstrapping && whole > kMostBase)) continue;
+      if (whole < least - 0.05 || (s_.bootstrapping && whole > kMaxBase)) continue;
       if (!user_sizes_fit(draft.chain, bits)) continue;
       draft.chain.base_main_bits = bits;
       double log_q = whole;
@@ -278,7 +278,7 @@ bool Schedule::uniform() const {
 
 double Schedule::base_bits() const {
   if (!bootstrapping) return scales[0] + kHeadroom;
-  return std::max(std::min(scales[0] + kHeadroom, kMostBase - 1), scales[0] + kLeastRatio);
+  return std::max(std::min(scales[0] + kHeadroom, kMaxBase - 1), scales[0] + kMinRatio);
 }
 
 double evalmod_bits(const Schedule& s) { return std::min(58.0, 2 * s.word - 0.7); }

@@ -12,16 +12,16 @@
 namespace latticino::own {
 namespace {
 
-constexpr int kMostBuilt = 30;  // chains of one attempt
-constexpr int kFewBuilt = 12;   // the same if many counts of levels are tried
-constexpr int kFewFailed = 2;   // drafts of one family that are tried there
-constexpr int kMostFailed = 6;
-constexpr int kMostDigits = 3;   // choices of digits that are built for one draft
-constexpr int kMostAlpha = 40;   // auxiliary primes
+constexpr int kMaxBuilt = 30;  // chains of one attempt
+constexpr int kFewBuilt = 12;  // the same if many counts of levels are tried
+constexpr int kFewFailed = 2;  // drafts of one family that are tried there
+constexpr int kMaxFailed = 6;
+constexpr int kMaxDigits = 3;    // choices of digits that are built for one draft
+constexpr int kMaxAlpha = 40;    // auxiliary primes
 constexpr double kShort = 0.02;  // bits that the largest primes may be short of a word
 constexpr double kNoBound = 1e9;
 constexpr int kAnyDigits = 1000;
-constexpr double kMostTried = 140;  // levels
+constexpr double kMaxTried = 140;  // levels
 
 // The most digits if levels are as many as fit: more digits gain few levels and make keys larger.
 // If N is small, P is one prime or two. If it is large, the sums of base conversion limit alpha.
@@ -48,7 +48,7 @@ class Solver {
     const std::vector<Draft> drafts = drafts_of(s_);
     std::shared_ptr<const Params> out;
     std::map<int, int> failed;
-    const int most_failed = most_built_ == kFewBuilt ? kFewFailed : kMostFailed;
+    const int most_failed = most_built_ == kFewBuilt ? kFewFailed : kMaxFailed;
     for (const Draft& draft : drafts) {
       if (failed[draft.family] == most_failed) continue;
       const int before = built_;
@@ -122,7 +122,7 @@ class Solver {
       // The sum of alpha products of two primes' halves, one of them a quarter on average.
       const double main = draft.log_q / draft.primes;
       if (d.dnum > most_digits_ ||
-          d.alpha > std::min<double>(kMostAlpha, std::exp2(66 - s_.word - main))) {
+          d.alpha > std::min<double>(kMaxAlpha, std::exp2(66 - s_.word - main))) {
         continue;
       }
       const double log_pq = draft.log_q + d.alpha * (s_.word - kShort);
@@ -131,7 +131,7 @@ class Solver {
         too_wide_ = true;
         continue;
       }
-      if (tried++ == kMostDigits || built_ >= most_built_) return nullptr;
+      if (tried++ == kMaxDigits || built_ >= most_built_) return nullptr;
       if (auto params = built(draft.chain, d.alpha)) return params;
     }
     return nullptr;
@@ -256,9 +256,9 @@ class Solver {
       }
       int tried = 0;
       for (const Digits& d : digits_of(primes, static_cast<int>(x_.dnum))) {
-        if (d.alpha > kMostAlpha || d.dnum > most_digits_) continue;
+        if (d.alpha > kMaxAlpha || d.dnum > most_digits_) continue;
         if (log_q + d.alpha * (plan.word_bits - kShort) > bound_ + 1) continue;
-        if (tried++ == kMostDigits) break;
+        if (tried++ == kMaxDigits) break;
         plan.alpha = d.alpha;
         if (auto params = from_packed(pack_primes(plan), plan)) return params;
       }
@@ -316,16 +316,16 @@ Schedule schedule_of(const ParamsRequest& x, std::int64_t levels) {
 
 Outcome solve(const ParamsRequest& x, int packs) {
   if (x.level_log_scale || x.levels != 0) {
-    return Solver(x, schedule_of(x, x.levels), kAnyDigits, kMostBuilt).solve(packs);
+    return Solver(x, schedule_of(x, x.levels), kAnyDigits, kMaxBuilt).solve(packs);
   }
   const int digits = x.dnum != 0 ? kAnyDigits : most_digits(x.n);
   Outcome out;
-  const int most = static_cast<int>(std::min(kMostTried, bound_of(x) / x.log_scale));
+  const int most = static_cast<int>(std::min(kMaxTried, bound_of(x) / x.log_scale));
   for (int levels = std::max(1, most); levels >= 1; --levels) {
     out = Solver(x, schedule_of(x, levels), digits, kFewBuilt).solve(0);
     if (out.params) return out;
   }
-  return packs > 0 ? Solver(x, schedule_of(x, 1), kAnyDigits, kMostBuilt).solve(packs) : out;
+  return packs > 0 ? Solver(x, schedule_of(x, 1), kAnyDigits, kMaxBuilt).solve(packs) : out;
 }
 
 }  // namespace latticino::own

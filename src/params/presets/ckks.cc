@@ -162,11 +162,11 @@ std::optional<ParamsLiteral> literal_named(const std::string& name) {
   return std::nullopt;
 }
 
-constexpr std::size_t kMostNames = 256;  // of sets, presets or not
+constexpr std::size_t kMaxNames = 256;  // of sets, presets or not
 
 // Generating primes takes milliseconds, so the text of each preset is made once.
 std::optional<std::string> text_named(const std::string& name) {
-  static auto& texts = *new crypto::PerProcess<std::string, std::optional<std::string>>(kMostNames);
+  static auto& texts = *new crypto::PerProcess<std::string, std::optional<std::string>>(kMaxNames);
   return texts.get(name, [&]() -> std::optional<std::string> {
     const std::optional<ParamsLiteral> literal = literal_named(name);
     return literal ? std::optional(params::to_text(*literal)) : std::nullopt;
@@ -184,7 +184,7 @@ void params::check_preset_name(const Params& p) {
 // Checking takes milliseconds, so each preset is checked once: sets do not change.
 std::shared_ptr<const Params> preset(const std::string& name) {
   static auto& checked =
-      *new crypto::PerProcess<std::string, std::shared_ptr<const Params>>(kMostNames);
+      *new crypto::PerProcess<std::string, std::shared_ptr<const Params>>(kMaxNames);
   return checked.get(name, [&] {
     if (std::optional<ParamsLiteral> x = literal_named(name)) return Params::check(std::move(*x));
     throw ParameterError("params.preset", "the name '" + name + "'",

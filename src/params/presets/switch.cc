@@ -56,9 +56,9 @@ void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) 
 
 // Like preset(): every context asks for all of them, to find those of its parameters.
 std::shared_ptr<const SwitchParams> switch_preset(const std::string& name) {
-  constexpr std::size_t kMostNames = 64;  // more than there are
+  constexpr std::size_t kMaxNames = 64;  // more than there are
   static auto& checked =
-      *new crypto::PerProcess<std::string, std::shared_ptr<const SwitchParams>>(kMostNames);
+      *new crypto::PerProcess<std::string, std::shared_ptr<const SwitchParams>>(kMaxNames);
   return checked.get(name, [&] {
     for (Recipe& r : recipes()) {
       if (r.literal.name == name) {

@@ -18,7 +18,7 @@ namespace {
 using params::text;
 
 constexpr double kErrorVariance = 3.19 * 3.19;
-constexpr double kLeastFill = 0.5;
+constexpr double kMinFill = 0.5;
 
 [[noreturn]] void refuse(const std::string& had, const std::string& needs,
                          const std::string& remedy = "correct the literal") {
@@ -140,7 +140,7 @@ std::shared_ptr<const SwitchParams> SwitchParams::check(std::shared_ptr<const Pa
   p->packing_ = Params::check(packing_literal(*p->ckks_, p->ring_basis_, p->key_aux_, p->literal_));
   check_key_modulus(p->log_key_modulus(), p->literal_);
   p->fill_ = 1 - 4 * deviations(p->literal_.log_failure) * std::sqrt(p->lookup_variance());
-  if (!(p->fill_ >= kLeastFill)) {
+  if (!(p->fill_ >= kMinFill)) {
     refuse("noise of 2^" + text(0.5 * std::log2(p->lookup_variance())) + " of the torus",
            "noise that leaves values half of the table and more", "raise the dimensions");
   }

@@ -18,8 +18,8 @@ namespace {
 
 using params::text;
 
-constexpr double kLeastSigma = 3.19;
-constexpr double kLeastShared = -128;  // log2 of a failure that decryptions may be shared with
+constexpr double kMinSigma = 3.19;
+constexpr double kMinShared = -128;  // log2 of a failure that decryptions may be shared with
 
 [[noreturn]] void refuse(const std::string& had, const std::string& needs,
                          const std::string& remedy = "correct the literal") {
@@ -80,7 +80,7 @@ void check_noise(const TfheLiteral& x, double log_lwe, double log_glwe) {
   check_range("LWE sigma", x.lwe_sigma, 0.5, std::exp2(30));
   check_range("GLWE sigma", x.glwe_sigma, 0.5, std::exp2(56));
   if (x.security != ParamsLiteral::Security::Bits128) return;
-  if (x.lwe_sigma < kLeastSigma || x.glwe_sigma < kLeastSigma) {
+  if (x.lwe_sigma < kMinSigma || x.glwe_sigma < kMinSigma) {
     refuse("sigma " + text(std::min(x.lwe_sigma, x.glwe_sigma)), "at least 3.19");
   }
   const auto check_key = [](const char* what, int dimension, double log_noise) {
@@ -135,7 +135,7 @@ std::shared_ptr<const TfheParams> TfheParams::check(TfheLiteral literal) {
 }
 
 double TfheParams::fresh_sigma() const {
-  return std::max(kLeastSigma, noise_.glwe_sigma * lwe_modulus());
+  return std::max(kMinSigma, noise_.glwe_sigma * lwe_modulus());
 }
 
 double TfheParams::result_variance(bool fourier) const {
@@ -217,7 +217,7 @@ std::string TfheParams::explain() const {
       << ", key switch " << bits(key_switch_variance(noise_)) << ", modulus switch "
       << bits(mod_switch_variance(noise_)) << "\nfailure probability of one bootstrapping 2^"
       << log_failure() << " (stated: 2^" << literal_.log_failure << ")\n"
-      << (literal_.log_failure > kLeastShared
+      << (literal_.log_failure > kMinShared
               ? "above 2^-128: do NOT share decryptions under this set (docs/security.md)\n"
               : "")
       << "keys: bootstrapping " << bootstrap_key_bytes() / 1000000.0 << " MB, key switching "

@@ -294,7 +294,7 @@ Array operator-(const Array& x, const Values& y) {
 Array operator-(const Values& x, const Array& y) { return -y + x; }
 
 Array times_integer(const Array& a, std::int64_t factor) {
-  if (factor <= -session::kMostInteger || factor >= session::kMostInteger) {
+  if (factor <= -session::kMaxInteger || factor >= session::kMaxInteger) {
     return a * Complex(static_cast<double>(factor));
   }
   const ArrayState& x = state(a);

@@ -103,8 +103,8 @@ std::vector<double> Client::decrypt_real(const Array& x) const {
 SharedValues Client::decrypt_for_sharing(const Array& x, std::optional<double> bound,
                                          std::uint64_t queries, int statistical_bits) const {
   const ArrayState& s = session::state(x);
-  constexpr std::uint64_t kMostQueries = std::uint64_t{1} << 40;
-  if (queries < 1 || queries > kMostQueries || statistical_bits < 1 || statistical_bits > 1000) {
+  constexpr std::uint64_t kMaxQueries = std::uint64_t{1} << 40;
+  if (queries < 1 || queries > kMaxQueries || statistical_bits < 1 || statistical_bits > 1000) {
     throw ValueError("decrypt_for_sharing",
                      std::to_string(queries) + " queries and " + std::to_string(statistical_bits) +
                          " statistical bits",

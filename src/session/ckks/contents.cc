@@ -183,8 +183,9 @@ Contents Contents::summed(const Evaluator& e, std::size_t kept, std::size_t size
   for (std::size_t i = 1; i < parts.size(); ++i) part = e.add(part, parts[i]);
   const int width = static_cast<int>(kept), count = slots() / width;
   if (count > 1) part = e.inner_sum(part, width, count);
-  Known after = known.summed(kept, static_cast<double>(size) / static_cast<double>(kept),
-                             switched(width) * doubling(count), full());
+  const double sums = static_cast<double>(kept), values = static_cast<double>(size) / sums;
+  const double all = static_cast<double>(parts.size()) * slots() / sums;
+  Known after = known.summed(kept, values, switched(width) * doubling(count), full(), all - values);
   return {{with_slots(part, width)}, std::move(after), UnusedSlots::zero()};
 }
 

@@ -73,7 +73,7 @@ struct Contents {
                       const Places* where = nullptr) const;
   // `same`: y is this array. ScaleError if the error would exceed the product.
   Contents times(const ckks::Evaluator& e, const Contents& y, bool same) const;
-  // c is below kMostInteger in size. It takes no level.
+  // c is below kMaxInteger in size. It takes no level.
   Contents times_integer(const ckks::Evaluator& e, std::int64_t c) const;
   // It takes levels_of(c) levels, or always one if `always_rescaled`.
   Contents times_number(const ckks::Evaluator& e, ckks::Complex c,
@@ -99,7 +99,7 @@ struct Contents {
 };
 
 // times_integer takes integers below this in size.
-inline constexpr std::int64_t kMostInteger = std::int64_t{1} << 31;
+inline constexpr std::int64_t kMaxInteger = std::int64_t{1} << 31;
 // 0 for i and -i, which only move coefficients; 1 for other numbers.
 int levels_of(ckks::Complex c);
 

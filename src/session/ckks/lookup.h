@@ -1,5 +1,5 @@
-// Values of arrays through tables of TFHE: what takes part, and what is known of the results. Both
-// front doors look up with these.
+// Values of arrays through tables of TFHE: what takes part, and what is known of the results. The
+// arrays of C++ and of Python both use these functions.
 #pragma once
 
 #include <optional>

@@ -15,7 +15,7 @@ namespace latticino {
 namespace session {
 namespace {
 
-constexpr std::size_t kMostCiphertexts = std::size_t{1} << 16;  // of an example
+constexpr std::size_t kMaxCiphertexts = std::size_t{1} << 16;  // of an example
 
 // An array without data, as the example would be once encrypted.
 Array stand_in(const ContextStatePtr& twin, const ContextState& original, const Example& example) {
@@ -45,9 +45,9 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
   const int slots = slots_for(size, params.max_slots(), "plan");
   const std::size_t count =
       (size + static_cast<std::size_t>(slots) - 1) / static_cast<std::size_t>(slots);
-  if (count > kMostCiphertexts) {
+  if (count > kMaxCiphertexts) {
     throw ShapeError("plan", "an example of " + std::to_string(count) + " ciphertexts",
-                     "up to " + std::to_string(kMostCiphertexts), "plan the work in parts");
+                     "up to " + std::to_string(kMaxCiphertexts), "plan the work in parts");
   }
   const double scale = params.scale(level), error = fresh_error(params, scale, slots, false);
   Known known;

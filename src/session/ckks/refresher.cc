@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckks/bootstrap/precision.h"
 #include "crypto/per_process.h"
 #include "math/errors.h"
 #include "math/text.h"
@@ -24,7 +25,7 @@ int option(const std::optional<bool>& x) { return x ? static_cast<int>(*x) : -1;
 int option(const std::optional<int>& x) { return x ? *x : -1; }
 
 // The most forms that are kept, of all parameter sets together.
-constexpr std::size_t kMostForms = 4096;
+constexpr std::size_t kMaxForms = 4096;
 
 std::string time_text(double seconds) {
   return seconds < 1 ? formatted("%.3g ms", seconds * 1e3) : formatted("%.3g s", seconds);
@@ -46,7 +47,7 @@ bool pairable(const Contents& x) {
 }
 
 // A way to refresh an array, with what decides between several.
-struct Way {
+struct Candidate {
   RefreshMethod method;
   std::string name;
   double seconds = 0;
@@ -54,32 +55,34 @@ struct Way {
     const double each = method.each.predicted.mean_bits;
     if (!method.pair) return each;
     const double pair = method.pair->predicted.mean_bits;
-    return method.has_last_one() ? std::min(each, pair) : pair;
+    return method.has_unpaired() ? std::min(each, pair) : pair;
   }
 };
 
 // The fastest of those that are precise enough.
-const Way& best_of(const std::vector<Way>& ways) {
+const Candidate& best_of(const std::vector<Candidate>& ways) {
   double bits = 0;
-  for (const Way& w : ways) bits = std::max(bits, w.bits());
-  const auto fits = [&](const Way& w) { return w.bits() >= std::min(kEnough, bits - kFewerBits); };
-  const Way* best = nullptr;
-  for (const Way& w : ways) {
+  for (const Candidate& w : ways) bits = std::max(bits, w.bits());
+  const auto fits = [&](const Candidate& w) {
+    return w.bits() >= std::min(kEnough, bits - kFewerBits);
+  };
+  const Candidate* best = nullptr;
+  for (const Candidate& w : ways) {
     if (fits(w) && (best == nullptr || w.seconds < best->seconds)) best = &w;
   }
   const double most = best->seconds * kEqualTimes;
-  for (const Way& w : ways) {
+  for (const Candidate& w : ways) {
     if (fits(w) && w.seconds <= most && w.bits() > best->bits()) best = &w;
   }
   return *best;
 }
 
 // What was chosen among these, with the times of all.
-std::string comparison(const std::vector<Way>& ways, const Way& best) {
+std::string comparison(const std::vector<Candidate>& ways, const Candidate& best) {
   std::string out = "; real values " + best.name + ", about " +
                     formatted("%.1f bits, ", best.bits()) + time_text(best.seconds) + " predicted";
   const char* joint = " (";
-  for (const Way& w : ways) {
+  for (const Candidate& w : ways) {
     if (&w == &best) continue;
     out += joint + w.name + " " + time_text(w.seconds);
     joint = ", ";
@@ -91,7 +94,7 @@ std::string comparison(const std::vector<Way>& ways, const Way& best) {
 
 int RefreshMethod::output_level() const {
   if (!pair) return each.output_level;
-  return has_last_one() ? std::min(each.output_level, pair->output_level) : pair->output_level;
+  return has_unpaired() ? std::min(each.output_level, pair->output_level) : pair->output_level;
 }
 
 Refresher::Refresher(Context context, TimedAs timed)
@@ -177,7 +180,7 @@ ckks::bootstrap::Choice Refresher::form(const Request& request) const {
                     option(request.arcsine),
                     option(request.log_message_ratio),
                     request.known.random_like};
-  static auto& known = *new crypto::PerProcess<std::pair<std::string, FormKey>, Choice>(kMostForms);
+  static auto& known = *new crypto::PerProcess<std::pair<std::string, FormKey>, Choice>(kMaxForms);
   return known.get({params.hash(), key},
                    [&] { return ckks::bootstrap::choose_form(params, request); });
 }
@@ -225,21 +228,21 @@ RefreshMethod Refresher::fastest(const Contents& x, const Request& request) cons
     asked.message = message;
     return form(asked);
   };
-  std::vector<Way> ways;
+  std::vector<Candidate> ways;
   for (const auto& [choice, name] : {std::pair{of_message(Message::Real), "by themselves"},
                                      std::pair{complex, "as complex ones"}}) {
     const double seconds = seconds_of(choice.options) * static_cast<double>(count);
     ways.push_back({{choice, std::nullopt, count, ""}, name, seconds});
   }
   if (pairable(x)) {
-    const Way alone = best_of(ways);
+    const Candidate alone = best_of(ways);
     const Choice pair = of_message(Message::MergedReals);
     const std::size_t pairs = count / 2;
     double seconds = seconds_of(pair.options) * static_cast<double>(pairs);
     if (count % 2 == 1) seconds += alone.seconds / static_cast<double>(count);
     ways.push_back({{alone.method.each, pair, count, ""}, "two ciphertexts as one", seconds});
   }
-  const Way& best = best_of(ways);
+  const Candidate& best = best_of(ways);
   RefreshMethod out = best.method;
   out.note = note(request, complex) + comparison(ways, best);
   return out;
@@ -247,7 +250,7 @@ RefreshMethod Refresher::fastest(const Contents& x, const Request& request) cons
 
 double Refresher::seconds_of(const ckks::BootstrapOptions& options) const {
   using Timed = std::tuple<std::string, std::string, int, Key>;
-  static auto& known = *new crypto::PerProcess<Timed, double>(kMostForms);
+  static auto& known = *new crypto::PerProcess<Timed, double>(kMaxForms);
   return known.get({context_->params().hash(), timed_.kernels, timed_.threads, key_of(options)},
                    [&] { return predicted_seconds(options); });
 }
@@ -327,7 +330,14 @@ Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x, const U
   // With SlotToCoeff first, one half is refreshed, with half of the noise; imaginary errors are
   // part of it. In the usual order all noise is there, and its real part is left.
   const bool one_half = b.options().slot_to_coeff_first && b.options().message != Message::Complex;
+  Uneven uneven;
+  if (b.options().slot_to_coeff_first) {
+    const auto [part, most] = ckks::bootstrap::largest_of_eval_mod(*x.params().bootstrap());
+    const double share = b.noise().eval_mod / b.noise().total();
+    uneven = {part, std::sqrt(1 - share + share * most * most)};
+  }
   const Refreshing how{.noise = std::sqrt(b.noise().total() / (one_half ? 2 : 1)),
+                       .uneven = uneven,
                        .sine_ratio = b.sine_ratio(),
                        .message_ratio = b.message_ratio(),
                        .log_message_ratio = x.params().bootstrap()->log_message_ratio,
@@ -352,7 +362,7 @@ Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const RefreshM
   const Known partner = x.known.partners(x.slots());
   const UnusedSlots rest = x.rest.beside(x.rest);
   Known known = known_bootstrapped(*pair, x, rest, &partner, misfits);
-  if (method.has_last_one()) {
+  if (method.has_unpaired()) {
     const auto each = refresher.bootstrapper(method.each.options);
     made.push_back(each->bootstrap(e, level.back()));
     made = e.to_level(made, method.output_level());

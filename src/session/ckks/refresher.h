@@ -25,7 +25,7 @@ struct RefreshMethod {
   std::string note;                             // what a plan notes
 
   std::size_t bootstraps() const { return pair ? (count + 1) / 2 : count; }
-  bool has_last_one() const { return !pair || count % 2 == 1; }
+  bool has_unpaired() const { return !pair || count % 2 == 1; }
   int output_level() const;
 };
 

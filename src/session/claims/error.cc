@@ -8,7 +8,7 @@
 namespace latticino::session {
 namespace {
 
-constexpr std::size_t kMostParts = 24;
+constexpr std::size_t kMaxParts = 24;
 
 std::uint64_t new_id() {
   static std::atomic<std::uint64_t> next{1};
@@ -42,8 +42,23 @@ Error Error::fresh(double rms, bool white, bool by_secret) {
   Error out;
   if (rms > 0) {
     const std::uint64_t id = new_id();
-    out.parts_.push_back({id, id, rms, rms, white, by_secret});
+    out.parts_.push_back({id, id, rms, rms, white, by_secret, white ? rms : 0});
   }
+  return out;
+}
+
+double Uneven::elsewhere() const {
+  return part > 0 ? std::sqrt((1 - part * factor * factor) / (1 - part)) : 1;
+}
+
+// The largest error is that of fewer slots with larger errors.
+Error Error::uneven(double rms, bool by_secret, const Uneven& where, double slots) {
+  Error out = fresh(rms, true, by_secret);
+  const double few = where.part * slots;
+  if (few < 1) return out;
+  const double ratio = by_secret ? largest_of_products(few) / largest_of_products(slots)
+                                 : largest_of_normal(few) / largest_of_normal(slots);
+  for (ErrorPart& part : out.parts_) part.largest *= std::max(1.0, where.factor * ratio);
   return out;
 }
 
@@ -67,6 +82,12 @@ double Error::largest() const {
   return std::sqrt(squares);
 }
 
+double Error::rest() const {
+  double squares = 0;
+  for (const ErrorPart& part : parts_) squares += part.rest * part.rest;
+  return std::sqrt(squares);
+}
+
 double Error::worst(double slots, bool full) const {
   const double normal = largest_of_normal(slots);
   const double product = full ? std::max(normal, largest_of_products(slots)) : normal;
@@ -86,6 +107,7 @@ void Error::add(const ErrorPart& part) {
   if (at != parts_.end() && at->id == part.id) {
     at->rms += part.rms;
     at->largest += part.largest;
+    at->rest += part.rest;
     at->white = at->white && part.white;
     at->by_secret = at->by_secret || part.by_secret;
   } else {
@@ -96,7 +118,7 @@ void Error::add(const ErrorPart& part) {
 // The smallest parts become one, as if they were correlated. The sum is then rather too large than
 // too small.
 void Error::bound_parts() {
-  while (parts_.size() > kMostParts) {
+  while (parts_.size() > kMaxParts) {
     std::size_t a = 0, b = 1;
     if (parts_[b].rms < parts_[a].rms) std::swap(a, b);
     for (std::size_t i = 2; i < parts_.size(); ++i) {
@@ -109,6 +131,7 @@ void Error::bound_parts() {
     }
     parts_[b].rms += parts_[a].rms;
     parts_[b].largest += parts_[a].largest;
+    parts_[b].rest += parts_[a].rest;
     parts_[b].white = parts_[b].white && parts_[a].white;
     parts_[b].by_secret = parts_[b].by_secret || parts_[a].by_secret;
     parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(a));
@@ -127,6 +150,7 @@ Error Error::times(double rms, double bound) const {
   for (ErrorPart part : parts_) {
     part.rms *= rms;
     part.largest *= bound;
+    part.rest *= rms;
     out.add(part);
   }
   return out;
@@ -137,6 +161,7 @@ Error Error::times_aligned(double rms, double bound) const {
   for (ErrorPart part : parts_) {
     part.rms = std::min(part.rms * bound, part.largest * rms);
     part.largest *= bound;
+    part.rest *= rms;
     out.add(part);
   }
   return out;
@@ -160,12 +185,22 @@ Error Error::shared() const {
   return out;
 }
 
-Error Error::summed(double l1, double l2, bool white) const {
+Error Error::at_values() const {
   Error out;
   for (ErrorPart part : parts_) {
-    const double factor = part.white ? l2 : l1;
-    part.rms *= factor;
-    part.largest *= factor;
+    part.rest = 0;
+    out.add(part);
+  }
+  return out;
+}
+
+Error Error::summed(double l1, double l2, bool white, double unused) const {
+  Error out;
+  for (ErrorPart part : parts_) {
+    const double factor = part.white ? l2 : l1, beside = part.rest * std::sqrt(unused);
+    part.rms = std::hypot(part.rms * factor, beside);
+    part.largest = std::hypot(part.largest * factor, beside);
+    part.rest = 0;
     part.white = part.white && white;
     part.by_secret = false;  // sums of many are normal again
     part.id = mixed(part.id, 0x5A5A5A5Au);
@@ -184,7 +219,7 @@ Error Error::renamed(std::uint64_t* source) const {
     white = white && part.white;
     by_secret = by_secret || part.by_secret;
   }
-  out.parts_.push_back({*source, *source, rms(), largest(), white, by_secret});
+  out.parts_.push_back({*source, *source, rms(), largest(), white, by_secret, rest()});
   return out;
 }
 
@@ -194,6 +229,7 @@ Error Error::with_source(std::uint64_t source, double factor) const {
     if (part.source == source) {
       part.rms *= factor;
       part.largest *= factor;
+      part.rest *= factor;
     }
     out.add(part);
   }

@@ -18,13 +18,25 @@ struct ErrorPart {
   // in a slot is a product of two complex normal numbers. The largest of such products is further
   // above the mean than that of single normal numbers.
   bool by_secret = true;
+  double rest = 0;  // root mean square in the slots without values
+};
+
+// Errors that are larger in some slots: in this part of them by this factor, compared with the root
+// mean square over all slots.
+struct Uneven {
+  double part = 0, factor = 1;
+  // The same factor for all other slots.
+  double elsewhere() const;
 };
 
 class Error {
  public:
   Error() = default;
-  // The error of a new source. An error of 0 has no part.
+  // The error of a new source. An error of 0 has no part. A white one lies in all slots. Others
+  // follow the values, and slots without values have nothing of them.
   static Error fresh(double rms, bool white = true, bool by_secret = true);
+  // The same for an error that lies in `slots` slots and is larger in some of them.
+  static Error uneven(double rms, bool by_secret, const Uneven& where, double slots);
   // The same for an error that is larger where values are larger; `worst` is the error at the
   // largest of `slots` values. If values are sparse, this is more than the largest of so many
   // normal errors.
@@ -33,6 +45,7 @@ class Error {
   bool exact() const { return parts_.empty(); }
   double rms() const;      // of a slot's complex error
   double largest() const;  // the same at the slot with the largest factors
+  double rest() const;     // of a slot without a value
   // Expected largest error of `slots` slots; `full`: of a ciphertext whose slots are all in use.
   double worst(double slots, bool full) const;
   const std::vector<ErrorPart>& parts() const { return parts_; }
@@ -49,8 +62,11 @@ class Error {
   // For values of which some are copies of one value. Their errors are equal, so errors of sums
   // grow with the number of copies.
   Error shared() const;
+  // For products with zeros in the slots without values: nothing is left there.
+  Error at_values() const;
   // For weighted sums: white parts grow by `l2`, others by `l1`. Sums over all slots are not white.
-  Error summed(double l1, double l2, bool white) const;
+  // `unused`: how many slots without values each sum adds up as well. They hold zeros with errors.
+  Error summed(double l1, double l2, bool white, double unused = 0) const;
   // All errors as one source, whose name is written to `source`. Nothing changes if the error is 0.
   Error renamed(std::uint64_t* source) const;
   // The parts that came from `source` become `factor` times as large.

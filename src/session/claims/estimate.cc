@@ -11,7 +11,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr int kLeastSamples = 1024;  // at which a polynomial is sampled
+constexpr int kMinSamples = 1024;  // at which a polynomial is sampled
 constexpr int kSamplesPerDegree = 8;
 constexpr double kNarrow = 1e-6;  // the shortest part of a domain on which a slope is measured
 constexpr int kPoints = 256;      // of an interval, at which errors of products are computed
@@ -47,7 +47,7 @@ Complex value(const Series& p, Complex x) {
 // On a real interval the polynomial is sampled, and between samples bounded by its slope there.
 PolynomialFacts on_interval(const Range& x, const Series& p) {
   const int samples =
-      std::max(kLeastSamples, kSamplesPerDegree * static_cast<int>(p.coefficients.size() - 1));
+      std::max(kMinSamples, kSamplesPerDegree * static_cast<int>(p.coefficients.size() - 1));
   const double width = x.re.high - x.re.low, step = width / samples;
   // In a narrow interval, the difference of two samples would be a rounding error.
   const double h = std::max(step / 2, kNarrow * (p.upper - p.lower));
@@ -258,12 +258,13 @@ Estimate conjugate(const Estimate& x, double added) {
 }
 
 Estimate moved(const Estimate& x, std::uint64_t steps, bool masked, double added) {
-  return {masked ? with_zero(x.range) : x.range, x.error.moved(steps) + Error::fresh(added)};
+  const Error error = masked ? x.error.at_values() : x.error;
+  return {masked ? with_zero(x.range) : x.range, error.moved(steps) + Error::fresh(added)};
 }
 
-Estimate summed(const Estimate& x, double count, double added) {
+Estimate summed(const Estimate& x, double count, double added, double unused) {
   return {sum(x.range, count),
-          x.error.summed(count, std::sqrt(count), false) + Error::fresh(added, false)};
+          x.error.summed(count, std::sqrt(count), false, unused) + Error::fresh(added, false)};
 }
 
 Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added) {
@@ -313,7 +314,8 @@ Estimate polynomial(const Estimate& x, const Series& p, double added, double map
                            Error::fresh(added * inner_gain(p, y, declared))};
 }
 
-Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots) {
+Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots,
+                   const Uneven& uneven) {
   const double gain = 2 * std::numbers::pi * std::numbers::pi / 3 * ratio * ratio;
   const Range& range = x.range;
   double loss = 0, worst = 0, largest = range.rms;
@@ -330,8 +332,8 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
   // This error follows the values. If these are equal, its mean is its root mean square, unlike the
   // mean of a normal error. It is real if the values are.
   loss *= range.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
-  return {range,
-          x.error + Error::fresh(noise, true, of_slots) + Error::of_values(loss, worst, slots)};
+  return {range, x.error + Error::uneven(noise, of_slots, uneven, slots) +
+                     Error::of_values(loss, worst, slots)};
 }
 
 }  // namespace latticino::session

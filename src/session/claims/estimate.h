@@ -28,7 +28,8 @@ Estimate times_number(const Estimate& x, std::complex<double> c, double added);
 Estimate conjugate(const Estimate& x, double added);
 // Slots moved by `steps`; `masked`: with zeros among them.
 Estimate moved(const Estimate& x, std::uint64_t steps, bool masked, double added);
-Estimate summed(const Estimate& x, double count, double added);
+// Sums of `count` values each, and of `unused` slots without values, which hold zeros.
+Estimate summed(const Estimate& x, double count, double added, double unused = 0);
 // A linear map: bounds of the sum of magnitudes and of the root of the sum of squares of the
 // weights of any one result, and of their mean over the results.
 Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added);
@@ -49,8 +50,9 @@ Estimate polynomial(const Estimate& x, const Series& p, double added, double map
 
 // Bootstrapping adds noise of root mean square `noise`. Its sine also takes 6.58 ratio^2 |m|^3 from
 // each coefficient m; if SlotToCoeff comes first (`of_slots`), from each slot. `ratio` is 0 if
-// there is an arcsine.
-Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots);
+// there is an arcsine. `uneven`: how the noise differs between slots.
+Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots,
+                   const Uneven& uneven = {});
 
 // Slot errors, as root mean squares, of n slots at a scale: a coefficient error of standard
 // deviation e is a slot error of e sqrt(2 n), as decoding reads 2 n coefficients with factors of

@@ -13,12 +13,12 @@ constexpr std::size_t kReplicas = 4;
 // How many other data sets are made. Few values need more of them, because their sums have no other
 // source of information.
 constexpr std::size_t kOtherSetsOfFew = 12, kOtherSetsOfMany = 4, kManyValues = 1 << 12;
-constexpr std::size_t kMostSamples = std::size_t{1} << 22;  // values and their replicas: 64 MiB
+constexpr std::size_t kMaxSamples = std::size_t{1} << 22;  // values and their replicas: 64 MiB
 constexpr double kFewValues = 256;  // errors of fewer values are averaged as root mean squares
 // A margin on expected largest errors. In 5,600 results of the fuzz, an error exceeded its expected
 // largest one by up to 1.35 bits, and a claim may be too small by at most 1 bit.
 const double kMoreThanExpected = std::exp2(0.5);
-constexpr double kMostAboveSample = 4;  // times what samples of a few values show
+constexpr double kMaxAboveSample = 4;  // times what samples of a few values show
 // If fewer values than this have errors near the largest one, they are few. In 10,092 results of
 // the fuzz on sparse data, largest errors with 8 to 16 such values exceeded what replicas show by
 // up to 3.5 bits.
@@ -26,7 +26,7 @@ constexpr double kFewLargest = 16;
 // If few values have large errors, the largest one is claimed to be half of its estimate, but at
 // least and at most these multiples of what replicas show. In the same results, errors were then at
 // most 2.2 bits larger than claimed, and 97 % of them within 2 bits.
-constexpr double kLeastAboveReplicas = 1.3, kMostAboveReplicas = 5;
+constexpr double kMinAboveReplicas = 1.3, kMaxAboveReplicas = 5;
 // If the values or errors of other data are this many times as large as those of the sample, values
 // cancel in the sample.
 constexpr double kCancels = 2;
@@ -113,7 +113,7 @@ Known::Errors shown_by_others(const Sample& sample, bool real) {
 // largest in one place, which is seldom so.
 double worst_of_few(const Shown& shown, double estimate) {
   const double least = std::max(shown.worst, shown.largest_rms);
-  return std::clamp(estimate / 2, kLeastAboveReplicas * least, kMostAboveReplicas * least);
+  return std::clamp(estimate / 2, kMinAboveReplicas * least, kMaxAboveReplicas * least);
 }
 
 // Where the values of other data may lie, if values cancel in the sample. For many values, each
@@ -181,10 +181,10 @@ Known Known::fresh(const Range& range, double error) { return Known(of_encryptio
 
 Known Known::fresh(NumbersView sample, bool real, double error) {
   const Range range = Range::of_sample(sample, real);
-  if (sample.size() * (kReplicas + 1) > kMostSamples) return fresh(range, error);
-  const std::size_t others = sample.size() > kMostWithOthers ? 0
-                             : sample.size() > kManyValues   ? kOtherSetsOfMany
-                                                             : kOtherSetsOfFew;
+  if (sample.size() * (kReplicas + 1) > kMaxSamples) return fresh(range, error);
+  const std::size_t others = sample.size() > kMaxWithOthers ? 0
+                             : sample.size() > kManyValues  ? kOtherSetsOfMany
+                                                            : kOtherSetsOfFew;
   return {of_encryption(range, error), rows_of(sample, kReplicas, others, error), false};
 }
 
@@ -199,7 +199,7 @@ Known Known::following(NumbersView values) const {
 }
 
 bool Known::too_large(std::size_t size) const {
-  return sample_ != nullptr && !shadow_ && size * sample_->first_other() > kMostSamples;
+  return sample_ != nullptr && !shadow_ && size * sample_->first_other() > kMaxSamples;
 }
 
 double Known::error() const {
@@ -248,7 +248,7 @@ double Known::error_of_few() const {
       std::max((own + of_others) / rows,
                sample_->others > 0 ? of_others / static_cast<double>(sample_->others) : 0);
   const double shown = std::sqrt(squares);
-  const double most = std::max(shown, std::min(estimate_.error.rms(), kMostAboveSample * shown));
+  const double most = std::max(shown, std::min(estimate_.error.rms(), kMaxAboveSample * shown));
   return std::sqrt((squares + most * most) / 2);
 }
 
@@ -322,7 +322,7 @@ std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double
                    "clear them before: x.contiguous()"});
   }
   if (!fits) {
-    out.push_back({"values that may reach " + formatted("%.3g", reach) + " (" + of_whom() + ")",
+    out.push_back({"values that may reach " + formatted("%.3g", reach) + " (" + origin_text() + ")",
                    "values below " + formatted("%.3g", whole / 2 / scale) + where,
                    "scale the values down, or state a smaller range with declare()"});
   }
@@ -409,7 +409,7 @@ SamplePtr Known::others_within(Interval domain) const {
   return out;
 }
 
-std::string Known::of_whom() const {
+std::string Known::origin_text() const {
   return within() + (seen_ ? ", where values cancel that may add up in other data" : "");
 }
 

@@ -40,6 +40,7 @@ class Known;
 // What a bootstrapping does to the values of an array.
 struct Refreshing {
   double noise = 0;       // of a slot, root mean square
+  Uneven uneven;          // how it differs between slots
   double sine_ratio = 0;  // with this ratio the sine alone loses what EvalMod loses
   double message_ratio = 0;
   int log_message_ratio = 0;  // of the parameters
@@ -79,10 +80,10 @@ class Known {
   // The same error as the sample shows it, if there is a sample. Claims may be pessimistic and add
   // up when results are used again; the errors that a shadow shows do not.
   double error_seen() const;
-  double rms_seen() const;      // of the values: of the sample where there is one
-  Claim claim() const;          // what the claim rests on
-  std::string within() const;   // in words, for people
-  std::string of_whom() const;  // the same, and whether other data may have larger values
+  double rms_seen() const;          // of the values: of the sample where there is one
+  Claim claim() const;              // what the claim rests on
+  std::string within() const;       // in words, for people
+  std::string origin_text() const;  // the same, and whether other data may have larger values
   // Where values of other data may lie. This is the range, or a wider one if values cancel in the
   // sample.
   const Range& widest() const { return estimate_.range; }
@@ -161,11 +162,14 @@ class Known {
                 NumbersView off) const;
   // Sums over the first axis, of `count` values each, which leave `kept` sums. `full`: all slots of
   // the ciphertext were in use. Then the sums do not decode from all coefficients; only the added
-  // error lies in the others.
-  Known summed(std::size_t kept, double count, double added, bool full) const;
+  // error lies in the others. `unused`: how many slots without values each sum adds up as well.
+  Known summed(std::size_t kept, double count, double added, bool full, double unused = 0) const;
   // Sums of an array of this shape over these axes, of `count` values each, times a number.
+  // `rounded`: the error of a weight. It meets sums of neighbouring values: `windows[k]` weights
+  // meet sums of 2^k of them.
   Known reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes, double count,
-                Complex factor, double added, double rounded) const;
+                Complex factor, double added, double rounded,
+                std::span<const double> windows = {}) const;
   // Sums of rows of `count` values, repeated in all places of the row. `added`: the error, which is
   // the same in all places of a row. `rounding`: of the mask, which is multiplied by sums of
   // `count` neighbouring slots.
@@ -186,9 +190,9 @@ class Known {
   // After a bootstrapping. If values do not fit, nothing is claimed, and `misfits` says why.
   Known bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) const;
   // The errors alone of a bootstrapping. `ratio`: with this ratio the sine alone loses as much of a
-  // coefficient of size 1 as EvalMod loses. `partner` as above.
+  // coefficient of size 1 as EvalMod loses. `partner` and `uneven` as above.
   Known refreshed(double noise, double ratio, bool of_slots, int slots,
-                  const Known* partner = nullptr) const;
+                  const Known* partner = nullptr, const Uneven& uneven = {}) const;
   // The imaginary parts if two of `slots` slots are refreshed as one. The second slot is the real
   // part of -i times their sum, so its imaginary part is the first value with the other sign.
   Known partners(int slots) const;
@@ -200,7 +204,7 @@ class Known {
  private:
   using Rows = std::shared_ptr<Sample>;
   // Up to so many values, other data are computed as well: 32 MiB.
-  static constexpr std::size_t kMostWithOthers = std::size_t{1} << 18;
+  static constexpr std::size_t kMaxWithOthers = std::size_t{1} << 18;
   Known(Estimate estimate, SamplePtr sample, bool shadow,
         std::optional<double> white = std::nullopt);
   // The result of an operation on this array; the second form: on this array and another one.

@@ -82,6 +82,36 @@ bool repeats(std::span<const std::int64_t> index) {
   return false;
 }
 
+// What rounded weights leave that are applied to sums of 2^k values, in units of the error of one.
+// The weights of a few results are alike and so are their errors: they add up linearly.
+template <class F>
+double met_by_weights(std::span<const double> windows, std::size_t results, F size_of_sum) {
+  constexpr std::size_t kFew = 256;
+  double sum = 0, squares = 0, of = 1;
+  for (const double weights : windows) {
+    const double size = size_of_sum(of);
+    sum += weights * size;
+    squares += weights * size * size;
+    of *= 2;
+  }
+  return results < kFew ? sum : std::sqrt(squares);
+}
+
+// A few values show little of what is larger in some slots: they have the same noise everywhere.
+void add_uneven_noise(std::span<Complex> row, double rms, const Uneven& uneven) {
+  constexpr double kMinShown = 16;
+  if (uneven.part * static_cast<double>(row.size()) < kMinShown) return add_noise(row, rms);
+  Random& random = Random::of_this_thread();
+  const double half = rms * std::numbers::sqrt2 / 2, elsewhere = uneven.elsewhere();
+  const auto size = [&] {
+    return half * ((random.uniform() + 1) / 2 < uneven.part ? uneven.factor : elsewhere);
+  };
+  for (Complex& z : row) {  // each half is refreshed by itself
+    const Complex noise = random.normal();
+    z += Complex(noise.real() * size(), noise.imag() * size());
+  }
+}
+
 Rows copy(const SamplePtr& sample, const Noise& noise) {
   return each_value(sample, noise, [](Complex z, std::size_t, bool) { return z; });
 }
@@ -155,7 +185,7 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
   if (too_large(index.size())) {
     out.measured_ = errors(static_cast<double>(index.size()), false);
   } else if (sample_ != nullptr) {
-    const SamplePtr from = index.size() > kMostWithOthers ? without_others(sample_) : sample_;
+    const SamplePtr from = index.size() > kMaxWithOthers ? without_others(sample_) : sample_;
     out = Known(std::move(out.estimate_),
                 each(from, index.size(), 0,
                      [&](NumbersView in, std::span<Complex> to, auto) {
@@ -181,14 +211,16 @@ Known Known::repeated(std::size_t size, double growth) const {
 
 Known Known::placed(std::uint64_t name, double added, double rounded) const {
   rounded *= of_rounding(range());
-  return with(session::moved(estimate_, name, false, claimed(added, rounded)),
+  const Estimate masked{estimate_.range, estimate_.error.at_values()};
+  return with(session::moved(masked, name, false, claimed(added, rounded)),
               copy(sample_, {added, rounded}));
 }
 
 Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                     double rounded) const {
   rounded *= of_rounding(range());
-  Estimate estimate = session::moved(estimate_, name, false, 0);
+  const Estimate masked{estimate_.range, estimate_.error.at_values()};
+  Estimate estimate = session::moved(masked, name, false, 0);
   estimate = session::plus_error(estimate, claimed(added, rounded), false);
   if (sample_ == nullptr) return with(std::move(estimate), nullptr);
   const Noise own{added, rounded};
@@ -231,7 +263,7 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
   }
   estimate.range = hull(ranges, sizes);
   if (!sampled || several[0].too_large(index.size())) return Known(std::move(estimate));
-  if (index.size() > kMostWithOthers) others = 0;
+  if (index.size() > kMaxWithOthers) others = 0;
   auto sample = std::make_shared<Sample>(replicas, others, index.size());
   for (std::size_t r = 0; r < sample->rows; ++r) {
     Numbers values;
@@ -280,8 +312,9 @@ Known Known::plus_number(Complex c, double scale) const {
 
 Known Known::times_plain(NumbersView plain, int slots, double scale, double added,
                          const Places* where) const {
+  const Estimate at_values{estimate_.range, estimate_.error.at_values()};
   Estimate product =
-      session::times_plain(estimate_, Range::of(plain), encoded_error(slots, scale), added);
+      session::times_plain(at_values, Range::of(plain), encoded_error(slots, scale), added);
   if (sample_ == nullptr) return with(std::move(product), nullptr);
   const Numbers off = rounding(plain, slots, scale, where);
   return with(std::move(product),
@@ -345,9 +378,10 @@ Known Known::rotated(std::int64_t steps, bool masked, double added, double round
            }));
 }
 
-Known Known::summed(std::size_t kept, double count, double added, bool full) const {
-  return with(session::summed(estimate_, count, added),
-              each(sample_, kept, added,
+Known Known::summed(std::size_t kept, double count, double added, bool full, double unused) const {
+  const double beside = estimate_.error.rest() * std::sqrt(unused);
+  return with(session::summed(estimate_, count, added, unused),
+              each(sample_, kept, std::hypot(added, beside),
                    [](NumbersView in, std::span<Complex> out, auto) {
                      for (std::size_t i = 0; i < in.size(); ++i) out[i % out.size()] += in[i];
                    }),
@@ -355,10 +389,16 @@ Known Known::summed(std::size_t kept, double count, double added, bool full) con
 }
 
 Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes,
-                     double count, Complex factor, double added, double rounded) const {
+                     double count, Complex factor, double added, double rounded,
+                     std::span<const double> windows) const {
   rounded *= of_rounding(range());
-  Estimate sums =
-      session::times_number(session::summed(estimate_, count, 0), factor, claimed(added, rounded));
+  double values = 1;
+  for (const std::size_t n : shape) values *= static_cast<double>(n);
+  const auto results = static_cast<std::size_t>(values / count);
+  const double claimed_sums =
+      met_by_weights(windows, results, [&](double of) { return session::sum(widest(), of).rms; });
+  Estimate sums = session::times_number(session::summed(estimate_, count, 0), factor,
+                                        std::hypot(added, rounded * claimed_sums));
   if (sample_ == nullptr) return with(std::move(sums), nullptr);
   // How far the place of a sum moves with each index, and the place of the sum that each value
   // belongs to.
@@ -378,12 +418,25 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
       at[a] = 0;
     }
   }
-  return with(std::move(sums), each(sample_, size, {added, rounded},
-                                    [&](NumbersView in, std::span<Complex> out, auto) {
-                                      for (std::size_t i = 0; i < in.size(); ++i)
-                                        out[target[i]] += in[i];
-                                      for (Complex& z : out) z *= factor;
-                                    }));
+  const auto add_up = [&](NumbersView in, std::span<Complex> out) {
+    for (std::size_t i = 0; i < in.size(); ++i) out[target[i]] += in[i];
+  };
+  return with(std::move(sums),
+              each(sample_, size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                add_up(in, out);
+                for (Complex& z : out) z *= factor;
+                if (!sample_->noisy(r)) return;
+                const NumbersView exact = sample_->row(sample_->exact_of(r));
+                Numbers whole(size);
+                add_up(exact, whole);
+                // Sums of `of` values, if the values of each whole sum lie about its mean.
+                const double mean = rms_of(whole) / count, rms = rms_of(exact);
+                const double around = std::max(rms * rms - mean * mean, 0.0);
+                const double own = met_by_weights(windows, results, [&](double of) {
+                  return std::sqrt(of * of * mean * mean + of * around);
+                });
+                add_noise(out, std::hypot(added, rounded * own));
+              }));
 }
 
 Known Known::spread(Complex factor, std::size_t count, double added, double rounding,
@@ -490,7 +543,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   Known known = *this;
   if (reach > 1.001 * limit) {
     misfits->push_back(
-        {"values whose coefficients may reach " + text(reach) + " (" + of_whom() + ")",
+        {"values whose coefficients may reach " + text(reach) + " (" + origin_text() + ")",
          "at most " + text(limit),
          "scale the values down before, state a smaller range with declare(), or encrypt with "
          "sample "
@@ -504,7 +557,7 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
     const int degree = how.arcsine > 0 ? how.arcsine : kLargestArcsine;
     sine *= std::pow(std::min(reach, limit), (degree - 1) / 2.0);
   }
-  known = known.refreshed(how.noise, sine, how.slots_first, how.slots, how.partner);
+  known = known.refreshed(how.noise, sine, how.slots_first, how.slots, how.partner, how.uneven);
   if (how.rest == 0 || how.slots_first) return known;
   const Interval largest{-how.rest, how.rest};
   const Estimate others =
@@ -515,11 +568,12 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
   return known.plus_error(loss, shadow_ ? 0 : loss);
 }
 
-Known Known::refreshed(double noise, double ratio, bool of_slots, int slots,
-                       const Known* partner) const {
+Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, const Known* partner,
+                       const Uneven& uneven) const {
   const double gain = std::pow(2 * std::numbers::pi * ratio, 2) / 6;
   const bool mixed = partner != nullptr && !of_slots;  // slots are added up in coefficients
-  Estimate estimate = session::refreshed(estimate_, noise, mixed ? 0 : ratio, of_slots, slots);
+  Estimate estimate =
+      session::refreshed(estimate_, noise, mixed ? 0 : ratio, of_slots, slots, uneven);
   SamplePtr meant = sample_;
   if (mixed) {
     const Known whole = with_imaginary(*partner);
@@ -531,13 +585,6 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots,
     estimate.error = estimate.error + Error::of_values(loss, 0, slots);
     meant = whole.sample_;
   }
-  // For noisy rows: the real part of what the sine loses of all that is refreshed.
-  const auto out_of = [&](NumbersView in, std::span<Complex> out, std::size_t r) {
-    std::ranges::copy(in, out.begin());
-    if (meant == nullptr || !meant->noisy(r) || ratio == 0) return;  // what is meant
-    const Numbers lost = lost_to_sine(meant->row(r), slots, gain, of_slots);
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += mixed ? lost[i].real() : lost[i];
-  };
   SamplePtr rows = sample_;
   if (mixed && sample_ != nullptr && meant != nullptr) {
     auto common = std::make_shared<Sample>(Sample::of_both(*sample_, *meant));
@@ -546,8 +593,17 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots,
     }
     rows = common;
   }
+  // For noisy rows: the real part of what the sine loses of all that is refreshed.
+  const auto out_of = [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+    std::ranges::copy(in, out.begin());
+    if (!rows->noisy(r)) return;  // what is meant
+    add_uneven_noise(out, noise, uneven);
+    if (meant == nullptr || ratio == 0) return;
+    const Numbers lost = lost_to_sine(meant->row(r), slots, gain, of_slots);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += mixed ? lost[i].real() : lost[i];
+  };
   Known out =
-      with(std::move(estimate), each(rows, rows == nullptr ? 0 : rows->size, noise, out_of), noise);
+      with(std::move(estimate), each(rows, rows == nullptr ? 0 : rows->size, 0, out_of), noise);
   return partner == nullptr ? out : out.plus_error(partner->error(), partner->error_seen());
 }
 

@@ -18,7 +18,7 @@ using Complex = std::complex<double>;
 
 // Deviations that differ by less than 1/64 of a power of two count as equal, and so do those that
 // rounding leaves of a constant.
-constexpr double kSteps = 64, kLeastApart = 1e-12;
+constexpr double kSteps = 64, kMinApart = 1e-12;
 constexpr std::uint64_t kSeed = 20240229, kStep = 0x9E3779B97F4A7C15u;
 
 std::uint64_t mixed(std::uint64_t x) {
@@ -97,7 +97,7 @@ Complex mean_of(NumbersView values) {
 std::vector<std::size_t> by_deviation(NumbersView values) {
   const Complex mean = mean_of(values);
   std::vector<std::pair<double, double>> keys;
-  const double least = kLeastApart * std::abs(mean);
+  const double least = kMinApart * std::abs(mean);
   for (const Complex& z : values) {
     const double d = deviation(z, mean);
     keys.emplace_back(d > least ? std::round(std::log2(d) * kSteps) : -HUGE_VAL,

@@ -15,8 +15,8 @@ namespace {
 
 // Values that one round of the largest operation takes at once. Memory limits them on a GPU.
 constexpr std::size_t kMaxBatchCuda = std::size_t{1} << 16, kMaxBatchCpu = 256;
-constexpr int kMostBits = 64;
-constexpr double kLeastShared = -128;  // log2 of a failure probability that may be shared
+constexpr int kMaxBits = 64;
+constexpr double kMinShared = -128;  // log2 of a failure probability that may be shared
 
 void warn_of_security(const TfheHost& host) {
   const TfheParams& params = *host.params;
@@ -25,7 +25,7 @@ void warn_of_security(const TfheHost& host) {
                      "TfheContext: the set " + params.name() +
                          " is not held to 128 bits of security; choose another set for data that "
                          "matter"});
-  } else if (params.literal().log_failure > kLeastShared) {
+  } else if (params.literal().log_failure > kMinShared) {
     const std::string text = formatted("2^%.0f", params.literal().log_failure);
     host.on_warning(
         {Warning::Kind::Security, "TfheContext: a bootstrapping of " + params.name() +
@@ -109,7 +109,7 @@ void require_type(const TfheParams& params, TfheType type, const char* operation
   const int block = params.literal().message_bits, bits = type.bits;
   const bool known =
       bits == 0 || (!params.booleans() && (bits == -params.plain_bits() ||
-                                           (bits > 0 && bits <= kMostBits && bits % block == 0)));
+                                           (bits > 0 && bits <= kMaxBits && bits % block == 0)));
   if (known) return;
   throw ParameterError(
       operation, "the type " + type.name() + " under " + params.name(),
@@ -270,8 +270,8 @@ TfhePlan detail::plan_of(const TfheContext& context, const TfheListProgram& prog
     }
     const TfheInput& input = std::get<TfheInput>(example);
     session::require_type(params, input.type, "plan");
-    constexpr std::size_t kMostValues = std::size_t{1} << 28;
-    if (input.size < 1 || input.size > kMostValues) {
+    constexpr std::size_t kMaxValues = std::size_t{1} << 28;
+    if (input.size < 1 || input.size > kMaxValues) {
       throw ShapeError("plan", "an example of " + std::to_string(input.size) + " values",
                        "from 1 to 2^28", "plan the work in parts");
     }

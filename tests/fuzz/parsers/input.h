@@ -21,7 +21,7 @@ enum Mode : std::uint8_t {
 
 inline constexpr std::size_t kPayloadLengthAt = 80;
 inline constexpr std::size_t kFrame = io::kHeaderBytes + 2 * io::kDigestBytes;
-inline constexpr std::uint64_t kMostFilled = 512 << 10;  // the keys of switching are the largest
+inline constexpr std::uint64_t kMaxFilled = 512 << 10;  // the keys of switching are the largest
 
 inline void put64(std::span<std::uint8_t> b, std::size_t at, std::uint64_t x) {
   for (int i = 0; i < 8; ++i) b[at + i] = static_cast<std::uint8_t>(x >> (8 * i));
@@ -35,7 +35,7 @@ inline Bytes file_of(std::span<const std::uint8_t> input) {
   if ((mode & kFilled) != 0 && file.size() >= io::kHeaderBytes) {
     const std::uint64_t metadata = test::get64(file, test::kMetadataLengthAt),
                         payload = test::get64(file, kPayloadLengthAt);
-    if (metadata <= file.size() && payload <= kMostFilled) {
+    if (metadata <= file.size() && payload <= kMaxFilled) {
       file.resize(kFrame + metadata + payload);
     }
     test::repair(file);

@@ -28,7 +28,8 @@ def test_random_programs_have_the_precision_that_they_claim(device):
     assert sum(bool(r.refused) for r in results) < 64
     found = fuzz.distribution([c for r in results for c in r.claims])
     print(found)
-    assert min(found[kind]["results"] for kind in ("calibrated", "declared")) > 150
+    # 169 calibrated results are expected, with a deviation of 14. Fewer than 100 would show little.
+    assert min(found[kind]["results"] for kind in ("calibrated", "declared")) > 100
     assert fuzz.missed(found) == []
 
 
@@ -371,6 +372,67 @@ def test_sums_of_copies_of_a_value_add_up_its_error(client, keyed, rng, name):
         assert lt.precision(client.decrypt(y).unmarked(), wanted).worst > y.expected_worst_bits - 2
         ratios.append(np.abs(client.decrypt(z).unmarked() - wanted).mean() * 2**z.expected_bits)
     assert 1 / 3 < math.sqrt(np.mean(np.square(ratios))) < 3
+
+
+SPARSE = {
+    "padded": (lambda a: a.sum(), 33), "part": (lambda a: a[:3].sum(), 512), "mean": (lambda a: a[5:7].mean(), 512),
+    "a part of what was added": (lambda a: (a + a.conj())[:3].sum(), 512),
+    "a part of a product": (lambda a: (a[:3] * np.ones(3)).sum(), 512), "rows": (lambda a: a[:12].reshape(3, 4).sum(axis=0), 512),
+    "two ciphertexts": (lambda a: a.sum(), 520), "vectors": (lambda a: a[:3] @ a[:3], 512),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_sums_of_few_values_claim_the_errors_of_all_slots_that_they_add(client, keyed, rng, name):
+    """Slots without values hold zeros with errors. A sum of 3 values in 512 slots adds up 509 of those. The claims had
+    the errors of 3 and were up to 13 times too small."""
+    program, size = SPARSE[name]
+    keyed(program, lt.Shape((size,)))
+    for claims in (lambda make: {"like": make()}, lambda make: {"range": (-1, 1)}):
+        ratio = rms_ratio(client, program, lambda: rng.uniform(-1, 1, size), program, claims)
+        assert 0.15 < ratio < 3, ratio  # of one key and one mask 0.27 to 1.8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mean", "mean of squares"])
+def test_sums_of_pieces_claim_what_the_rounding_of_weights_takes(ctx, client, rng, name):
+    """A part of an array that lies in six ciphertexts: masks meet sums of up to 512 of its values. Claimed was what they
+    take of single values: the mean of squares was 9 bits worse than its claim.
+
+    The masks of a sum are alike and follow from its weight alone. So each weight gives one normal number, the same in all
+    runs: of six, the root mean square lies above 3.5 with a probability of 2e-8."""
+    ratios: dict[str, list[float]] = {"like": [], "range": []}
+    for count in (1777, 1900, 2011, 2100, 2260, 2333):
+        def program(a, count=count):
+            part = a[300:300 + count]
+            return part.mean() if name == "mean" else (part * part).mean()
+
+        ctx.use(client.server_keys(program, lt.Shape((3000,), None, (0, 12)), show=False))
+        x = rng.uniform(0, 12, 3000)
+        for kind, claim in (("like", x[::-1]), ("range", (0, 12))):
+            y = program(client.encrypt(x, **{kind: claim}))
+            ratios[kind].append(abs(client.decrypt(y).unmarked() - program(x)) / y._known.errors(1, False)[0])
+    assert 0.1 < np.sqrt(np.mean(np.square(ratios["like"]))) < 3.5, ratios
+    assert np.sqrt(np.mean(np.square(ratios["range"]))) < 3.5, ratios
+
+
+@pytest.mark.slow
+def test_bootstrappings_claim_their_largest_error_with_slot_to_coeff_first(device):
+    """EvalMod's error grows with 1 / (I - 1/4) for the integer I of a slot: of a slot where it is 0, 1.9 times as much as
+    in the mean. Claimed was the largest of errors that are alike: 0.6 bits too little in the mean of many keys.
+
+    One key's mean deviates by 0.25 bits, so that of 12 by 0.08."""
+    below = []
+    for _ in range(12):
+        own = lt.Context("test-n10-boot-insecure", device)
+        client = lt.keygen(own)
+        program = lambda a: a.bootstrap(slot_to_coeff_first=True, over_mod_raise=True)  # noqa: E731
+        own.use(client.server_keys(program, lt.Shape((own.slots,), 3), show=False))
+        for _ in range(4):
+            x = np.random.default_rng(len(below)).uniform(-1, 1, own.slots)
+            y = program(client.encrypt(x, 3, like=x))
+            below.append(y.expected_worst_bits - lt.precision(client.decrypt(y).unmarked(), x).worst)
+    assert abs(np.mean(below)) < 0.42, below
 
 
 SIGNS = np.where(np.arange(512) % 4 < 2, 1.0, -1.0)

@@ -128,7 +128,7 @@ def of_the_rest(w):
         "nn.compile": (lt.nn.compile, (None, np.ones(4)), ()), "nn.load": (lt.nn.load, (path, "cpu"), ("memory",)),
         "nn.Affine": (lt.nn.Affine, ([0, 1], [1, 0], [1.0, 2.0], 2, 2), ()), "nn.Affine.dense": (lt.nn.Affine.dense, (np.ones((2, 2)),), ()),
         "nn.Series": (lt.nn.Series, ((0.0, 1.0), (-1, 1)), ()), "profile": (lambda v: entered(lt.profile(v)), (None,), ()),
-        "Profile": (lt.Profile, (None,), ()), "progress": (lt.progress, (None,), ()), "loads": (lt.loads, (b"x", ctx), ()),
+        "Profile": (lt.Profile, (None,), ()), "progress": (lambda v: entered(lt.progress(v)), (None,), ()), "loads": (lt.loads, (b"x", ctx), ()),
         "unpickling": (lambda v: entered(lt.unpickling(v)), (None,), ()),
         # Right ones would be waited for: nothing answers there.
         "connect": (lambda url, token: lt.connect(url, token), ("no address", "\n"), ()),

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from random import Random
 
 import numpy as np
 import pytest
@@ -98,6 +99,44 @@ def test_a_damaged_pickle_is_a_file_error(client):
     data[len(data) // 2] ^= 1
     with pytest.raises(lt.FileError):
         pickle.loads(bytes(data))
+
+
+def damaged(data, random):
+    """One to three changes: of bytes, of bits, of eight bytes at once, of the length. Most are where the opcodes are."""
+    b = bytearray(data)
+    for _ in range(random.randint(1, 3)):
+        at = random.choice([random.randrange(min(120, len(b))), len(b) - 1 - random.randrange(min(260, len(b))),
+                            random.randrange(len(b))])
+        choice = random.randrange(4)
+        if choice == 0:
+            b[at] = random.randrange(256)
+        elif choice == 1:
+            b[at] ^= 1 << random.randrange(8)
+        elif choice == 2:
+            b[at:at + 8] = random.choice([b"\xff" * 8, bytes(8), b"\xed\xa0\x80" * 2, b"cos\nnice\n"])
+        else:
+            del b[at:at + random.randint(1, 9)]
+    return bytes(b)
+
+
+@pytest.mark.parametrize("kind", ["array", "keys", "context", "session", "params", "mixed"])
+def test_damaged_pickles_raise_only_the_librarys_errors(ctx, client, keys, exact, kind):
+    """What a damaged pickle names, calls and passes is anything: of 3,000 about 700 raised exceptions of Python."""
+    thing = {"array": client.encrypt(np.ones(4)), "keys": exact[0].keys, "context": exact[0], "session": ctx.bind(keys),
+             "params": ctx.params, "mixed": {"a": [client.encrypt(np.ones(4)), "text", 3, 0.5, None],
+                                             "b": (exact[1].encrypt([1, 2], "u8"), {1, 2}, np.arange(3))}}[kind]
+    random, count = Random(22), 30 if kind == "session" else 500
+    causes = set()
+    for protocol in (2, 4, 5):
+        data = pickle.dumps(thing, protocol)
+        for _ in range(count // 3):
+            try:
+                lt.loads(damaged(data, random), ctx, exact[0])
+            except lt.Error as why:
+                str(why).encode()
+                causes.add(type(why.__cause__))
+    if kind != "session":
+        assert len(causes) > 5, causes  # exceptions of Python, which are the causes of errors of the library
 
 
 WORKERS = textwrap.dedent("""

@@ -56,3 +56,5 @@ def test_devices_need_the_values():
     transform = _native.BlockTransform(ctx._native, [(0, 0, [0, 1])], 1, 1, 256, 3)
     with pytest.raises(Exception, match="those of the block"):
         transform.encode_unknown(0, 1, 2)
+    with pytest.raises(Exception, match="had -1 diagonals"):
+        transform.encode_unknown(0, 0, -1)

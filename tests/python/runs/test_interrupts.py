@@ -153,7 +153,7 @@ def test_an_interrupt_acts_at_once_and_leaves_all_usable(name, tmp_path, child_e
         out, err = child.communicate(timeout=300)
     finally:
         child.kill()
-    assert out == "usable\n" and err == "" and child.returncode == 0
+    assert (out, err, child.returncode) == ("usable\n", "", 0)
     assert seconds < LATE
     if before is not None:
         assert float(computed) - before < 2, "a second of two threads"

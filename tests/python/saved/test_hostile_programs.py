@@ -152,7 +152,7 @@ def test_arrays_do_not_inflate_beyond_their_bytes(head):
     data = of_steps(head)
     length = struct.unpack_from("<8sIQ", data)[2]
     own = json.loads(data[20:20 + length])
-    own["arrays"][0]["length"] = containers._MOST_NUMBERS
+    own["arrays"][0]["length"] = containers._MAX_NUMBERS
     text = json.dumps(own).encode()
     body = struct.pack("<8sIQ", PROGRAM.magic, PROGRAM.version, len(text)) + text + data[20 + length:-32]
     assert "an array that does not fit" in refusal(body + hashlib.sha256(body).digest())

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -57,6 +58,19 @@ def test_bytes_that_changed_are_found(blobs):
     blobs.path("inputs", A, name).write_bytes(b"wrong")
     with pytest.raises(lt.FileError, match="other bytes"):
         blobs.read("inputs", A, name)
+
+
+def test_bytes_that_changed_are_replaced_by_the_same_upload(blobs):
+    name = blobs.put("inputs", A, b"right")
+    assert blobs.intact("inputs", A, name)
+    blobs.path("inputs", A, name).write_bytes(b"wrong")
+    assert not blobs.intact("inputs", A, name)
+    assert blobs.put("inputs", A, b"right") == name and blobs.read("inputs", A, name) == b"right"
+    blobs.path("inputs", A, name).unlink()
+    assert not blobs.intact("inputs", A, name) and len(files(blobs)) == 0
+    shutil.rmtree(blobs.folder / "inputs")
+    with pytest.raises(OSError):  # a disk that is away has lost nothing
+        blobs.intact("inputs", A, name)
 
 
 def test_sweeping(blobs):

@@ -1,4 +1,4 @@
-// The front door's arrays: values, levels, claims and errors of every operation.
+// Arrays of the public headers: values, levels, claims and errors of every operation.
 #include "unit/session/public_world.h"
 
 namespace latticino {

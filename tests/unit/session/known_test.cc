@@ -110,6 +110,55 @@ TEST(SessionKnown, SumsOverAnyAxes) {
   EXPECT_NE(exact(spread)[63], exact(spread)[64]);
 }
 
+// Four weights that meet sums of 16 values each. Sums of positive values are 16 times as large as
+// these, sums of values about zero four times, of which the sums themselves show up to 1.4 times.
+TEST(SessionKnown, RoundedWeightsMeetSumsOfManyValues) {
+  const double rounded = 1e-9;
+  const std::vector<double> windows{0, 0, 0, 0, 4};
+  const auto error = [&](const Known& x) {
+    return x
+        .reduced(std::vector<std::size_t>{16, 256}, std::vector<std::size_t>{0}, 16, 1, 0, rounded,
+                 windows)
+        .errors(256, false)
+        .mean;
+  };
+  const auto of = [](const Numbers& values) { return Known::fresh(values, false, 0); };
+  const double mean = std::sqrt(std::numbers::pi) / 2;
+  Numbers positive = random_values(4096, 7);
+  for (Complex& z : positive) z += 9.0;
+  // 1,024 errors and more: a deviation of 2 %.
+  EXPECT_NEAR(error(of(positive)) / (2 * rounded * 16 * 9 * mean), 1, 0.25);
+  const double about = 2 * rounded * 4 * std::sqrt(2.0 / 3) * mean;
+  EXPECT_NEAR(error(of(random_values(4096, 8))) / about, 1.4, 0.4);
+  const auto of_few = [&](const Known& x) {  // whose weights are alike: their errors add up
+    return x
+        .reduced(std::vector<std::size_t>{16, 256}, std::vector<std::size_t>{1}, 256, 1, 0, rounded,
+                 windows)
+        .errors(256, false)
+        .mean;
+  };
+  EXPECT_NEAR(of_few(of(positive)) / (4 * rounded * 16 * 9 * mean), 1, 0.4);
+  const Known declared = Known::fresh(Range::declared({8, 10}, {}), 0);
+  EXPECT_GT(error(declared), 2 * rounded * 16 * 8 / std::sqrt(std::numbers::pi));
+}
+
+// The samples of a sum of three values are 16 normal numbers, of 32 parts: their root mean square
+// deviates by an eighth.
+TEST(SessionKnown, SumsOfAFewValuesAddUpTheErrorsOfAllSlots) {
+  const Numbers few = random_values(3, 6), ones(3, 1.0);
+  for (const Known& x : {sampled(few), Known::fresh(Range::declared({-1, 1}, {}), kError)}) {
+    const auto error = [](const Known& sum) {
+      return sum.errors(1, false).mean / (std::sqrt(std::numbers::pi) / 2) / kError;
+    };
+    const double all = error(x.summed(1, 3, 0, false, 61));
+    EXPECT_GT(all, 8 * 0.4);
+    EXPECT_LT(all, 8 * 1.6);
+    const double masked = error(x.times_plain(ones, 64, 0x1p60, 0).summed(1, 3, 0, false, 61));
+    EXPECT_LT(masked, std::sqrt(3) * 1.6);
+    EXPECT_GT(error(x.times_plain(ones, 64, 0x1p60, kError).summed(1, 3, 0, false, 61)), 8 * 0.4);
+  }
+}
+
 TEST(SessionKnown, PlainValuesAreRoundedWhereTheyLie) {
   const int slots = 64;
   const double scale = 0x1p10;

@@ -43,7 +43,7 @@ test::Bytes encrypted(Client& client, const std::vector<std::uint64_t>& x, const
   return saved([&](io::Sink& s) { client.encrypt(s, Integers{x, {x.size()}, type}); });
 }
 
-test::Bytes keys_of(Client& client, std::vector<KeyWish> wishes, bool with_public = false) {
+test::Bytes keys_of(Client& client, std::vector<RequestedKey> wishes, bool with_public = false) {
   return saved([&](io::Sink& s) {
     client.save_server_keys(s, std::move(wishes), with_public, [](int, int) {});
   });

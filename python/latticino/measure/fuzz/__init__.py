@@ -27,16 +27,15 @@ PARTS: dict[str, Part] = {"ckks": of_ckks.programs, "tfhe": of_tfhe.programs, "s
 EXACT = 200.0  # bits: errors below are none
 SHOWN = 10  # wrong programs of each part that are printed
 
-# What is claimed of precision, as checked: of results with 256 slots and more, and of those with fewer.
+# The limits that the fuzz sets to claims of precision, for results with MANY slots and more, and for those with fewer.
 MANY = 256
-LEAST_WITHIN = 0.99  # part of calibrated results within 1 bit of the claim (mean) and 2 (worst slot)
-# Short runs may have this many results more outside of that part. Up to six results of one seed share their data and
-# lie outside together: of a few hundred results two such groups are chance. Runs of SHORT results and more may have
-# none.
+MIN_WITHIN = 0.99  # part of calibrated results within 1 bit of the claim (mean) and 2 (worst slot)
+# Runs of fewer than SHORT results may have GROUPED more results outside of that part. Up to six results of one seed
+# share their data and lie outside together. Among a few hundred results, two such groups can occur by chance.
 GROUPED, SHORT = 12, 1000
-MOST_BELOW = {"calibrated": 3.0, "declared": 1.0}  # bits that any result may lie below its claim
-# Root mean square of error divided by claimed error. Declared ranges may claim too little: their lower end is held in
-# runs of SHORT results and more.
+MAX_BELOW = {"calibrated": 3.0, "declared": 1.0}  # bits that any result may lie below its claim
+# Bounds of the root mean square of error divided by claimed error. Claims of declared ranges may be too pessimistic, so
+# their lower bound is checked only in runs of SHORT results and more.
 FEW_RATIO = (0.5, 2.0)
 
 
@@ -98,10 +97,10 @@ def distribution(claims: list[Claimed]) -> dict[str, dict[str, Any]]:
     return out
 
 
-def missed(found: dict[str, dict[str, Any]], least_within: float = LEAST_WITHIN) -> list[str]:
+def missed(found: dict[str, dict[str, Any]], least_within: float = MIN_WITHIN) -> list[str]:
     """The claims of precision that a distribution contradicts, in words."""
     out = []
-    for kind, most in MOST_BELOW.items():
+    for kind, most in MAX_BELOW.items():
         many, few = found.get(kind), found.get(f"{kind}_few_slots")
         if many:
             below = max(*many["mean_bits"], *many["worst_bits"])

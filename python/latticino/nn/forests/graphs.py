@@ -25,11 +25,11 @@ from .trees import Ensemble, Tree
 
 FORMS = ("copies", "shared")
 _UNDECIDED = 1e-3  # share of the comparisons on paths of the calibration data that may lie within the gap, for a tree
-_MOST_UNDECIDED = 2e-2  # for many trees, whose errors average out
+_MAX_UNDECIDED = 2e-2  # for many trees, whose errors average out
 _FINEST, _WIDEST = 2.0**-14, 0.25  # gaps, as shares of the range
 _FINE_GRID = 2.0**-9  # gaps down to which a grid's own gap is taken
 _INSIDE = 0.98  # of the distance to the nearest grid value: room for noise
-_MOST_COPIES = 1 << 17  # slots
+_MAX_COPIES = 1 << 17  # slots
 _STEPS = 1 << 14  # of a grid
 _ROUNDING = 1e-3  # of a grid's step
 _INPUTS = 2000  # of the calibration data that are followed through the trees
@@ -120,7 +120,7 @@ def forms(ensemble: Ensemble, images: int) -> tuple[str, ...]:
     ways = [len(path) for tree in ensemble.trees for _, path in tree.paths() if path]
     if not ways or max(ways) == 1:
         return ("shared",)
-    return FORMS if _power(max(ways)) * _power(len(ways)) * images <= _MOST_COPIES else ("shared",)
+    return FORMS if _power(max(ways)) * _power(len(ways)) * images <= _MAX_COPIES else ("shared",)
 
 
 # ---- thresholds and gaps ----
@@ -140,7 +140,7 @@ def compared(ensemble: Ensemble, data: np.ndarray, ends: np.ndarray) -> Comparis
     if min(gaps) > 0:
         out.gap, out.exact = coarse, True
     else:
-        share = min(_UNDECIDED * len(ensemble.trees), _MOST_UNDECIDED)
+        share = min(_UNDECIDED * len(ensemble.trees), _MAX_UNDECIDED)
         near = np.concatenate([distances(tree, given[:_INPUTS], out, at) for tree, at in zip(ensemble.trees, index)])
         out.gap = min(coarse, max(float(np.quantile(near, share)), _FINEST))
     return out

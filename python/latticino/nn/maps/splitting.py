@@ -120,7 +120,7 @@ def _two(node: Node, how: Way, bound: float, values: Sequence[np.ndarray]) -> tu
     part = (target - source) % planes % parts
     rows = ((part * planes + (target - part) % planes) * each + inner) * size + place
     one = Affine(rows, m.columns, m.values, m.size_in, wide.size, grids=(grid, wide))
-    # The result adds up, for each part, the plane in which it is.
+    # Map two: a result is the sum over the parts of the plane that holds it in that part.
     c, p = np.divmod(np.arange(grid.size), size)
     t, k = np.divmod(c, each)
     from_ = np.concatenate([((i * planes + (t - i) % planes) * each + k) * size + p for i in range(parts)])

@@ -22,7 +22,7 @@ from ..packing import Packing, packings, renames
 if TYPE_CHECKING:
     from ...ckks.ciphertext import Ciphertext
 
-_MOST_WORKING = 2 << 30  # bytes of rotated ciphertexts while several groups of images go through a map together
+_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts while several groups of images go through a map together
 
 
 def with_moves(graph: Lowered, slots: int, images: int = 1, groups: int = 1) -> Lowered:
@@ -102,7 +102,7 @@ class Transform:
     @cached_property
     def signature(self) -> tuple[object, ...]:
         """The properties that decide the cost."""
-        # Which of the input's ciphertexts it reads makes no difference: they are counted as they are met.
+        # The cost does not depend on which ciphertexts are read, only on how many: they are numbered in order of use.
         met: dict[int, int] = {}
         groups = tuple(tuple((met.setdefault(g.source, len(met)), g.distances, g.first) for g in several)
                        for several in self.map.groups())
@@ -203,7 +203,7 @@ class Transform:
         make = partial(placement.encoded, context, way, level, lambda _: None, light)
         made = context._products.get((*m.name, "blocks", level, light), make)
         sources, parts = [p.with_slots(slots) for p in x._parts], []
-        step = self.source.count * max(1, _MOST_WORKING // max(made.working_bytes, 1))
+        step = self.source.count * max(1, _MAX_WORKING // max(made.working_bytes, 1))
         with moves.named("matmul"):
             for first in range(0, len(sources), step):
                 parts += made.apply(x._evaluator, sources[first : first + step])

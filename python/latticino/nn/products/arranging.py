@@ -21,7 +21,7 @@ from ..packing import Packing, of_product, packings, renames
 
 _LEVEL = 60  # diagonals that a level is worth
 _TURN = 8  # diagonals that take as long as a rotation
-_MOST_ENTRIES = 1 << 23  # of a map that is looked at; larger ones have too many diagonals
+_MAX_ENTRIES = 1 << 23  # of a map that is looked at; larger ones have too many diagonals
 _SIDES: tuple[Side, Side] = ("left", "right")
 
 
@@ -83,7 +83,7 @@ def _way(graph: Lowered, at: int, k: int, how: Arrangement, packed: Sequence[Pac
 
     def cost(maps: Sequence[Affine], before: Sequence[Packing], to: Side) -> float:
         target = of_product(source, how, to, how.images)
-        if sum(m.nnz for m in maps) * target.layout.size // source.size > _MOST_ENTRIES:
+        if sum(m.nnz for m in maps) * target.layout.size // source.size > _MAX_ENTRIES:
             return float("inf")
         return sum(_cost(Transform(m, p, target)) for m, p in zip(maps, before))
 
@@ -105,7 +105,7 @@ def _way(graph: Lowered, at: int, k: int, how: Arrangement, packed: Sequence[Pac
 
 def _cost(t: Transform) -> float:
     """The cost in diagonals. Maps that are not possible cost more than any that is possible."""
-    return t.cost + (1e9 if t.map.diagonals * t.map.slots > moves.MOST_ENTRIES else 0.0)
+    return t.cost + (1e9 if t.map.diagonals * t.map.slots > moves.MAX_ENTRIES else 0.0)
 
 
 def _with_way(graph: Lowered, at: int, k: int, how: Arrangement, way: Way) -> tuple[Lowered, int]:

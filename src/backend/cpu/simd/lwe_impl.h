@@ -73,7 +73,7 @@ inline void rotated_digits_of_one(Word* const* out, const std::uint32_t* x, std:
   const bool rotated = rotation < 2 * n;
   const Prime p(t.q[0]);
   const Vec bound = Vec::set((t.q[0] - 1) / 2), half = Vec::set(shift == 0 ? 0 : 1u << (shift - 1));
-  Word* to[kLevels > 0 ? kLevels : kMostLevels];
+  Word* to[kLevels > 0 ? kLevels : kMaxLevels];
   for (int i = 0; i < (kLevels > 0 ? kLevels : g.levels); ++i) to[i] = out[i];
   for (std::size_t i = 0; i < n; i += Vec::kLanes) {
     const Vec d = difference(x, i, (i + rotation) & wrap, rotated, p);

@@ -99,7 +99,7 @@ ConversionTables::ConversionTables(Launcher& launcher, const BaseConversion& c)
   for (int i = 0; i < targets; ++i) {
     target.push_back(target_of(c, i));
     const HostModulus m = make_modulus(target.back().q);
-    fits_ = fits_ && m.q >= kLeastPrime;
+    fits_ = fits_ && m.q >= kMinPrime;
     const std::uint32_t r2 = pow_mod(2, 64, m);
     append_planes(planes, c, i, m);
     if (sources <= kFewSources) few.push_back(few_of(c, i, target.back().offset, m));

@@ -50,10 +50,10 @@ class ConversionTables : public OwnedTable {
  public:
   ConversionTables(Launcher& launcher, const BaseConversion& conversion);
   const ConversionView& view() const { return view_; }
-  // Whether the matrix units' path is exact: every target prime is at least kLeastPrime.
+  // Whether the matrix units' path is exact: every target prime is at least kMinPrime.
   bool fits_matrix_units() const { return fits_; }
 
-  static constexpr std::uint32_t kLeastPrime = 1u << 18;
+  static constexpr std::uint32_t kMinPrime = 1u << 18;
 
  private:
   ConversionView view_;

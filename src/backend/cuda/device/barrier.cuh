@@ -9,7 +9,7 @@ namespace latticino::cuda {
 // __syncthreads(). Between two calls of __syncthreads(), either all warps of a block wait at such a
 // barrier or none does, even if a warp has no other reason to wait. Otherwise the racecheck of
 // compute-sanitizer ignores the barrier of the block, and reports accesses that it separates.
-__device__ __forceinline__ void meet_threads(int barrier, int threads) {
+__device__ __forceinline__ void sync_threads(int barrier, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 

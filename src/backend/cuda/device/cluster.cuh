@@ -46,7 +46,7 @@ __device__ __forceinline__ std::uint32_t cluster_rank() {
 }
 
 // Every thread of the cluster has arrived, and what they wrote to shared memory is visible.
-__device__ __forceinline__ void meet_cluster() {
+__device__ __forceinline__ void sync_cluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
                    : "memory");

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kColumns = 256;    // threads of a block
 constexpr int kLogMostTile = 3;  // log2 of the ciphertexts of a block, at most
-constexpr int kMostTile = 1 << kLogMostTile;
-constexpr int kRows = 256;      // digits of a ciphertext held at a time
-constexpr int kLeastRows = 16;  // of a block
+constexpr int kMaxTile = 1 << kLogMostTile;
+constexpr int kRows = 256;    // digits of a ciphertext held at a time
+constexpr int kMinRows = 16;  // of a block
 
 // Digits of mask elements [first, first + elements) of the block's ciphertexts: [row][ciphertext].
 template <int TILE>
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kColumns)
     const std::uint32_t* row =
         key + static_cast<std::size_t>(first) * a.gadget.levels * a.key.stride;
     // Loads in flight. With fewer ciphertexts, more registers are free for loads.
-#pragma unroll(TILE == kMostTile ? 4 : 8)
+#pragma unroll(TILE == kMaxTile ? 4 : 8)
     for (std::uint32_t r = 0; r < rows; ++r) {
       const auto k = static_cast<std::int32_t>(__ldg(row + r * a.key.stride));
 #pragma unroll
@@ -87,9 +87,9 @@ void launch_key_switch_rows(Launcher& launcher, KeySwitchArgs& args, unsigned co
   // Enough blocks to keep the memory busy, but each with several rows, because every block adds to
   // all sums.
   const std::uint32_t count = args.count, dimension = args.in.dimension;
-  const int log_tile = count >= kMostTile ? kLogMostTile : bit_length(count - 1);
+  const int log_tile = count >= kMaxTile ? kLogMostTile : bit_length(count - 1);
   const unsigned per_sm = log_tile == kLogMostTile ? 4 : 8;
-  const unsigned least = log_tile == kLogMostTile ? kRows : kLeastRows;
+  const unsigned least = log_tile == kLogMostTile ? kRows : kMinRows;
   const unsigned tiles = (count + (1u << log_tile) - 1) >> log_tile;
   const unsigned step = std::max(1u, least / static_cast<unsigned>(args.gadget.levels));
   const unsigned most = (dimension + step - 1) / step;
@@ -139,7 +139,7 @@ void run(Launcher& launcher, const LweKeySwitch& op) {
   // matrix units, a ciphertext also needs one byte of digits per row of the key.
   for (const LweKeySwitch::Item& item : op.items) {
     const std::uint32_t most = std::max<std::uint32_t>(
-        kMostTile, (8u << 20) / (item.out.dimension + 1) / kMostTile * kMostTile);
+        kMaxTile, (8u << 20) / (item.out.dimension + 1) / kMaxTile * kMaxTile);
     for (std::uint32_t first = 0; first < item.in.count; first += most) {
       const std::uint32_t count = std::min(most, item.in.count - first);
       key_switch(launcher, op, item.in.part(first, count), item.out.part(first, count));

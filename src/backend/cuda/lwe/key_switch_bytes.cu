@@ -10,8 +10,8 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kLeastCiphertexts = 32;  // as soon as half of a tile has work
-constexpr int kTile = 64;              // ciphertexts of a block
+constexpr int kMinCiphertexts = 32;  // as soon as half of a tile has work
+constexpr int kTile = 64;            // ciphertexts of a block
 constexpr int kWarps = 4;
 constexpr int kWords = 8;   // of a warp; each group of four lanes has its own ciphertext
 constexpr int kRows = 128;  // of the key, whose digits a block holds at a time
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(32 * kWarps)
 
 bool key_switch_in_bytes(const KeySwitchArgs& a) {
   constexpr int kSign = 1, kByte = 8;
-  return a.count >= kLeastCiphertexts && a.gadget.log_base <= 7 &&
+  return a.count >= kMinCiphertexts && a.gadget.log_base <= 7 &&
          bit_length(rows_of(a)) + a.gadget.log_base - 1 + kByte + kSign <= 32;
 }
 

@@ -32,8 +32,8 @@ struct BlockShape {
   static constexpr int kColumnShares = (1 << LOG_N) / Column::kValues;
   static constexpr int kRowShares = (1 << LOG_N) / Row::kValues;
   // 64 registers per thread, or 128 if twiddles are kept.
-  static constexpr int kMostThreads = LOG_N < 14 ? 512 : 1024;
-  static constexpr int kThreads = kRowShares < kMostThreads ? kRowShares : kMostThreads;
+  static constexpr int kMaxThreads = LOG_N < 14 ? 512 : 1024;
+  static constexpr int kThreads = kRowShares < kMaxThreads ? kRowShares : kMaxThreads;
   static constexpr int kMinBlocks = (kKept ? 512 : 1024) / kThreads;
   static_assert(kColumnShares % kThreads == 0 && kThreads % (kLaneColumns * Column::kThreads) == 0);
   static_assert(!kKept || kRowShares == kThreads);

@@ -77,7 +77,7 @@ class TransformForms {
     if (kept && (x.log_n == 10 || (x.log_n <= 12 && alone))) own_ = kKeptBlock;
     // Single blocks take an array in one launch. Columns and rows take one launch each for kItems
     // members.
-    if (block && x.array && x.items > kMostArrayLaunches * kItems) {
+    if (block && x.array && x.items > kMaxArrayLaunches * kItems) {
       can_run_ &= ~(1u << kTwoLaunches | 1u << kKeptRows);
       own_ = kOneBlock;
     }
@@ -87,17 +87,17 @@ class TransformForms {
   Tuning::Variants can_run() const { return can_run_; }
 
  private:
-  static constexpr std::uint32_t kItems = kTransformItems, kMostArrayLaunches = 8;
+  static constexpr std::uint32_t kItems = kTransformItems, kMaxArrayLaunches = 8;
 
   Tuning::Variants can_run_;
   int own_ = kTwoLaunches;
 };
 
 inline TuningKey tuning_key(const TransformCase& x) {
-  constexpr std::uint32_t kMost = 1u << 30;
+  constexpr std::uint32_t kMax = 1u << 30;
   return {TunedKernel::Transform,
           x.log_n,
-          {x.forward ? 0 : 1, x.limbs, static_cast<int>(std::min(x.items, kMost)), 0}};
+          {x.forward ? 0 : 1, x.limbs, static_cast<int>(std::min(x.items, kMax)), 0}};
 }
 
 }  // namespace latticino::cuda

@@ -26,7 +26,7 @@ Limits limits_of(int log_n, int primes, int parts, int levels) {
   if (log_n < 10 || log_n > 12) return limits;
   dispatch<10, 12>(log_n, [&](auto log) {
     using Shape = BlindShape<decltype(log)::value>;
-    limits = {Shape::kThreads, Shape::kMostThreads,
+    limits = {Shape::kThreads, Shape::kMaxThreads,
               sizeof(std::uint32_t) * rotate_twiddle_words<Shape>(primes),
               sizeof(std::uint32_t) * rotate_ciphertext_words<Shape>(primes, parts, levels)};
   });

@@ -36,7 +36,7 @@ struct Unit {
   BlindTwiddles<S> forward, inverse;
   BlindEnd end;
 
-  __device__ __forceinline__ void meet_all() const { meet_threads(group_barrier, group_threads); }
+  __device__ __forceinline__ void sync_group() const { sync_threads(group_barrier, group_threads); }
   __device__ __forceinline__ std::uint32_t* own_acc() const {
     return acc + (component * PRIMES + p) * S::kN;
   }
@@ -159,17 +159,17 @@ __device__ __forceinline__ void rotate_step(const Unit<S, PRIMES>& u, const Rota
                                             const std::uint32_t* exponents, std::uint32_t step) {
   const bool plain = ROWS != 0 || a.keys == 1;
   decompose(u, a, exponents[0], plain);
-  u.meet_all();
+  u.sync_group();
   uint4 y[S::kVectors];
   products<S, PRIMES, ROWS>(y, u, a, exponents, step);
-  u.meet_all();  // all digits have been read, so the slots are free
+  u.sync_group();  // all digits have been read, so the slots are free
   std::uint32_t* slot = u.slot(u.component * a.gadget.levels);
 #pragma unroll
   for (int i = 0; i < S::kVectors; ++i) {
     const KeyVector<S> at(u.t, i);
     reinterpret_cast<uint4*>(slot)[S::slot(at.row, at.group)] = y[i];
   }
-  meet<S>(u.own_barrier);
+  sync_unit<S>(u.own_barrier);
   Columns<S> x;
   blind_inverse<S>(x, slot, u.inverse, u.end, u.t, u.own_barrier, u.m);
   std::uint32_t* acc = u.own_acc();
@@ -182,9 +182,9 @@ __device__ __forceinline__ void rotate_step(const Unit<S, PRIMES>& u, const Rota
     }
   }
   if constexpr (PRIMES == 1) {
-    meet<S>(u.own_barrier);
+    sync_unit<S>(u.own_barrier);
   } else {
-    u.meet_all();
+    u.sync_group();
   }
 }
 
@@ -217,7 +217,7 @@ __device__ __forceinline__ Unit<S, PRIMES> make_unit(const RotateArgs& a, std::u
 }
 
 template <class S, int PRIMES, int ROWS>
-__global__ void __launch_bounds__(S::kMostThreads)
+__global__ void __launch_bounds__(S::kMaxThreads)
     blind_rotate(const __grid_constant__ RotateArgs a) {
   extern __shared__ uint4 rotate_shared[];
   auto* shared = reinterpret_cast<std::uint32_t*>(rotate_shared);
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(S::kMostThreads)
   for (int i = u.t; i < S::kN; i += S::kThreads) {
     u.own_acc()[i] = u.component == 0 ? turned(item.table + u.p * S::kN, i, e, S::kLogN, u.m.q) : 0;
   }
-  u.meet_all();
+  u.sync_group();
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.steps; ++step) {
     rotate_step<S, PRIMES, ROWS>(u, a, exponents, step);

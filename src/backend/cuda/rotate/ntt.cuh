@@ -17,11 +17,11 @@ struct BlindShape {
   static constexpr int kLogN = LOG_N, kN = 1 << LOG_N;
   static constexpr int kLogRows = log_rows_of(LOG_N), kLogCols = LOG_N - kLogRows;
   static constexpr int kRows = 1 << kLogRows, kCols = 1 << kLogCols;
-  static constexpr int kThreads = kRows;                        // T
-  static constexpr int kColumns = kCols / kRows;                // of a thread: 1 or 2
-  static constexpr int kRowVectors = kCols / 4;                 // 16-byte vectors of a row
-  static constexpr int kVectors = kRowVectors;                  // and of a thread's share
-  static constexpr int kMostThreads = LOG_N == 10 ? 576 : 384;  // of a block: registers
+  static constexpr int kThreads = kRows;                       // T
+  static constexpr int kColumns = kCols / kRows;               // of a thread: 1 or 2
+  static constexpr int kRowVectors = kCols / 4;                // 16-byte vectors of a row
+  static constexpr int kVectors = kRowVectors;                 // and of a thread's share
+  static constexpr int kMaxThreads = LOG_N == 10 ? 576 : 384;  // of a block: registers
   static_assert(kColumns >= 1 && kThreads % 32 == 0);
 
   // The vector of a slot with entries 4g .. 4g + 3 of row r. Eight neighbouring lanes touch all
@@ -66,11 +66,11 @@ struct BlindTwiddles {
 // The threads of a polynomial wait for each other: one warp, or two warps at a barrier of their
 // own.
 template <class S>
-__device__ __forceinline__ void meet(int barrier) {
+__device__ __forceinline__ void sync_unit(int barrier) {
   if constexpr (S::kThreads == 32) {
     __syncwarp();
   } else {
-    meet_threads(barrier, S::kThreads);
+    sync_threads(barrier, S::kThreads);
   }
 }
 
@@ -105,7 +105,7 @@ __device__ __forceinline__ void blind_forward(Columns<S>& x, std::uint32_t* slot
 #pragma unroll
     for (int r = 0; r < S::kRows; ++r) *column_word<S>(slot, t, c, r) = x[c][r];
   }
-  meet<S>(barrier);
+  sync_unit<S>(barrier);
   std::uint32_t y[S::kCols];
   load_row<S>(y, slot, t);
   forward_stages<S::kCols / 2>(y, w.row(t), m);
@@ -136,7 +136,7 @@ __device__ __forceinline__ void blind_inverse(Columns<S>& x, std::uint32_t* slot
     reinterpret_cast<uint4*>(slot)[S::slot(t, g)] =
         make_uint4(y[4 * g], y[4 * g + 1], y[4 * g + 2], y[4 * g + 3]);
   }
-  meet<S>(barrier);
+  sync_unit<S>(barrier);
 #pragma unroll
   for (int c = 0; c < S::kColumns; ++c) {
 #pragma unroll

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kItems = 32;
 constexpr int kFew = 8;  // primes of the guess, at most
-constexpr int kMostPrimes = 256;
+constexpr int kMaxPrimes = 256;
 constexpr int kWarp = 32;
 constexpr int kWarps = 4;  // one block of the reconstruction
 
@@ -120,10 +120,10 @@ __device__ __forceinline__ bool agrees(const ProjectArgs& a, const View& in, std
 
 // Room of a warp that reconstructs an integer of any size.
 struct Wide {
-  std::int32_t digit[kMostPrimes];
-  std::uint32_t below[kMostPrimes];   // of the digits so far, modulo each prime
-  std::uint32_t weight[kMostPrimes];  // of the next digit
-  std::uint64_t word[kMostPrimes / 2 + 1];
+  std::int32_t digit[kMaxPrimes];
+  std::uint32_t below[kMaxPrimes];   // of the digits so far, modulo each prime
+  std::uint32_t weight[kMaxPrimes];  // of the next digit
+  std::uint64_t word[kMaxPrimes / 2 + 1];
 };
 
 __device__ std::uint32_t inverse_of(std::uint32_t x, const Modulus& m) {
@@ -274,9 +274,9 @@ void launch(Launcher& launcher, const Project& op, std::size_t first, std::size_
   const Project::Item& head = op.items[first];
   const Ring& ring = *head.in.ring;
   const Basis basis = head.in.basis();
-  if (basis.size() > kMostPrimes) {
+  if (basis.size() > kMaxPrimes) {
     throw UnsupportedError("Project", std::to_string(basis.size()) + " primes",
-                           "at most " + std::to_string(kMostPrimes), "decode at a lower level");
+                           "at most " + std::to_string(kMaxPrimes), "decode at a lower level");
   }
   ProjectArgs args{};
   args.ring = {ring_view(launcher, ring).modulus, ring.log_n()};

@@ -101,14 +101,14 @@ __device__ __forceinline__ void take_digits(std::uint32_t (&x)[8], const Cluster
     auto* halves =
         reinterpret_cast<uint4*>(u.shared + u.at.halves) + 2 * S::kLanes * u.group + u.lane;
     halves[u.p * S::kLanes] = make_uint4(d[0], d[1], d[2], d[3]);
-    u.meet_group();
+    u.sync_group();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const uint4 y = halves[h * S::kLanes];
       x[4 * h] = y.x + u.m.q, x[4 * h + 1] = y.y + u.m.q;
       x[4 * h + 2] = y.z + u.m.q, x[4 * h + 3] = y.w + u.m.q;
     }
-    if (u.groups() < S::rows(u.a)) u.meet_group();  // the room is used again in this step
+    if (u.groups() < S::rows(u.a)) u.sync_group();  // the room is used again in this step
   }
 }
 
@@ -128,7 +128,7 @@ __device__ __forceinline__ void send_digits(const ClusterUnit<S>& u, std::uint32
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const std::uint32_t r = 8 * u.column_t + 4 * h;
-      u.send(to + S::digits_word(r % S::kSliceRows, c), u.digits_come(), r / S::kSliceRows,
+      u.send(to + S::digits_word(r % S::kSliceRows, c), u.digit_arrivals(), r / S::kSliceRows,
              make_uint4(x[4 * h], x[4 * h + 1], x[4 * h + 2], x[4 * h + 3]));
     }
   });
@@ -265,7 +265,7 @@ __device__ __forceinline__ void send_products(const ClusterUnit<S>& u) {
     for (int h = 0; h < 2; ++h) {
       const std::uint32_t c = u.row_t + S::Row::kThreads * h;
       u.send(to + 4 * S::products_vector(c / S::kBlocks, u.rank * S::kSliceRows + u.row),
-             u.products_come(), c % S::kBlocks, make_uint4(x[h], x[h + 2], x[h + 4], x[h + 6]));
+             u.product_arrivals(), c % S::kBlocks, make_uint4(x[h], x[h + 2], x[h + 4], x[h + 6]));
     }
   });
 }
@@ -297,7 +297,7 @@ __device__ __forceinline__ void add_products(const ClusterUnit<S>& u, bool turns
                      add_mod(v.w, fold(x[4 * h + 3], q), q));
       own = v;
       if (!turns) continue;
-      push(u.turned_class(component, u.p) + 4 * vector, u.turned_come(), next % S::kBlocks, v);
+      push(u.turned_class(component, u.p) + 4 * vector, u.turned_arrivals(), next % S::kBlocks, v);
     }
   });
 }

@@ -26,7 +26,7 @@ __device__ __forceinline__ void begin_rotation(const ClusterArgs& args, std::uin
                     a.ring.modulus[a.prime[p]].q);
     };
     shared[at.own + w] = entry(rank);
-    if (!S::kAlone && S::keys(a) == 1) shared[at.turned + w] = entry(turned_class);
+    if (!S::kOneBlock && S::keys(a) == 1) shared[at.turned + w] = entry(turned_class);
   }
 }
 
@@ -98,13 +98,13 @@ template <class S>
 __device__ __forceinline__ void cluster_step(const ClusterUnit<S>& u, std::uint32_t step,
                                              ClusterKeys<S>& keys) {
   const std::uint32_t* exponents = u.shared + u.at.exponents + step * u.a.group;
-  const bool turns = S::keys(u.a) == 1 && !S::kAlone, last = step + 1 == u.a.steps;
-  if (turns && step > 0) u.wait(u.turned_come(), step - 1, S::parts(u.a));
+  const bool turns = S::keys(u.a) == 1 && !S::kOneBlock, last = step + 1 == u.a.steps;
+  if (turns && step > 0) u.wait(u.turned_arrivals(), step - 1, S::parts(u.a));
   send_digits(u, exponents[0]);
   if (S::keys(u.a) != 1) make_selectors(u, exponents);
-  u.wait(u.digits_come(), step, S::rows(u.a));
+  u.wait(u.digit_arrivals(), step, S::rows(u.a));
   transform_digits(u);
-  u.meet();
+  u.sync_block();
   // Only over two primes, which have 27 bits in the named sets. Over one prime, of 30 bits there, a
   // sum of two products does not fit.
   if (S::kPrimes == 2 && sums_fit(u)) {
@@ -112,12 +112,12 @@ __device__ __forceinline__ void cluster_step(const ClusterUnit<S>& u, std::uint3
   } else {
     multiply<true>(u, keys.take());
   }
-  u.meet();
+  u.sync_block();
   send_products(u);
   keys.copy_next();  // while the thread waits for words of other blocks
-  u.wait(u.products_come(), step, S::parts(u.a));
+  u.wait(u.product_arrivals(), step, S::parts(u.a));
   add_products(u, turns && !last, u.rank - exponents[u.a.group]);
-  u.meet();
+  u.sync_block();
 }
 
 template <class S>
@@ -125,10 +125,10 @@ __global__ void __launch_bounds__(kClusterThreads<S>, 1)
     blind_rotate_cluster(const __grid_constant__ ClusterArgs args) {
   const RotateArgs& a = args.rotate;
   std::uint32_t* shared = dynamic_shared();
-  const std::uint32_t rank = S::kAlone ? 0 : cluster_rank(), index = blockIdx.x / S::kBlocks;
+  const std::uint32_t rank = S::kOneBlock ? 0 : cluster_rank(), index = blockIdx.x / S::kBlocks;
   const RotateArgs::Item& item = a.item_of(index);
   begin_rotation<S>(args, shared, rank, item, item.exponents + (index - item.first) * item.stride);
-  if (!S::kAlone) {
+  if (!S::kOneBlock) {
     if (threadIdx.x == 0) {
       const std::uint32_t bytes = S::kPrimes * S::kSlice * sizeof(std::uint32_t);
       auto* counts = reinterpret_cast<std::uint64_t*>(shared);
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kClusterThreads<S>, 1)
       Arrivals{counts + 1}.begin(S::parts(a) * bytes);
       Arrivals{counts + 2}.begin(S::parts(a) * bytes);
     }
-    meet_cluster();
+    sync_cluster();
   }
   __syncthreads();
   const auto u = make_unit<S>(args, shared, rank);
@@ -144,8 +144,8 @@ __global__ void __launch_bounds__(kClusterThreads<S>, 1)
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.steps; ++step) cluster_step(u, step, keys);
   end_rotation(u, item.out + std::size_t(index - item.first) * S::parts(a) * S::kPrimes * S::kN);
-  if (!S::kAlone)
-    meet_cluster();  // a block stays until all blocks have received what was sent to them
+  if (!S::kOneBlock)
+    sync_cluster();  // a block stays until all blocks have received what was sent to them
 }
 
 }  // namespace latticino::cuda

@@ -23,7 +23,7 @@ struct ClusterShape {
   static constexpr int kLogRows = log_rows_of(LOG_N), kLogCols = LOG_N - kLogRows;
   static constexpr int kRows = 1 << kLogRows, kCols = 1 << kLogCols;
   static constexpr int kLogBlocks = LOG_BLOCKS, kBlocks = 1 << LOG_BLOCKS;
-  static constexpr bool kAlone = kBlocks == 1, kFixed = PARTS != 0;
+  static constexpr bool kOneBlock = kBlocks == 1, kFixed = PARTS != 0;
   using Column = TransformShape<kLogRows>;
   using Row = TransformShape<kLogCols>;
   static constexpr int kValues = 8;  // of a thread
@@ -49,12 +49,12 @@ struct ClusterShape {
 
   // All rows of digits side by side, or in as few rounds as possible, and at least one warp for
   // each scheduler of a multiprocessor.
-  static constexpr int kMostThreads = kFixed ? 256 : 224;
+  static constexpr int kMaxThreads = kFixed ? 256 : 224;
   LATTICINO_HOST_DEVICE static constexpr int groups(int rows) {
-    constexpr int kMost = kMostThreads / kGroupThreads, kLeast = 128 / kGroupThreads;
+    constexpr int kMax = kMaxThreads / kGroupThreads, kMin = 128 / kGroupThreads;
     constexpr int kWhole = kGroupThreads < 32 ? 32 / kGroupThreads : 1;  // groups of a warp
-    const int rounds = (rows + kMost - 1) / kMost, wanted = (rows + rounds - 1) / rounds;
-    return wanted < kLeast ? kLeast : (wanted + kWhole - 1) / kWhole * kWhole;
+    const int rounds = (rows + kMax - 1) / kMax, wanted = (rows + rounds - 1) / rounds;
+    return wanted < kMin ? kMin : (wanted + kWhole - 1) / kWhole * kWhole;
   }
   LATTICINO_HOST_DEVICE static constexpr int threads(int rows) {
     return groups(rows) * kGroupThreads;
@@ -95,7 +95,7 @@ struct ClusterShape {
 
 // Threads of a block at most.
 template <class S>
-constexpr int kClusterThreads = S::kFixed ? S::threads(S::kFixedRows) : S::kMostThreads;
+constexpr int kClusterThreads = S::kFixed ? S::threads(S::kFixedRows) : S::kMaxThreads;
 
 // Words that a thread multiplies at once: a vector, or half a vector if that is all that each
 // thread has.
@@ -115,7 +115,7 @@ struct ClusterPlaces {
     const std::uint32_t polys = S::parts(a) * S::kPrimes, rows = S::rows(a) * S::kPrimes;
     own = 8;  // behind three counts of arrivals
     turned = own + polys * S::kSlice;
-    halves = turned + (S::kAlone || S::keys(a) != 1 ? 0 : polys * S::kSlice);
+    halves = turned + (S::kOneBlock || S::keys(a) != 1 ? 0 : polys * S::kSlice);
     arriving_digits = halves + (S::kPrimes == 1 ? 0 : 4 * S::threads(S::rows(a)));
     digits = arriving_digits + rows * S::kDigitsWords;
     arriving_products = digits + rows * S::kSlice;

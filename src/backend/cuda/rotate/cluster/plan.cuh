@@ -55,7 +55,7 @@ ClusterPlan plan_blocks(const Launcher& launcher, const RotateArgs& args, int pr
     dispatch<10, 12>(log_n, [&](auto log) {
       dispatch<1, 2>(primes, [&](auto count) {
         using S = ClusterShape<decltype(log)::value, decltype(count)::value, LOG_BLOCKS, 0, 0, 0>;
-        if constexpr (S::kGroupThreads <= S::kMostThreads) plan = plan_shape<S>(launcher, args);
+        if constexpr (S::kGroupThreads <= S::kMaxThreads) plan = plan_shape<S>(launcher, args);
       });
     });
   }

@@ -60,7 +60,7 @@ struct ClusterUnit {
   }
   // Sums of the class that the step turns onto the block's own.
   __device__ __forceinline__ std::uint32_t* turned_class(int component, int prime) const {
-    return poly(S::kAlone ? at.own : at.turned, component, prime);
+    return poly(S::kOneBlock ? at.own : at.turned, component, prime);
   }
   // Vector h of two of entries E t + 4h .. of the thread's row, in Eval order.
   __device__ __forceinline__ std::uint32_t eval_vector(int h) const {
@@ -69,9 +69,9 @@ struct ClusterUnit {
   __device__ __forceinline__ Arrivals arrivals(int which) const {
     return {reinterpret_cast<std::uint64_t*>(shared) + which};
   }
-  __device__ __forceinline__ Arrivals digits_come() const { return arrivals(0); }
-  __device__ __forceinline__ Arrivals products_come() const { return arrivals(1); }
-  __device__ __forceinline__ Arrivals turned_come() const { return arrivals(2); }
+  __device__ __forceinline__ Arrivals digit_arrivals() const { return arrivals(0); }
+  __device__ __forceinline__ Arrivals product_arrivals() const { return arrivals(1); }
+  __device__ __forceinline__ Arrivals turned_arrivals() const { return arrivals(2); }
   // Bytes that arrive for so many polynomials.
   __device__ __forceinline__ std::uint32_t bytes(int polys) const {
     return polys * S::kPrimes * S::kSlice * sizeof(std::uint32_t);
@@ -90,7 +90,7 @@ struct ClusterUnit {
 
   __device__ __forceinline__ void send(std::uint32_t* to, Arrivals count, std::uint32_t block,
                                        uint4 v) const {
-    if constexpr (S::kAlone) {
+    if constexpr (S::kOneBlock) {
       *reinterpret_cast<uint4*>(to) = v;
     } else {
       push(to, count, block, v);
@@ -98,8 +98,8 @@ struct ClusterUnit {
   }
   // Waits until all blocks have sent what they send in this phase: `polys` polynomials.
   __device__ __forceinline__ void wait(Arrivals count, std::uint32_t phase, int polys) const {
-    if constexpr (S::kAlone) {
-      meet();
+    if constexpr (S::kOneBlock) {
+      sync_block();
     } else {
       count.wait(phase & 1);
       if (thread == 0) count.expect(bytes(polys));
@@ -119,14 +119,14 @@ struct ClusterUnit {
   }
 
   // The threads of the group (of two primes); all threads.
-  __device__ __forceinline__ void meet_group() const {
+  __device__ __forceinline__ void sync_group() const {
     if constexpr (S::kGroupThreads <= 32) {
       __syncwarp();
     } else {
-      meet_threads(kGroupBarriers + group, S::kGroupThreads);
+      sync_threads(kGroupBarriers + group, S::kGroupThreads);
     }
   }
-  __device__ __forceinline__ void meet() const { __syncthreads(); }
+  __device__ __forceinline__ void sync_block() const { __syncthreads(); }
 };
 
 template <class S>

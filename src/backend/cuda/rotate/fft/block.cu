@@ -140,12 +140,12 @@ void launch_fourier_rotate(Launcher& launcher, const BlindRotate& op, RotateArgs
   }
   const Shape shape{dim3(args.parts.blocks()), dim3(rotate.per_block * limits.threads),
                     limits.shared_bytes + rotate.per_block * limits.ciphertext_bytes};
-  std::optional<Scratch> handed;
+  std::optional<Scratch> flags;
   if (args.parts.cuts != 0) {
-    const std::size_t bytes = sizeof(std::uint32_t) * args.handed_words(shape.block.x);
-    handed.emplace(launcher.scratch(bytes));
-    args.handed = handed->as<std::uint32_t>();
-    check(cudaMemsetAsync(args.handed, 0, bytes, launcher.stream()), "cuda.blind_rotate");
+    const std::size_t bytes = sizeof(std::uint32_t) * args.flag_words(shape.block.x);
+    flags.emplace(launcher.scratch(bytes));
+    args.flags = flags->as<std::uint32_t>();
+    check(cudaMemsetAsync(args.flags, 0, bytes, launcher.stream()), "cuda.blind_rotate");
   }
   if (op.group > 1) return launch_blind_rotate_fft_group(launcher, args, basis.size(), shape);
   if (rotate.parts == 2) return launch_blind_rotate_fft_k1(launcher, args, basis.size(), shape);

@@ -96,7 +96,7 @@ struct FourierUnit {
         to[j] = form.sum(to[j], sums[c][r].im);
       }
     }
-    meet<S>(barrier);
+    sync_unit<S>(barrier);
   }
 
   // Accumulators before the first step of a part and after its last step. The part and the
@@ -107,10 +107,10 @@ struct FourierUnit {
     if (part.first) {
       for (int i = t; i < PARTS * S::kN; i += S::kThreads) acc[i] = c.start(a.rotate, i);
     } else {
-      wait_until_published(a.handed_by(part));
-      for (int i = t; i < PARTS * S::kN; i += S::kThreads) acc[i] = c.on_the_way()[i];
+      wait_until_published(a.flag_of(part));
+      for (int i = t; i < PARTS * S::kN; i += S::kThreads) acc[i] = c.partial_state()[i];
     }
-    meet<S>(barrier);
+    sync_unit<S>(barrier);
   }
   __device__ __forceinline__ void end(const FourierRotateArgs& a, const RotationPart& part,
                                       int unit) const {
@@ -120,10 +120,10 @@ struct FourierUnit {
       if (last) {
         c.finish(a, i, acc[i]);
       } else {
-        c.on_the_way()[i] = acc[i];
+        c.partial_state()[i] = acc[i];
       }
     }
-    if (!last) publish(a.handed_by(part));
+    if (!last) publish(a.flag_of(part));
   }
 };
 
@@ -168,7 +168,7 @@ __device__ __forceinline__ void fourier_step(const FourierUnit<S, PARTS, PRIMES>
 }
 
 template <class S, int PARTS, int PRIMES>
-__global__ void __launch_bounds__(kMostFourierThreads<S, PARTS>)
+__global__ void __launch_bounds__(kMaxFourierThreads<S, PARTS>)
     blind_rotate_fft(const __grid_constant__ FourierRotateArgs a) {
   using Unit = FourierUnit<S, PARTS, PRIMES>;
   using Keys = FourierKeyPath<S, PARTS, PRIMES>;
@@ -206,7 +206,7 @@ struct FourierLimits {
 };
 template <class S, int PARTS, int PRIMES, class Keys = FourierKeyPath<S, PARTS, PRIMES>>
 constexpr FourierLimits fourier_limits(int levels) {
-  return {S::kThreads, kMostFourierThreads<S, PARTS>,
+  return {S::kThreads, kMaxFourierThreads<S, PARTS>,
           sizeof(double2) * (kFourierRoots<S, PARTS, PRIMES> + Keys::kNumbers),
           fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels), S::kV == 8 ? 4 : 8};
 }

@@ -109,12 +109,12 @@ __device__ __forceinline__ void send_products(const FourierClusterUnit<S>& u, Fo
   if (u.warp >= S::kPointWarps) return;
   Complex key[S::kRows], rows[S::kRows];
   at.key.take(key);
-  u.wait(u.digits_come(), step, S::kDigitBytes);
+  u.wait(u.digit_arrivals(), step, S::kDigitBytes);
   tuple_rows<S>(u, at, rows);
   const uint4 v = u.words(tuple_products<S>(u, at, rows, key));
   const std::uint32_t place = at.place(u), block = at.to;
-  u.push(u.products(0) + place, u.products_come(), block, v);
-  u.push(u.products(1) + place, u.products_come(), (block - e_next) % S::kBlocks, v);
+  u.push(u.products(0) + place, u.product_arrivals(), block, v);
+  u.push(u.products(1) + place, u.product_arrivals(), (block - e_next) % S::kBlocks, v);
 }
 
 // What a lane has of a class, as vectors of 16 bytes: the coefficients 32 r + lane, then those of
@@ -163,8 +163,8 @@ __device__ __forceinline__ void add_products(const FourierClusterUnit<S>& u, con
     for (int r = 0; r < 2 * S::kV; ++r) values.value[r] = acc[32 * r + u.lane];
   } else {
     if (step > 0) {
-      u.before_comes(step).wait((step - 1) / 2 & 1);
-      if (u.first) u.before_comes(step).expect(S::kBeforeBytes);
+      u.previous_arrivals(step).wait((step - 1) / 2 & 1);
+      if (u.first) u.previous_arrivals(step).expect(S::kBeforeBytes);
     }
 #pragma unroll
     for (int i = 0; i < S::kVectors; ++i) {
@@ -173,7 +173,7 @@ __device__ __forceinline__ void add_products(const FourierClusterUnit<S>& u, con
   }
   const ClassPlaces<S> places(u, at.which, e_next);
   auto* sums = u.accumulator(step + 1, at.which, at.component);
-  u.wait(u.products_come(), step, S::kProductBytes);
+  u.wait(u.product_arrivals(), step, S::kProductBytes);
   add_slice(u, w, form, at.which, at.component, values.value);
 #pragma unroll
   for (int r = 0; r < 2 * S::kV; ++r) places.put(sums, 32 * r + u.lane, values.value[r]);
@@ -188,7 +188,7 @@ __device__ __forceinline__ void send_class(const FourierClusterUnit<S>& u, std::
   if (u.warp >= S::kSumWarps || at.which != 0 || step + 1 >= u.a.rotate.steps) return;
 #pragma unroll
   for (int i = 0; i < S::kVectors; ++i) {
-    u.push(u.before(step + 1, at.component) + 32 * i + u.lane, u.before_comes(step + 1),
+    u.push(u.before(step + 1, at.component) + 32 * i + u.lane, u.previous_arrivals(step + 1),
            (u.rank - e_after) % S::kBlocks, values.vector[i]);
   }
 }
@@ -216,10 +216,10 @@ __device__ __forceinline__ void begin_rotation(const FourierClusterUnit<S>& u,
     before[S::before_place(i)] = start(component, after, i);
   }
   if (threadIdx.x == 0) {
-    u.digits_come().begin(S::kDigitBytes);
-    u.products_come().begin(S::kProductBytes);
-    u.before_comes(0).begin(S::kBeforeBytes);
-    u.before_comes(1).begin(S::kBeforeBytes);
+    u.digit_arrivals().begin(S::kDigitBytes);
+    u.product_arrivals().begin(S::kProductBytes);
+    u.previous_arrivals(0).begin(S::kBeforeBytes);
+    u.previous_arrivals(1).begin(S::kBeforeBytes);
   }
 }
 
@@ -231,7 +231,7 @@ __device__ __forceinline__ void end_rotation(const FourierClusterUnit<S>& u, con
     c.finish(u.a, component * S::kN + i * S::kBlocks + static_cast<int>(u.rank),
              u.accumulator(u.a.rotate.steps, 0, component)[S::coefficient(i)]);
   }
-  meet_cluster();  // a block stays until all blocks have received what was sent to them
+  sync_cluster();  // a block stays until all blocks have received what was sent to them
 }
 
 // If several blocks share a multiprocessor in batches, a thread has 168 registers.
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kLogBlocks == 3 ? 65536 / 168 
   const FourierClusterUnit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
   const FourierCiphertext<S, S::kParts, S::kPrimes> c(a.rotate, blockIdx.x / S::kBlocks);
   begin_rotation(u, c);
-  meet_cluster();
+  sync_cluster();
   __syncthreads();
   const SliceSender<S> sender(u);
   const typename S::Digits form(a.rotate, a.rounding);
@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kLogBlocks == 3 ? 65536 / 168 
     const std::uint32_t after = u.exponents()[step + 2];
     send_slices(u, sender, form, step);
     send_products(u, at, step, next);
-    meet_others(u, S::kThreads);
+    sync_others(u, S::kThreads);
     ClassValues<S> values;
     add_products(u, sender.roots, form, step, next, values);
     __syncthreads();

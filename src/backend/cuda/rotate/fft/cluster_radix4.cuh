@@ -57,7 +57,7 @@ __device__ __forceinline__ void send_rows(const Radix4Unit<S>& u, const FourDigi
     const double re =
         fourier::fused_add(-w.im, b[i].im, fourier::fused_add(w.re, b[i].re, a[i].re));
     const double im = fourier::fused_add(w.im, b[i].re, fourier::fused_add(w.re, b[i].im, a[i].im));
-    u.push(u.digits() + (u.warp * S::kBlocks + u.rank) * 4 + u.q, u.digits_come(),
+    u.push(u.digits() + (u.warp * S::kBlocks + u.rank) * 4 + u.q, u.digit_arrivals(),
            8 * i + u.lane / 4, u.words({result(re, a[i].re), result(im, a[i].im)}));
   }
 }
@@ -66,11 +66,11 @@ __device__ __forceinline__ void send_rows(const Radix4Unit<S>& u, const FourDigi
 template <class S>
 __device__ __forceinline__ void finish_rows(const Radix4Unit<S>& u, std::uint32_t step) {
   const std::uint32_t place = u.warp * S::kPair + 4 * u.element + u.q;
-  u.digits_come().wait(step & 1);
+  u.digit_arrivals().wait(step & 1);
   Complex x[4];
 #pragma unroll
   for (int r = 0; r < 4; ++r) x[r] = load_shared(u.digits() + place + 16 * r);
-  if (u.first) u.digits_come().expect(S::kDigitBytes);
+  if (u.first) u.digit_arrivals().expect(S::kDigitBytes);
   u.tuple[0].forward(x);
   const auto later = [&](int r) { return 4 * u.element + r; };
   exchange(
@@ -135,7 +135,7 @@ __device__ __forceinline__ void send_sums(const Radix4Unit<S>& u, const Radix4Ke
   const std::uint32_t block = u.element - (which != 0 ? e_next : 0);
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
-    u.push(to, u.products_come(), (block + 4 * r) % S::kBlocks, u.words(x[r]));
+    u.push(to, u.product_arrivals(), (block + 4 * r) % S::kBlocks, u.words(x[r]));
   }
 }
 
@@ -161,8 +161,8 @@ __device__ __forceinline__ void add_sums(const Radix4Unit<S>& u, const SumRoots<
   const auto* from = u.accumulator(step, at.which, at.component);
   if (at.which != 0) {
     if (step > 0) {
-      u.before_comes(step).wait((step - 1) / 2 & 1);
-      if (u.first) u.before_comes(step).expect(S::kBeforeBytes);
+      u.previous_arrivals(step).wait((step - 1) / 2 & 1);
+      if (u.first) u.previous_arrivals(step).expect(S::kBeforeBytes);
     }
     from = reinterpret_cast<const typename S::Value*>(u.before(step, at.component));
   }
@@ -180,14 +180,14 @@ __device__ __forceinline__ void add_sums(const Radix4Unit<S>& u, const SumRoots<
                     ((~step & 1) * 4 + at.which * 2 + at.component) * S::kClass);
     sign[r] = static_cast<typename S::Value>(held(-(i >> (S::kLogSlice + 1) & 1)));
   }
-  u.products_come().wait(step & 1);
+  u.product_arrivals().wait(step & 1);
   // The first two stages back without shuffles: a lane computes its partner's number as well.
   Complex of[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     of[i] = load_shared(u.products(at.which) + S::product_place(u.lane ^ i, at.component));
   }
-  if (u.first) u.products_come().expect(S::kProductBytes);
+  if (u.first) u.product_arrivals().expect(S::kProductBytes);
   Complex x[1] = {lanes_inverse(lanes_inverse(of[0], of[1], roots.slice.w[4]),
                                 lanes_inverse(of[2], of[3], roots.partner), roots.slice.w[3])};
   slice_inverse<S, 2>(x, roots.slice, u.lane);
@@ -205,7 +205,7 @@ template <class S>
 __device__ __forceinline__ void send_class(const Radix4Unit<S>& u, std::uint32_t step,
                                            std::uint32_t e_next) {
   const auto* own = reinterpret_cast<const uint4*>(u.accumulator(step, 0, 0));
-  u.push(u.before(step, 0) + u.lane, u.before_comes(step), (u.rank - e_next) % S::kBlocks,
+  u.push(u.before(step, 0) + u.lane, u.previous_arrivals(step), (u.rank - e_next) % S::kBlocks,
          own[u.lane]);
 }
 
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   const Radix4Unit<S> u(a, reinterpret_cast<unsigned char*>(dynamic_shared()));
   const FourierCiphertext<S, S::kParts, S::kPrimes> c(a.rotate, blockIdx.x / S::kBlocks);
   begin_rotation(u, c);
-  meet_cluster();
+  sync_cluster();
   __syncthreads();
   const SumRoots<S> roots(u);
   const typename S::Digits form(a.rotate, a.rounding);

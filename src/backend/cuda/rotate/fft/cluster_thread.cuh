@@ -55,10 +55,10 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   // What a warp sends to a block at once lies there side by side, 64 bytes or more: it travels in
   // pieces of that size, which cost what a number alone does. So the bits of a tuple's index that
   // tell registers of a lane apart, if any, are the highest of its place. Products, and digits
-  // where kMixes, are brought into such an order through shared memory on the way to the last
+  // where kMixesRows, are brought into such an order through shared memory on the way to the last
   // stage.
-  static constexpr bool kMixes = kTuples < 4;
-  static_assert(!kMixes || (kV == 1 && kTuples == 2 && kLow == 0), "send_slice()");
+  static constexpr bool kMixesRows = kTuples < 4;
+  static_assert(!kMixesRows || (kV == 1 && kTuples == 2 && kLow == 0), "send_slice()");
   static constexpr int kRegisterBits = most(kLogV - kLow, 0);
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t turned(std::uint32_t index) {
     return index >> kRegisterBits | (index & ((1u << kRegisterBits) - 1))
@@ -70,7 +70,7 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
                                                                    std::uint32_t index, int row) {
     constexpr int kShift = most(3 - kLogTuples, 0);
     const auto r = static_cast<std::uint32_t>(row);
-    if constexpr (kMixes) return (p * kRows + r) * kTuples + (index ^ (p >> (kShift - 1) & 1));
+    if constexpr (kMixesRows) return (p * kRows + r) * kTuples + (index ^ (p >> (kShift - 1) & 1));
     constexpr std::uint32_t kHalf = (kTuples < 8 ? kTuples : 8) / 2;
     const std::uint32_t other = p >> kShift ^ (row / kLevels != 0 ? kHalf : 0);
     return r * kSlice + p * kTuples + (turned(index) ^ (other & (kTuples - 1)));
@@ -114,7 +114,7 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   static constexpr int kCounts = 4;
   static constexpr std::size_t kMixedDigits = 16 * kCounts;
   static constexpr std::size_t kMixedProducts =
-      kMixedDigits + (kMixes ? sizeof(double2) * kRows * kSlice : 0);
+      kMixedDigits + (kMixesRows ? sizeof(double2) * kRows * kSlice : 0);
   static constexpr std::size_t kRowPoints = kMixedProducts + sizeof(double2) * kParts * kSlice;
   static constexpr std::size_t kDigits =
       kRowPoints + (kSplits ? sizeof(double2) * kRows * kSlice : 0);
@@ -153,9 +153,9 @@ struct FourierClusterUnit {
   __device__ __forceinline__ Arrivals arrivals(int which) const {
     return {reinterpret_cast<std::uint64_t*>(shared) + which};
   }
-  __device__ __forceinline__ Arrivals digits_come() const { return arrivals(2); }
-  __device__ __forceinline__ Arrivals products_come() const { return arrivals(3); }
-  __device__ __forceinline__ Arrivals before_comes(std::uint32_t step) const {
+  __device__ __forceinline__ Arrivals digit_arrivals() const { return arrivals(2); }
+  __device__ __forceinline__ Arrivals product_arrivals() const { return arrivals(3); }
+  __device__ __forceinline__ Arrivals previous_arrivals(std::uint32_t step) const {
     return arrivals(static_cast<int>(step % 2));
   }
   __device__ __forceinline__ double2* mixed_digits() const {
@@ -213,12 +213,12 @@ struct FourierClusterUnit {
 // Threads of a block that wait for each other, while the others do not.
 constexpr int kRowBarrier = 1, kPointBarrier = 2, kOtherBarrier = 3, kMakerBarrier = 4;
 
-// A wait without purpose (meet_threads()), once per step. It is for those of the first `threads`
+// A wait without purpose (sync_threads()), once per step. It is for those of the first `threads`
 // threads that have no points.
 template <class S>
-__device__ __forceinline__ void meet_others(const FourierClusterUnit<S>& u, int threads) {
+__device__ __forceinline__ void sync_others(const FourierClusterUnit<S>& u, int threads) {
   if (threads > S::kPoints && u.warp >= S::kPointWarps) {
-    meet_threads(kOtherBarrier, threads - S::kPoints);
+    sync_threads(kOtherBarrier, threads - S::kPoints);
   }
 }
 
@@ -243,12 +243,12 @@ struct MixedDigit {
 template <class S>
 struct SliceSender {
   SliceRoots<S> roots;
-  std::conditional_t<S::kMixes, MixedDigit<S>, int> mixed;
+  std::conditional_t<S::kMixesRows, MixedDigit<S>, int> mixed;
 
   __device__ __forceinline__ explicit SliceSender(const FourierClusterUnit<S>& u)
       : roots(u.a.roots, u.lane), mixed(first_mixed(u)) {}
   static __device__ __forceinline__ auto first_mixed(const FourierClusterUnit<S>& u) {
-    if constexpr (S::kMixes) {
+    if constexpr (S::kMixesRows) {
       return MixedDigit<S>(u);
     } else {
       return 0;
@@ -260,21 +260,21 @@ struct SliceSender {
 template <class S>
 __device__ __forceinline__ void send_slice(const FourierClusterUnit<S>& u, const SliceSender<S>& w,
                                            Complex (&x)[S::kV]) {
-  if constexpr (S::kMixes) {
+  if constexpr (S::kMixesRows) {
     slice_forward<S, 0, S::kLogSlice - 1>(x, w.roots, u.lane);
     u.mixed_digits()[S::mixed_digit(u.lane, u.warp)] = vector(x[0]);
-    meet_threads(kRowBarrier, 32 * S::kRows);
+    sync_threads(kRowBarrier, 32 * S::kRows);
     const MixedDigit<S>& m = w.mixed;
     const Complex own = complex(u.mixed_digits()[S::mixed_digit(m.l, m.row)]),
                   other = complex(u.mixed_digits()[S::mixed_digit(m.l ^ 1, m.row)]);
-    u.push(u.digits() + S::digit_place(u.rank, m.index, m.row), u.digits_come(), m.to,
+    u.push(u.digits() + S::digit_place(u.rank, m.index, m.row), u.digit_arrivals(), m.to,
            u.words(lanes_forward(own, other, m.root, m.l % 2 != 0)));
   } else {
     slice_forward<S>(x, w.roots, u.lane);
 #pragma unroll
     for (int r = 0; r < S::kV; ++r) {
       const std::uint32_t l = S::kV * u.lane + S::low_bits(r);
-      u.push(u.digits() + S::digit_place(u.rank, S::index_of(l), u.warp), u.digits_come(),
+      u.push(u.digits() + S::digit_place(u.rank, S::index_of(l), u.warp), u.digit_arrivals(),
              S::owner(l), u.words(x[r]));
     }
   }
@@ -337,7 +337,7 @@ __device__ __forceinline__ void tuple_rows(const FourierClusterUnit<S>& u, const
   tuple_forward<S>(x, at.roots, u.lane);
   if constexpr (S::kSplits) {
     u.row_points()[S::row_point(first, at.point)] = vector(x[0]);
-    meet_threads(kRowBarrier, 32 * S::kTupleWarps);
+    sync_threads(kRowBarrier, 32 * S::kTupleWarps);
     if (u.warp >= S::kPointWarps) return;
 #pragma unroll
     for (int row = 0; row < S::kRows; ++row) {
@@ -366,7 +366,7 @@ __device__ __forceinline__ Complex tuple_products(const FourierClusterUnit<S>& u
   double2* mixed = u.mixed_products();
   mixed[S::mixed_product(at.element, at.index, at.component)] =
       vector(tuple_inverse<S>(sum, at.roots));
-  meet_threads(kPointBarrier, S::kPoints);
+  sync_threads(kPointBarrier, S::kPoints);
   const auto of = [&](std::uint32_t p) {
     return complex(mixed[S::mixed_product(p, at.sent_index, at.component)]);
   };

@@ -19,7 +19,7 @@ FourierLimits fourier_group_limits(int log_n, int parts, int primes, int levels)
   of_shape(log_n, parts, primes, [&](auto log, auto p, auto q) {
     using S = FourierGroupUnit<decltype(log)::value>;
     constexpr int kParts = decltype(p)::value, kPrimes = decltype(q)::value;
-    limits = {S::kThreads, kMostGroupThreads, sizeof(double2) * kFourierRoots<S, kParts, kPrimes>,
+    limits = {S::kThreads, kMaxGroupThreads, sizeof(double2) * kFourierRoots<S, kParts, kPrimes>,
               fourier_group_bytes<S, kParts, kPrimes>(levels), S::kLogN == 10 ? 29 : 4};
   });
   return limits;

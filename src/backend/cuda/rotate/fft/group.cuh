@@ -13,8 +13,8 @@ namespace latticino::cuda {
 // Eight numbers per thread in every ring.
 template <int LOG_N>
 using FourierGroupUnit = FourierShape<LOG_N, 3>;
-constexpr int kMostGroupThreads = 256;  // registers
-constexpr int kMostSelectors = 16;      // words of shared memory, of a ciphertext
+constexpr int kMaxGroupThreads = 256;  // registers
+constexpr int kMaxSelectors = 16;      // words of shared memory, of a ciphertext
 
 // Numbers of a key that a thread computes together; they are neighbours.
 template <int PARTS>
@@ -124,12 +124,11 @@ __device__ __forceinline__ void fourier_group_step(const FourierUnit<S, PARTS, P
 
 template <class S, int PARTS, int PRIMES>
 __host__ __device__ constexpr std::size_t fourier_group_bytes(int levels) {
-  return fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels) +
-         sizeof(std::uint32_t) * kMostSelectors;
+  return fourier_ciphertext_bytes<S, PARTS, PRIMES>(levels) + sizeof(std::uint32_t) * kMaxSelectors;
 }
 
 template <class S, int PARTS, int PRIMES>
-__global__ void __launch_bounds__(kMostGroupThreads)
+__global__ void __launch_bounds__(kMaxGroupThreads)
     blind_rotate_fft_group(const __grid_constant__ FourierRotateArgs a) {
   const std::uint32_t number = a.number();
   auto* roots = reinterpret_cast<double2*>(dynamic_shared());
@@ -141,7 +140,7 @@ __global__ void __launch_bounds__(kMostGroupThreads)
   const std::size_t bytes = fourier_group_bytes<S, PARTS, PRIMES>(a.rotate.gadget.levels);
   u.place(roots, unit, bytes, a);
   auto* exponents =
-      reinterpret_cast<std::uint32_t*>(u.slot + bytes / sizeof(double2)) - kMostSelectors;
+      reinterpret_cast<std::uint32_t*>(u.slot + bytes / sizeof(double2)) - kMaxSelectors;
 
   const FourierCiphertext<S, PARTS, PRIMES> c(a.rotate, a.ciphertext(part.group, unit));
   u.begin(a, part, c);

@@ -156,10 +156,10 @@ __device__ __forceinline__ void send_products(const FourierClusterUnit<S>& u,
   for (int row = 0; row < S::kRows; ++row) {
     key[row] = complex(*made_keys(u, step, row * S::kParts + at.component, at.point));
   }
-  u.wait(u.digits_come(), step, S::kDigitBytes);
+  u.wait(u.digit_arrivals(), step, S::kDigitBytes);
   tuple_rows<S>(u, at, rows);
   if (u.warp >= S::kPointWarps) return;
-  u.push(u.products(0) + at.place(u), u.products_come(), at.to,
+  u.push(u.products(0) + at.place(u), u.product_arrivals(), at.to,
          u.words(tuple_products<S>(u, at, rows, key)));
 }
 
@@ -184,9 +184,9 @@ __device__ __forceinline__ void carry(const FourierClusterUnit<S>& u, const Ciph
   for (std::uint32_t step = 0; step < u.a.rotate.steps; ++step) {
     if (slices) send_slices<S>(u, sender, form, acc);
     if (points) send_products<S>(u, at, step);
-    meet_others(u, 32 * S::kFrontWarps);
+    sync_others(u, 32 * S::kFrontWarps);
     if (slices) {
-      u.wait(u.products_come(), step, S::kProductBytes);
+      u.wait(u.product_arrivals(), step, S::kProductBytes);
       add_slice<S>(u, sender.roots, form, 0, component, acc);
     }
     __syncthreads();
@@ -207,13 +207,13 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     u.exponents()[i] = c.exponents[i];
   }
   if (u.first) {
-    u.digits_come().prepare();
-    u.products_come().prepare();
+    u.digit_arrivals().prepare();
+    u.product_arrivals().prepare();
   }
-  meet_cluster();
+  sync_cluster();
   if (u.first) {
-    u.digits_come().expect(S::kDigitBytes);
-    u.products_come().expect(S::kProductBytes);
+    u.digit_arrivals().expect(S::kDigitBytes);
+    u.product_arrivals().expect(S::kProductBytes);
   }
   if (u.warp >= S::kFrontWarps) {
     __syncthreads();  // exponents
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
       if (step + 1 < steps) maker.combine(u, step + 1);
       maker.load();
       maker.select(u, step + 2);
-      meet_threads(kMakerBarrier, S::kMakers);
+      sync_threads(kMakerBarrier, S::kMakers);
       __syncthreads();
     }
   } else {
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     __syncthreads();
     carry<S>(u, c);
   }
-  meet_cluster();  // a block stays until all blocks have received what was sent to them
+  sync_cluster();  // a block stays until all blocks have received what was sent to them
 }
 
 }  // namespace latticino::cuda

@@ -13,7 +13,7 @@ namespace latticino::cuda {
 
 // Registers limit the threads of a block.
 template <class S, int PARTS>
-constexpr int kMostFourierThreads = PARTS == 2 ? 4096 / S::kV : 384;
+constexpr int kMaxFourierThreads = PARTS == 2 ? 4096 / S::kV : 384;
 
 // Reads straight through the L1. The ciphertexts of a block share it, and read the same rows at
 // about the same time. A thread that begins a row also fetches a part of the next row to the L2.
@@ -24,8 +24,8 @@ template <class S, int PARTS>
 struct KeyStream {
   static constexpr std::size_t kNumbers = 0;  // of shared memory
   static constexpr bool kToL1 = PARTS == 3 || S::kLogN < 12;
-  static constexpr int kChunk = PARTS * S::kM, kPiece = kToL1 ? 2 : 8;              // numbers
-  static constexpr int kFetched = kChunk / kPiece / kMostFourierThreads<S, PARTS>;  // of a thread
+  static constexpr int kChunk = PARTS * S::kM, kPiece = kToL1 ? 2 : 8;             // numbers
+  static constexpr int kFetched = kChunk / kPiece / kMaxFourierThreads<S, PARTS>;  // of a thread
 
   const double2* next;
   std::uint32_t left;  // chunks

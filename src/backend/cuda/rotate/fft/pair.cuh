@@ -11,7 +11,7 @@
 
 namespace latticino::cuda {
 
-constexpr int kMostPairThreads = 256;  // registers
+constexpr int kMaxPairThreads = 256;  // registers
 
 template <class S, int PRIMES>
 struct FourierPair {
@@ -21,8 +21,8 @@ struct FourierPair {
   // The key of the next step is fetched to the L2 by lines. It comes from the memory of the device,
   // and otherwise all threads would wait for the first one that needs it. A full block fetches all
   // of it, because blocks are at different steps.
-  static constexpr int kLine = 128 / sizeof(double2), kFetched = kMostPairThreads;
-  static constexpr int kUnits = kMostPairThreads / (2 * S::kThreads);
+  static constexpr int kLine = 128 / sizeof(double2), kFetched = kMaxPairThreads;
+  static constexpr int kUnits = kMaxPairThreads / (2 * S::kThreads);
   static constexpr int kHalf = S::kV / 2, kShown = kHalf * S::kThreads;
   static constexpr int kSlotDoubles = S::kSlot > 2 * kShown ? S::kSlot : 2 * kShown;
   static constexpr std::size_t kWarpBytes = sizeof(double) * kSlotDoubles + sizeof(Value) * S::kN;
@@ -34,11 +34,11 @@ struct FourierPair {
   const double2* shown;  // the other warp's
   Value* acc;            // of this component, centred
 
-  __device__ __forceinline__ void meet_other() const { meet_threads(barrier, 2 * S::kThreads); }
+  __device__ __forceinline__ void sync_pair() const { sync_threads(barrier, 2 * S::kThreads); }
 
   // Numbers of phase FROM to those of phase TO.
   template <int FROM, int TO>
-  __device__ __forceinline__ void hand_over(Complex (&x)[S::kV]) const {
+  __device__ __forceinline__ void exchange(Complex (&x)[S::kV]) const {
     double* from = slot + S::place(S::index(FROM, t, 0));
     const double* to = slot + S::place(S::index(TO, t, 0));
 #pragma unroll
@@ -98,13 +98,13 @@ struct FourierPair {
 #pragma unroll
       for (int r = 0; r < kAhead; ++r) take_key(ahead[r], key, r);
     }
-    meet_other();
+    sync_pair();
     if (component == 0) {
       multiply<0, FIRST>(x, ahead, key);
     } else {
       multiply<1, FIRST>(x, ahead, key);
     }
-    meet_other();
+    sync_pair();
   }
 
   __device__ __forceinline__ void step(Value (&own)[2 * S::kV], const Digits& form, std::uint32_t e,
@@ -112,13 +112,13 @@ struct FourierPair {
     Complex x[S::kV];
     digits(x, own, form, e);
     forward_phase<S, 0>(x, roots, t);
-    hand_over<0, 1>(x);
+    exchange<0, 1>(x);
     forward_phase<S, 1>(x, roots, t);
     double2 ahead[kAhead][2];
     products<0>(x, ahead, key);
     products<kHalf>(x, ahead, key);
     inverse_phase<S, 1>(x, roots, t);
-    hand_over<1, 0>(x);
+    exchange<1, 0>(x);
     inverse_phase<S, 0>(x, roots, t);
 #pragma unroll
     for (int r = 0; r < S::kV; ++r) {
@@ -147,8 +147,8 @@ struct FourierPair {
     if (part.first) {
       each(own, [&](int i, Value& x, Value&) { x = c.start(a.rotate, i); });
     } else {
-      wait_until_published(a.handed_by(part));
-      each(own, [&](int i, Value& x, Value&) { x = c.on_the_way()[i]; });
+      wait_until_published(a.flag_of(part));
+      each(own, [&](int i, Value& x, Value&) { x = c.partial_state()[i]; });
     }
     each(own, [&](int, Value& x, Value& shared) { shared = x; });
     __syncwarp();
@@ -160,14 +160,14 @@ struct FourierPair {
     if (part.to == a.rotate.steps) {
       each(own, [&](int i, Value& x, Value&) { c.finish(a, i, x); });
     } else {
-      each(own, [&](int i, Value& x, Value&) { c.on_the_way()[i] = x; });
-      publish(a.handed_by(part));
+      each(own, [&](int i, Value& x, Value&) { c.partial_state()[i] = x; });
+      publish(a.flag_of(part));
     }
   }
 };
 
 template <class S, int PRIMES>
-__global__ void __launch_bounds__(kMostPairThreads)
+__global__ void __launch_bounds__(kMaxPairThreads)
     blind_rotate_fft_pair(const __grid_constant__ FourierRotateArgs a) {
   using Pair = FourierPair<S, PRIMES>;
   // Devices begin blocks in the order of their indices. a.number() would not rely on that, but
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kMostPairThreads)
 }
 
 template <class S, int PRIMES>
-constexpr FourierLimits kFourierPairLimits{2 * S::kThreads, kMostPairThreads,
+constexpr FourierLimits kFourierPairLimits{2 * S::kThreads, kMaxPairThreads,
                                            sizeof(double2) * S::kM / 2,
                                            2 * FourierPair<S, PRIMES>::kWarpBytes, 6};
 

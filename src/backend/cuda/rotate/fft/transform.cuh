@@ -86,9 +86,9 @@ __device__ __forceinline__ void take(Complex (&x)[S::kV], const double2* slot, i
 
 // The threads that exchange numbers between phase P and the next one wait for each other.
 template <class S, int P>
-__device__ __forceinline__ void meet_between(int barrier) {
+__device__ __forceinline__ void sync_between(int barrier) {
   if constexpr (P == 0) {
-    meet<S>(barrier);
+    sync_unit<S>(barrier);
   } else {
     static_assert(S::low_bit(P) <= 5);
     __syncwarp();
@@ -141,9 +141,10 @@ __device__ __forceinline__ void fourier_forward(Complex (&x)[S::kV], double2* sl
     if constexpr (S::kShuffles && P + 2 == S::kPhases) {
       shuffle_forward<S>(x, t);
     } else {
-      if constexpr (P == 0) meet<S>(barrier);  // all threads have read the old content of the slot
-      put<S, P>(slot, x, t);  // else these are the places that take() of this phase read
-      meet_between<S, P>(barrier);
+      if constexpr (P == 0)
+        sync_unit<S>(barrier);  // all threads have read the old content of the slot
+      put<S, P>(slot, x, t);    // else these are the places that take() of this phase read
+      sync_between<S, P>(barrier);
       take<S, P + 1>(x, slot, t);
     }
     fourier_forward<S, P + 1>(x, slot, roots, t, barrier);
@@ -160,9 +161,9 @@ __device__ __forceinline__ void fourier_inverse(Complex (&x)[S::kV], double2* sl
     if constexpr (S::kShuffles && P == kLast) {
       shuffle_inverse<S>(x, t);
     } else {
-      if constexpr (P == kLast - int{S::kShuffles}) meet<S>(barrier);  // as above
+      if constexpr (P == kLast - int{S::kShuffles}) sync_unit<S>(barrier);  // as above
       put<S, P>(slot, x, t);
-      meet_between<S, P - 1>(barrier);
+      sync_between<S, P - 1>(barrier);
       take<S, P - 1>(x, slot, t);
     }
     fourier_inverse<S, P - 1>(x, slot, roots, t, barrier);

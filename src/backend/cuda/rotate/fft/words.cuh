@@ -24,7 +24,7 @@ struct FourierRotateArgs {
   RotationParts parts;  // of groups of ciphertexts, per_block each or one less
   // Must be zero before: the number of blocks that have begun, then [group][warp], whether the
   // first part is done.
-  std::uint32_t* handed;
+  std::uint32_t* flags;
 
   // The ciphertext of a unit in a group, if it is below the total.
   LATTICINO_HOST_DEVICE std::uint32_t ciphertext(std::uint32_t group, std::uint32_t unit) const {
@@ -35,22 +35,22 @@ struct FourierRotateArgs {
   __device__ __forceinline__ std::uint32_t number() const {
     if (parts.cuts == 0) return blockIdx.x;
     std::uint32_t* shared = dynamic_shared();
-    if (threadIdx.x == 0) *shared = atomicAdd(handed, 1u);
+    if (threadIdx.x == 0) *shared = atomicAdd(flags, 1u);
     __syncthreads();
     const std::uint32_t begun = uniform(*shared);
     __syncthreads();
     return begun;
   }
-  // Words of `handed`.
-  std::size_t handed_words(std::uint32_t threads) const {
+  // Words of `flags`.
+  std::size_t flag_words(std::uint32_t threads) const {
     return 1 + std::size_t{parts.cuts} * (threads / 32);
   }
   // Ciphertexts of a part's group.
   __device__ __forceinline__ int units(const RotationPart& part) const {
     return static_cast<int>((rotate.total - part.group + parts.groups - 1) / parts.groups);
   }
-  __device__ __forceinline__ std::uint32_t* handed_by(const RotationPart& part) const {
-    return handed + 1 + (part.group * blockDim.x + threadIdx.x) / 32;
+  __device__ __forceinline__ std::uint32_t* flag_of(const RotationPart& part) const {
+    return flags + 1 + (part.group * blockDim.x + threadIdx.x) / 32;
   }
 };
 static_assert(sizeof(FourierRotateArgs) <= 4096);
@@ -170,7 +170,7 @@ struct FourierCiphertext {
     turn = exponents[a.dimension];
   }
   // The accumulators of a group that changes blocks lie where the result will be.
-  __device__ __forceinline__ Value* on_the_way() const {
+  __device__ __forceinline__ Value* partial_state() const {
     static_assert(sizeof(Value) == sizeof(std::uint32_t) * PRIMES);
     return reinterpret_cast<Value*>(out);
   }

@@ -2,6 +2,6 @@
 
 namespace latticino::cuda {
 
-void meet_threads(int barrier, int threads);
+void sync_threads(int barrier, int threads);
 
 }  // namespace latticino::cuda

@@ -11,7 +11,7 @@ T held(T x) {
   return x;
 }
 std::uint32_t cluster_rank();
-void meet_cluster();
+void sync_cluster();
 
 struct Arrivals {
   std::uint64_t* word;
