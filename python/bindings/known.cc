@@ -234,8 +234,7 @@ void bind_sums_and_products(nb::class_<Known>& k) {
             return released(
                 x, [&] { return x.reduced(shape, axes, count, factor, added, rounded, windows); });
           },
-          "shape"_a, "axes"_a, "count"_a, "factor"_a, "added"_a, "rounded"_a = 0.0,
-          "windows"_a = std::vector<double>{})
+          "shape"_a, "axes"_a, "count"_a, "factor"_a, "added"_a, "rounded"_a, "windows"_a)
       .def(
           "spread",
           [](const Known& x, Complex factor, std::size_t count, double added, double rounding,

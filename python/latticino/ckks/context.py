@@ -48,13 +48,13 @@ class Context(Tenancy, roles.Handle):
     - ``device``: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, or None (CUDA if it was built and there is a GPU, else the CPU)
     - ``threads``: of the CPU; 0 means all cores
     - ``simd``: False chooses the plain reference code
-    - ``auto_bootstrap``: an operation that lacks levels bootstraps its operand first. So does an operation whose result
-      would be below the level that the cheapest and most precise form of bootstrapping needs (level 3 of the named
-      sets).
-    - ``tuning``: a table of `latticino tune` for the GPU; empty: the shipped one
-    - ``key_budget``: bytes of device memory for bundles of server keys (None: no limit). At the limit, the bundles that
-      were not used for the longest time move to host memory, where they take about half as much. They come back when
-      they are used again (`resident`). While a bundle is loaded or made, its memory does not count.
+    - ``auto_bootstrap``: if an operation needs more levels than its operand has, the context bootstraps the operand
+      first. It also does so if the result would be below level 3 (for the named sets). The fastest and most precise
+      form of bootstrapping needs level 3.
+    - ``tuning``: the path of a table for the GPU that `latticino tune` wrote. Empty: the table of the library.
+    - ``key_budget``: bytes of device memory for bundles of server keys. None: no limit. At the limit, the bundles that
+      were least recently used move to host memory, where they take about half as much. A bundle moves back when it is
+      used (`resident`). A bundle does not count while it is loaded or made.
 
     Threads may share a context.
 

@@ -19,7 +19,7 @@ from . import switching
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
 
-MAX = 256  # values, of which there are 32,640 pairs
+MAX_VALUES = 256  # values, of which there are 32,640 pairs
 _TIES = 6.0  # deviations of noise, by which the second value of a pair must be larger
 _RANK_DEVIATIONS = 4.5  # deviations of noise within half of a rank
 
@@ -30,9 +30,9 @@ def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, lar
     method = arrays.as_text(method, operation, "method")
     bound = arrays.as_real(bound, operation, "bound", above=0)
     k = arrays.as_integer(k, operation, "k", 1, x.size)
-    if x.size > MAX:
+    if x.size > MAX_VALUES:
         raise errors.ShapeError.explain(
-            operation, f"{x.size} values", f"at most {MAX}, because all pairs are compared",
+            operation, f"{x.size} values", f"at most {MAX_VALUES}, because all pairs are compared",
             'take parts of the array, lt.sort(), or method="rounds" for a single one')
     x = x.reshape(-1)
     if x.size == 1:

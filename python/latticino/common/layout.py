@@ -24,7 +24,7 @@ from . import roles
 # "unknown": anything, for instance other values of an array that was sliced.
 Rest = Literal["zero", "filler", "unknown"]
 _ORDER: tuple[Rest, ...] = ("zero", "filler", "unknown")
-_MAX = 1 << 53  # values
+_MAX_VALUES = 1 << 53  # values
 
 
 class Layout:
@@ -40,7 +40,7 @@ class Layout:
 
     def __init__(self, shape: tuple[int, ...], slots: int, count: int, places: np.ndarray | None = None,
                  rest: Rest = "zero", bound: float = 0.0) -> None:
-        self.shape = arrays.as_shape(shape, "layout", _MAX)
+        self.shape = arrays.as_shape(shape, "layout", _MAX_VALUES)
         self.slots = arrays.as_integer(slots, "layout", "slots", 1)
         self.count = arrays.as_integer(count, "layout", "count", 0)
         places = None if places is None else self._checked(places)
@@ -81,7 +81,7 @@ class Layout:
     @classmethod
     def plain(cls, shape: tuple[int, ...], slots: int, clean: bool = True, bound: float = 0.0) -> Layout:
         """Row by row from the first slot on. `clean`: the slots after the values hold zeros."""
-        shape, slots = arrays.as_shape(shape, "layout", _MAX), arrays.as_integer(slots, "layout", "slots", 1)
+        shape, slots = arrays.as_shape(shape, "layout", _MAX_VALUES), arrays.as_integer(slots, "layout", "slots", 1)
         clean = arrays.as_flag(clean, "layout", "clean")
         bound = 0.0 if clean else arrays.as_real(bound, "layout", "bound", finite=False)
         return cls._made(shape, slots, -(-math.prod(shape) // slots), None, "zero" if clean else "filler", bound)
@@ -190,7 +190,7 @@ class Layout:
 
     def broadcast(self, shape: tuple[int, ...]) -> Layout:
         """The layout of what numpy's broadcast_to gives; equal values share a slot."""
-        shape = arrays.as_shape(shape, "layout", _MAX)
+        shape = arrays.as_shape(shape, "layout", _MAX_VALUES)
         if shape == self.shape:
             return self
         if len(shape) < len(self.shape) or any(n not in (1, m) for n, m in zip(self.shape[::-1], shape[::-1])):
@@ -200,7 +200,7 @@ class Layout:
 
     def widened(self, slots: int) -> Layout:
         """The layout in ciphertexts of more slots, which repeat what was in fewer."""
-        slots = arrays.as_integer(slots, "layout", "slots", self.slots, _MAX)
+        slots = arrays.as_integer(slots, "layout", "slots", self.slots, _MAX_VALUES)
         if slots == self.slots:
             return self
         places = self.places

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from .. import arrays, errors
 
-_MAX = 2**31 - 1
+_MAX_EXPONENT = 2**31 - 1
 T = TypeVar("T")
 
 
@@ -17,9 +17,9 @@ def power(x: T, n: Any, remedy: str) -> T:
         count = operator.index(n)
     except Exception:  # TypeError, or what an object's own conversion raises
         count = 0
-    if not 1 <= count <= _MAX:
+    if not 1 <= count <= _MAX_EXPONENT:
         raise errors.UnsupportedError.explain(
-            "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MAX}", remedy)
+            "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MAX_EXPONENT}", remedy)
     known: dict[int, Any] = {1: x}
 
     def of(k: int) -> Any:

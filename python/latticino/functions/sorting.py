@@ -23,7 +23,7 @@ from .sign import STEP
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-MAX = 1 << 22  # values
+MAX_VALUES = 1 << 22  # values
 _FEW = 1 << 15  # values up to which the pairs of all stages are kept: 4 MiB
 # _BOUND: the largest difference whose sign is computed. Values are scaled to an interval that is shorter than _BOUND:
 # by how far exchanges may push values outwards, and by _NOISE for noise.
@@ -108,7 +108,7 @@ class Sorting:
 def fit_sort(count: int, domain: tuple[float, float] = (-1, 1), bits: float = 12,
              gap: float | None = None) -> Sorting:
     """What `lt.sort` of `count` values costs, with the options of `lt.sort`. Calling the result sorts clear numbers."""
-    count = arrays.as_integer(count, "fit_sort", "count", 1, MAX)
+    count = arrays.as_integer(count, "fit_sort", "count", 1, MAX_VALUES)
     return _chosen("fit_sort", count, as_domain("fit_sort", domain), bits, gap, 2.0**-20, None)
 
 
@@ -166,7 +166,7 @@ def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: fl
     if not -x.ndim <= axis < x.ndim:
         raise errors.ShapeError.explain(
             "sort", f"axis={arrays.shown(axis)} of {x.ndim} dimensions", "an axis that exists", "check the axis")
-    count = arrays.as_integer(x.shape[axis], "sort", "the number of values", 1, MAX)
+    count = arrays.as_integer(x.shape[axis], "sort", "the number of values", 1, MAX_VALUES)
     low, high = evaluate.declared_domain("sort", x) if domain is None else as_domain("sort", domain)
     if not x.range.is_real:
         evaluate.require_real("sort", x)

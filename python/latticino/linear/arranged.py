@@ -292,7 +292,7 @@ def product(x: Ciphertext, y: Ciphertext, how: Arrangement) -> Ciphertext:
     shape = (how.images, how.batch, how.r, how.m, how.n)
     if any(v._known.sample is not None for v in (x, y)):  # of each value; without one, what holds for all of them
         factors = [f.taken(shape, flat_index(at)) for f, at in zip(factors, how.taken())]
-    known = factors[0].times(factors[1], False, 0.0).reduced(shape, (4,), how.n, 1, added)
+    known = factors[0].times(factors[1], False, 0.0).reduced(shape, (4,), how.n, 1, added, 0, [])
     where, _ = how.layout("result")
     clean = how.groups == 1 and "zero" in (x.layout.rest, y.layout.rest) and x.layout.rest == "zero"
     return x._like(parts, known, layout=where.with_rest("zero" if clean else "filler", known.range.reach))

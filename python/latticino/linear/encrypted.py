@@ -236,7 +236,7 @@ def _tiled(x: Ciphertext, y: Ciphertext, tiling: Tiling) -> Ciphertext:
                         for v in (a, b))
     terms = tiling.terms()
     factors = [k.taken(at.shape, flat_index(at)).plus_error(s) for k, at, s in zip((known_a, known_b), terms, switched)]
-    known = factors[0].times(factors[1], False, 0.0).reduced(terms[0].shape, (2,), terms[0].shape[2], 1, added)
+    known = factors[0].times(factors[1], False, 0.0).reduced(terms[0].shape, (2,), terms[0].shape[2], 1, added, 0, [])
     i, j = np.ogrid[: tiling.r, : tiling.m]
     where = Layout((tiling.r, tiling.m), slots, 1, i * tiling.width + j)
     return x._like([made], known, layout=where.with_rest(

@@ -8,7 +8,7 @@ from pathlib import Path
 from . import records, report
 from .records import Row
 
-MIN = 0.02    # of the value: less is never called a change
+MIN_CHANGE = 0.02    # of the value: less is never called a change
 SPREADS = 2.0   # of the runs' spread: nor is less than this
 UNKNOWN = 0.015  # spread of rows that do not tell theirs
 
@@ -22,7 +22,7 @@ def spread(row: Row) -> float:
 
 def noise(a: Row, b: Row) -> float:
     """How far the ratio of two measurements may be from 1 without a real change."""
-    return max(MIN, SPREADS * (spread(a) ** 2 + spread(b) ** 2) ** 0.5)
+    return max(MIN_CHANGE, SPREADS * (spread(a) ** 2 + spread(b) ** 2) ** 0.5)
 
 
 def keyed(rows: list[Row]) -> dict[str, Row]:

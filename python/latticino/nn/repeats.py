@@ -19,7 +19,7 @@ from .graph import Graph, Node
 from .ranges import NodeRange, Ranges
 
 _WEIGHTED = ("linear", "conv", "conv_transpose")
-_MIN = 3  # times that a layer is met
+_MIN_REPEATS = 3  # times that a layer is met
 
 
 def common(graph: Graph, ranges: Ranges) -> Ranges:
@@ -44,7 +44,7 @@ def groups(graph: Graph) -> list[list[int]]:
             same.setdefault(_name(node), []).append(i)
     out: list[list[int]] = []
     for starts in same.values():
-        if len(starts) >= _MIN:
+        if len(starts) >= _MIN_REPEATS:
             out += _bodies(graph, starts)
     return out
 

@@ -174,11 +174,6 @@ class Map:
             out[int(p) // self._sources].append(Group(int(p) % self._sources, tuple(distances[pairs == p].tolist())))
         return out
 
-    @property
-    def widest(self) -> int:
-        """The number of diagonals of the target ciphertext that has the most."""
-        return max(sum(len(g.distances) for g in groups) for groups in self.groups())
-
     def diagonals_by(self, kind_of: Callable[[int], int], kinds: int) -> list[float]:
         """How many diagonals take sources of each kind: the most of any target ciphertext."""
         counts = np.zeros((self.count, kinds))
@@ -314,10 +309,11 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
             with named(operation):
                 products.append(made.apply(e, part))
         parts.append(reduce(e.add, products))
+    widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())
     turned = any(g.distances != (0,) for groups in m.groups() for g in groups)
     params, level = ctx.params, x.level
     scale = next(p.scale for p in parts if p is not None)
-    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(m.widest)
+    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest)
     each = (noise.multiplied if turned else noise.rescaled)(params, level, m.slots, scale)
     before = gain * noise.switched(params, level, m.slots, x.scale) * math.sqrt(turns)
     return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), before), rounded

@@ -134,7 +134,7 @@ def _windowed(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Cipherte
     bound = count * max(x._known.reach, where.bound)
     out, kept = _where_begun(terms, shape, slots)
     made = moves.windows(x._evaluator, [x._parts[p] for p in kept], step, count, slots)
-    known = x._known.reduced(x.shape, axes, count, 1, x._switched() * math.sqrt(count - 1))
+    known = x._known.reduced(x.shape, axes, count, 1, x._switched() * math.sqrt(count - 1), 0, [])
     y = x._like(made, known, layout=out.with_rest("unknown", bound))
     return y * factor if factor != 1 else y
 
@@ -175,12 +175,12 @@ def _collected(x: Ciphertext, axes: tuple[int, ...], factor: complex, terms: np.
     m.require_possible("sum")
     count = terms.shape[1]
     sources = [p for several in windows for p in several]
-    parts, added, rounded = moves.apply(x, sources, m, "sum", abs(factor) * math.sqrt(count))
+    parts, added, _ = moves.apply(x, sources, m, "sum", abs(factor) * math.sqrt(count))
     before = abs(factor) * x._switched() * math.sqrt(count - 1) if most > 1 else 0.0
-    # Weights are rounded in all slots, and meet sums of 1, 2, 4 .. neighbouring values there.
-    each = rounded / math.sqrt(m.widest)
-    diagonals = m.diagonals_by(lambda source: source // where.count, int(length.max()).bit_length())
-    known = x._known.reduced(x.shape, axes, count, factor, math.hypot(before, added), each, diagonals)
+    # Rounded weights multiply sums of 1, 2, 4 .. neighbouring values.
+    rounded = noise.encoded(x.slots, x.context.params.rescale_factor(x.level))
+    windows_of = m.diagonals_by(lambda source: source // where.count, int(length.max()).bit_length())
+    known = x._known.reduced(x.shape, axes, count, factor, math.hypot(before, added), rounded, windows_of)
     return x._like(parts, known, layout=m.target)
 
 

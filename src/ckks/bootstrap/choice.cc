@@ -16,10 +16,10 @@ namespace latticino::ckks::bootstrap {
 namespace {
 
 constexpr const char* kName = "ckks.bootstrap";
-// Levels are spent until a prediction reaches kEnough bits. Bits above kMax do not count. Below
+// Levels are spent until a prediction reaches kEnough bits. Bits above kMaxBits do not count. Below
 // kEnough a level must gain kBitsPerLevel bits. SlotToCoeff first is cheaper, so it may have
 // kBitsForSpeed bits less.
-constexpr double kEnough = 18, kMax = 22, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
+constexpr double kEnough = 18, kMaxBits = 22, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
 constexpr int kMaxRatio = 20;
 const double kCubic = std::numbers::pi * std::numbers::pi * 2 / 3;  // x - sin(2 pi x) / (2 pi)
 
@@ -89,7 +89,8 @@ class Chooser {
 
   const Candidate& best() const {
     const auto score = [](const Candidate& c) {
-      return std::min(c.bits, kMax) - kBitsPerLevel * c.spent + (is_first(c) ? kBitsForSpeed : 0);
+      return std::min(c.bits, kMaxBits) - kBitsPerLevel * c.spent +
+             (is_first(c) ? kBitsForSpeed : 0);
     };
     const Candidate *usual = best_usual(), *best = usual;
     for (const Candidate& c : candidates_) {

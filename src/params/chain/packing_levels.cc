@@ -20,8 +20,8 @@ constexpr int kMaxIdle = 4;  // rounds without a further level after which a sea
 constexpr int kFound = 12;   // complete pools that are kept
 constexpr int kNearest = 6;  // primes of one size that groups of new terminals take
 const Log2 kGrid = log2_fixed(0.125);
-const Log2 kNear = log2_fixed(0.4);  // of a goal while pools are compared
-const Log2 kMin = log2_fixed(0.5);   // of Q_l / Q_(l-1)
+const Log2 kNear = log2_fixed(0.4);    // of a goal while pools are compared
+const Log2 kMinLog = log2_fixed(0.5);  // of Q_l / Q_(l-1)
 
 // A pool in the search, and how many levels it serves if scales stay on their targets.
 struct Draft {
@@ -313,7 +313,7 @@ std::optional<PackedLevel> choose(const Supply& supply, const Pool& pool, const 
       const bool leaves =
           base ? m + c->count > 0 : m > last.mains || (c->set & ~last.terminals) != 0;
       if (!leaves) continue;
-      if (!base && supply.main_logs[m] + c->sum < below.log_q.back() + kMin) continue;
+      if (!base && supply.main_logs[m] + c->sum < below.log_q.back() + kMinLog) continue;
       if (!base && !pool.divides({m, c->set}, last)) continue;
       const std::tuple rank{m + c->count, std::abs(c->sum - rest), c->set};
       if (rank < least) least = rank, best = PackedLevel{m, c->set};

@@ -165,11 +165,11 @@ class Known {
   // error lies in the others. `unused`: how many slots without values each sum adds up as well.
   Known summed(std::size_t kept, double count, double added, bool full, double unused = 0) const;
   // Sums of an array of this shape over these axes, of `count` values each, times a number.
-  // `rounded`: the error of a weight. It meets sums of neighbouring values: `windows[k]` weights
-  // meet sums of 2^k of them.
+  // `rounded`: the rounding error of one weight. `windows[k]` weights multiply sums of 2^k
+  // neighbouring values.
   Known reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes, double count,
                 Complex factor, double added, double rounded,
-                std::span<const double> windows = {}) const;
+                std::span<const double> windows) const;
   // Sums of rows of `count` values, repeated in all places of the row. `added`: the error, which is
   // the same in all places of a row. `rounding`: of the mask, which is multiplied by sums of
   // `count` neighbouring slots.

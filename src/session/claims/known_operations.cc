@@ -82,10 +82,11 @@ bool repeats(std::span<const std::int64_t> index) {
   return false;
 }
 
-// What rounded weights leave that are applied to sums of 2^k values, in units of the error of one.
-// The weights of a few results are alike and so are their errors: they add up linearly.
+// The error that rounded weights cause, in units of the rounding error of one weight. `windows[k]`
+// weights multiply sums of 2^k values. If there are few results, their weights are nearly equal.
+// Then the rounding errors are equal too, and add up linearly.
 template <class F>
-double met_by_weights(std::span<const double> windows, std::size_t results, F size_of_sum) {
+double error_of_weights(std::span<const double> windows, std::size_t results, F size_of_sum) {
   constexpr std::size_t kFew = 256;
   double sum = 0, squares = 0, of = 1;
   for (const double weights : windows) {
@@ -97,7 +98,7 @@ double met_by_weights(std::span<const double> windows, std::size_t results, F si
   return results < kFew ? sum : std::sqrt(squares);
 }
 
-// A few values show little of what is larger in some slots: they have the same noise everywhere.
+// With few values, no slot or only one would have the larger noise. So all have the same noise.
 void add_uneven_noise(std::span<Complex> row, double rms, const Uneven& uneven) {
   constexpr double kMinShown = 16;
   if (uneven.part * static_cast<double>(row.size()) < kMinShown) return add_noise(row, rms);
@@ -396,7 +397,7 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
   for (const std::size_t n : shape) values *= static_cast<double>(n);
   const auto results = static_cast<std::size_t>(values / count);
   const double claimed_sums =
-      met_by_weights(windows, results, [&](double of) { return session::sum(widest(), of).rms; });
+      error_of_weights(windows, results, [&](double of) { return session::sum(widest(), of).rms; });
   Estimate sums = session::times_number(session::summed(estimate_, count, 0), factor,
                                         std::hypot(added, rounded * claimed_sums));
   if (sample_ == nullptr) return with(std::move(sums), nullptr);
@@ -432,7 +433,7 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
                 // Sums of `of` values, if the values of each whole sum lie about its mean.
                 const double mean = rms_of(whole) / count, rms = rms_of(exact);
                 const double around = std::max(rms * rms - mean * mean, 0.0);
-                const double own = met_by_weights(windows, results, [&](double of) {
+                const double own = error_of_weights(windows, results, [&](double of) {
                   return std::sqrt(of * of * mean * mean + of * around);
                 });
                 add_noise(out, std::hypot(added, rounded * own));

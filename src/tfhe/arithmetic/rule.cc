@@ -11,7 +11,7 @@ namespace latticino::tfhe {
 namespace {
 
 constexpr auto kBoth = {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64};
-constexpr std::uint32_t kMax = 4096;  // more at once take as long as these, each
+constexpr std::uint32_t kMaxAtOnce = 4096;  // more at once take as long as these, each
 
 struct Point {
   double count, seconds;
@@ -135,11 +135,11 @@ ArithmeticRule faster_arithmetic(const TfheParams& params, std::span<const Rotat
   };
   if (params.literal().primes.size() > 1) {
     double mean = 0;  // of the logarithm, over single rotations and batches of all sizes
-    for (std::uint32_t count = 1; count <= kMax; count *= 2) mean += std::log(gain(count));
+    for (std::uint32_t count = 1; count <= kMaxAtOnce; count *= 2) mean += std::log(gain(count));
     return mean > 0 ? BlindRotateArithmetic::Fft64 : BlindRotateArithmetic::Exact;
   }
   std::vector<ArithmeticRule::Range> ranges;
-  for (std::uint32_t count = 1; count <= kMax; ++count) {
+  for (std::uint32_t count = 1; count <= kMaxAtOnce; ++count) {
     const auto faster =
         gain(count) > 1 ? BlindRotateArithmetic::Fft64 : BlindRotateArithmetic::Exact;
     if (ranges.empty() || ranges.back().arithmetic != faster) ranges.push_back({count, faster});

@@ -98,21 +98,22 @@ TEST(SessionKnown, SumsOverAnyAxes) {
       }
     }
     const auto count = static_cast<double>(x.size()) / static_cast<double>(want.size());
-    expect_exact(sampled(x).reduced(shape, axes, count, 2, 0, 0), want);
+    expect_exact(sampled(x).reduced(shape, axes, count, 2, 0, 0, {}), want);
   }
   const Known square = sampled(random_values(4096, 4));
-  expect_error(
-      square.reduced(std::vector<std::size_t>{64, 64}, std::vector<std::size_t>{1}, 64, 1, 0, 0),
-      8 * kError);
+  expect_error(square.reduced(std::vector<std::size_t>{64, 64}, std::vector<std::size_t>{1}, 64, 1,
+                              0, 0, {}),
+               8 * kError);
   expect_error(square.summed(1024, 4, 0, false), 2 * kError);
   const Known spread = square.spread(0.5, 64, 0, 0, 4096);
   EXPECT_EQ(exact(spread)[0], exact(spread)[63]);
   EXPECT_NE(exact(spread)[63], exact(spread)[64]);
 }
 
-// Four weights that meet sums of 16 values each. Sums of positive values are 16 times as large as
-// these, sums of values about zero four times, of which the sums themselves show up to 1.4 times.
-TEST(SessionKnown, RoundedWeightsMeetSumsOfManyValues) {
+// Four weights multiply sums of 16 values each. Sums of positive values are 16 times as large as
+// the values. Sums of values about zero are 4 times as large, and the sample shows up to 1.4 times
+// that.
+TEST(SessionKnown, RoundedWeightsMultiplySumsOfManyValues) {
   const double rounded = 1e-9;
   const std::vector<double> windows{0, 0, 0, 0, 4};
   const auto error = [&](const Known& x) {
@@ -329,7 +330,7 @@ TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
   const auto expect_near = [](double have, double want) { EXPECT_NEAR(have / want, 1, 1.0 / 3); };
   expect_near(reach([&](const Known& x) { return x.summed(1, 512, 0, false); }), 6 * root);
   expect_near(reach([&](const Known& x) {
-                return x.reduced(shape, axes, 512, {0, 3}, 0, 0);
+                return x.reduced(shape, axes, 512, {0, 3}, 0, 0, {});
               }),
               3 * 6 * root);
   expect_near(reach([&](const Known& x) { return x.mapped(all, 512, root, true, 0, 0); }),

@@ -24,11 +24,11 @@ from ...tfhe.functions import where
 from . import of_ckks, of_tfhe
 from .result import Result
 
-_MAX = 1 << 22  # of numbers that replace others
+_MAX_NUMBER = 1 << 22  # of numbers that replace others
 _STRANGE: tuple[Any, ...] = (
-    None, True, False, -1, 0, 1, 2, 63, 1 << 20, _MAX, 1 << 31, 1 << 53, 1 << 63, -(1 << 63), 1e308, -0.5, 1e-320, "",
-    "add", "lt.sort", "bootstrap", "__class__", "\u0000", [], {}, [[]], {"of": 0}, {"of": 1 << 30}, {"of": -1},
-    {"tuple": []}, {"slice": [None, None, -1]}, {"ellipsis": True}, {"complex": [0, 1]}, {"options": {}},
+    None, True, False, -1, 0, 1, 2, 63, 1 << 20, _MAX_NUMBER, 1 << 31, 1 << 53, 1 << 63, -(1 << 63), 1e308, -0.5,
+    1e-320, "", "add", "lt.sort", "bootstrap", "__class__", "\u0000", [], {}, [[]], {"of": 0}, {"of": 1 << 30},
+    {"of": -1}, {"tuple": []}, {"slice": [None, None, -1]}, {"ellipsis": True}, {"complex": [0, 1]}, {"options": {}},
     {"slice": [0, 1 << 60, 1]}, {"array": {"name": "0", "dtype": "float64", "shape": [1 << 40]}})
 
 
