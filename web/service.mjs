@@ -142,7 +142,7 @@ class Link {
       headers: { Authorization: `Bearer ${this.#token}`, ...(body ? { "Content-Type": type } : {}), ...headers },
     };
     let paused = 0;
-    for (let tries = 1; ; ++tries) {
+    for (let tries = 1; ;) {  // without those that were refused until a stated time
       let response = null, data = null;
       try {
         [response, data] = await exchange(address, request, body?.byteLength ?? body?.length ?? 0);
@@ -151,15 +151,14 @@ class Link {
           refuse("ServiceError", "service", `no answer of ${this.#base.host} (${why.message})`, "a service that runs",
                  "check the address, or try again");
         }
-        await pause(backOff(tries));
+        await pause(backOff(tries++));
         continue;
       }
       if (response.ok) return data;
       if (![429, 503].includes(response.status)) throw refusal(response.status, data);
       const stated = response.headers.get("Retry-After") ?? "", seconds = /^[0-9]{1,9}$/.test(stated) ? Number(stated) : null;
       if (seconds === null ? tries >= TRIES : (paused += seconds) > PATIENCE) throw refusal(response.status, data);
-      if (seconds !== null) --tries;  // a service that names a time is there
-      await pause(seconds === null ? backOff(tries) : scattered(seconds));
+      await pause(seconds === null ? backOff(tries++) : scattered(seconds));
     }
   }
 }

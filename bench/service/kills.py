@@ -21,10 +21,10 @@ from typing import Any
 import postgresql
 from clients import Load
 from latticino._provenance import cpu_name
+from latticino.common.options import count
 from latticino.measure.records import Row, stamped
 from latticino.serve.store import STORE_ERRORS
 from ledger import bundle_faults, faults
-from options import count
 from running import alive, until
 from setting import Setting, has_postgresql, setting
 
@@ -36,12 +36,12 @@ _REST = 200.0  # seconds for what was sent to end: three leases of a job, or of 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kills", type=count, default=100)
+    parser.add_argument("--kills", type=count(1), default=100)
     parser.add_argument("--seed", type=int, help="default: a random one, which is printed")
     parser.add_argument("--store", choices=("sqlite", "postgresql"), help="default: postgresql where it is installed")
-    parser.add_argument("--tenants", type=count, default=4)
-    parser.add_argument("--clients", type=count, default=8, help="threads of each tenant that send jobs")
-    parser.add_argument("--workers", type=count, default=2)
+    parser.add_argument("--tenants", type=count(1), default=4)
+    parser.add_argument("--clients", type=count(1), default=8, help="threads of each tenant that send jobs")
+    parser.add_argument("--workers", type=count(1), default=2)
     parser.add_argument("--jobs", type=int, default=6, help="jobs that end between two kills, at most: each time a "
                         "random number of them; one kill in five does not wait")
 

@@ -17,8 +17,9 @@ from pathlib import Path
 import rate
 import steady
 import uploads
+from latticino.common.options import count
 from latticino.measure.records import Row, stamped
-from options import count, positive
+from options import positive
 
 PARTS = ("front", "uploads", "rate")
 
@@ -26,17 +27,17 @@ PARTS = ("front", "uploads", "rate")
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--part", choices=PARTS, help="this one alone")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=count, default=2)
-    parser.add_argument("--connections", type=count, default=1000)
+    parser.add_argument("--workers", type=count(1), default=2)
+    parser.add_argument("--connections", type=count(1), default=1000)
     parser.add_argument("--rate", type=positive, default=200.0, help="requests per second of all connections")
-    parser.add_argument("--tenants", type=count, default=200)
-    parser.add_argument("--queued", type=count, default=10_000, help="jobs that wait at the start, and a twentieth "
+    parser.add_argument("--tenants", type=count(1), default=200)
+    parser.add_argument("--queued", type=count(1), default=10_000, help="jobs that wait at the start, and a twentieth "
                         "more")
     parser.add_argument("--seconds", type=positive, default=60.0, help="of requests")
-    parser.add_argument("--uploads", type=count, default=100)
+    parser.add_argument("--uploads", type=count(1), default=100)
     parser.add_argument("--upload-bytes", type=positive, default=256e6)
-    parser.add_argument("--upload-connections", type=count, default=4, help="of each upload")
-    parser.add_argument("--jobs", type=count, default=100, help="of each rate")
+    parser.add_argument("--upload-connections", type=count(1), default=4, help="of each upload")
+    parser.add_argument("--jobs", type=count(1), default=100, help="of each rate")
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:

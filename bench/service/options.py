@@ -1,20 +1,9 @@
-"""Numbers of options: what a program cannot measure with is refused before it starts a service."""
+"""Types of options: a program refuses numbers that it cannot measure with, before it starts a service."""
 
 from __future__ import annotations
 
 import argparse
 import math
-
-
-def count(text: str) -> int:
-    """An integer of 1 or more."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no integer of 1 or more")
-    return number
 
 
 def positive(text: str) -> float:

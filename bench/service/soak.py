@@ -14,10 +14,11 @@ from typing import Any
 
 from clients import Load
 from latticino._provenance import cpu_name
+from latticino.common.options import count
 from latticino.measure.records import Row, stamped
 from ledger import faults
 from memory import Growth, Sampler, growth
-from options import count, not_negative, positive
+from options import not_negative, positive
 from setting import setting
 
 FLAT = 1.0  # percent
@@ -31,9 +32,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warm-up", type=not_negative, help="minutes that do not count; default: a quarter of them")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
-    parser.add_argument("--tenants", type=count, default=4)
-    parser.add_argument("--clients", type=count, default=4, help="threads of each tenant that send jobs")
-    parser.add_argument("--workers", type=count, default=2)
+    parser.add_argument("--tenants", type=count(1), default=4)
+    parser.add_argument("--clients", type=count(1), default=4, help="threads of each tenant that send jobs")
+    parser.add_argument("--workers", type=count(1), default=2)
     parser.add_argument("--pause", type=not_negative, default=0.5, help="mean seconds between two jobs of a thread")
 
 

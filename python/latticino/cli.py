@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from . import __version__, _native, arrays, errors, tfhe
 from .ckks.context import preset, presets
 from .cluster import planning
+from .common.options import count
 from .serve import commands as commands_of_services
 
 DEFAULT_PRESET = "n16-d40-boot-v1"
@@ -259,15 +260,6 @@ def _parser() -> argparse.ArgumentParser:
         sub.set_defaults(handler=handler)
         return sub
 
-    def count(least: int, most: int = 10**9) -> Callable[[str], int]:
-        def whole(text: str) -> int:
-            number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else least - 1
-            if not least <= number <= most:
-                raise argparse.ArgumentTypeError(f"{text!r} is no integer from {least} to {most}")
-            return number
-
-        return whole
-
     def minutes(text: str) -> float:
         """A number of minutes above 0, of at most one year."""
         try:
@@ -389,8 +381,8 @@ def _parser() -> argparse.ArgumentParser:
     fuzz.add_argument("--jobs", type=count(1, 1024), default=1,
                       help="processes that share the programs; their first seeds lie 1,000,000 apart")
     fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
-    commands_of_services.add(command, count, on_device)
-    planning.add(command, count)
+    commands_of_services.add(command, on_device)
+    planning.add(command)
     return parser
 
 

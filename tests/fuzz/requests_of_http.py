@@ -74,7 +74,7 @@ class Requests:
         assert b"HTTP/1.1 500 " not in said, f"{data[:2000]!r}: {said[:2000]!r}"
 
     def _open(self):
-        if self._count or hasattr(self, "_loop"):
+        if hasattr(self, "_loop"):
             return
         folder = tempfile.mkdtemp(prefix="latticino-requests-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

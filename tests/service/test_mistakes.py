@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from world import Rows
+from world import Rows, carry_out
 
 import latticino as lt
 from latticino import cli
@@ -181,9 +181,9 @@ def test_a_full_disk_holds_jobs_up(running, model, tmp_path, monkeypatch):
     monkeypatch.setattr(blobs, "holds", lambda _: next(room))
     monkeypatch.setattr(blobs, "put", putting)
     for _ in range(2):  # there is no room before the run, and then after it
-        worker._work(worker._jobs.claim([digest]))
+        carry_out(worker, worker._jobs.claim([digest]))
         assert (rows.job(id_).state, rows.job(id_).attempts) == ("queued", 0)
-    worker._work(worker._jobs.claim([digest]))
+    carry_out(worker, worker._jobs.claim([digest]))
     assert rows.job(id_).state == "done" and blobs.path("results", tenant, rows.job(id_).result).read_bytes() == b"result"
     assert worker.counters()["jobs"] == {"returned": 2, "done": 1}
 

@@ -8,9 +8,8 @@ import threading
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 from test_compiled import mlp
-from world import Rows
+from world import Rows, carry_out
 
 import latticino as lt
 from latticino.serve import confined
@@ -137,7 +136,7 @@ def test_a_crash_between_a_result_and_its_row(world, monkeypatch):
     claim = first._jobs.claim([world.facts.digest])
     monkeypatch.setattr(first._jobs, "finish", crash)
     with pytest.raises(Crash):
-        first._work(claim)
+        carry_out(first, claim)
     stored = {p for p in (world.blobs.folder / "results").rglob("*") if len(p.name) == 64}
     assert world.rows.job(id_).state == "running" and world.rows.job(id_).result is None
     with world.store.write() as c:  # the lease lapses
@@ -162,12 +161,12 @@ def test_lack_of_memory_is_no_fault_of_the_job(world, monkeypatch):
     monkeypatch.setattr(model, "run", full)
     id_ = world.submit(0, world.body(0))
     for _ in range(3):
-        worker._work(worker._jobs.claim([facts.digest]))
+        carry_out(worker, worker._jobs.claim([facts.digest]))
     assert world.rows.job(id_).state == "poisoned" and "no memory" in world.rows.job(id_).error
     assert len(tries) == 3 and not worker._sessions.names and not worker._stop.is_set()
     monkeypatch.setattr(model, "run", lambda *_: (_ for _ in ()).throw(lt.DeviceError("gone")))
     id_ = world.submit(0, world.body(0))
-    worker._work(worker._jobs.claim([facts.digest]))
+    carry_out(worker, worker._jobs.claim([facts.digest]))
     assert world.rows.job(id_).state == "queued" and worker._stop.is_set()  # another process begins anew
     world.rows.jobs.cancel(world.tenants[0], id_)
 
@@ -202,101 +201,14 @@ def test_a_damaged_bundle_is_mended_by_its_upload(world):
     assert world.upload(world.tenants[2], world.keys[2]) == hash_ and world.bundle(2).state == "ready"
 
 
-def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
-    """And the result of the one before is stored meanwhile. Without that the three would wait for each other in turn."""
-    worker, body = world.worker(), world.body(0)
-    monkeypatch.setattr("latticino.serve.worker._LEAD", 1e9)  # at once: this model was never run
-    events, lock = [], threading.Lock()
-
-    def noting(what, call):
-        def noted(*arguments, **options):
-            out = call(*arguments, **options)
-            with lock:
-                events.append((what, threading.current_thread().name))
-            return out
-
-        return noted
-
-    worker._open_models()
-    monkeypatch.setattr(worker, "_open_models", lambda: None)
-    model, facts = worker._models[world.facts.digest]
-    real, gate = model.run, threading.Event()
-
-    def run(*arguments):
-        assert gate.wait(60)
-        return real(*arguments)
-
-    monkeypatch.setattr(model, "run", run)
-    monkeypatch.setattr(worker, "_take", noting("taken", worker._take))
-    monkeypatch.setattr(worker._jobs, "finish", noting("finished", worker._jobs.finish))
-    worker._seconds[facts.digest] = 1.0
-    ids = [world.submit(0, body) for _ in range(4)]
-    thread = threading.Thread(target=worker.run, name="computes")
-    thread.start()
-    try:
-        until(lambda: sum(world.rows.job(id_).state == "running" for id_ in ids) == 2, "a job that is taken ahead")
-        assert events == [("taken", "computes"), ("taken", "ahead_0")]
-        gate.set()
-        until(lambda: all(world.rows.job(id_).state == "done" for id_ in ids), "the end of jobs")
-    finally:
-        gate.set()
-        worker._stop.set()
-        thread.join()
-    assert {name for what, name in events if what == "finished"} == {"behind_0"}
-    assert [world.rows.job(id_).attempts for id_ in ids] == [1] * 4 and worker.counters()["jobs"] == {"done": 4}
-
-
-def test_a_job_that_was_taken_ahead_goes_back_at_the_end(world, monkeypatch):
-    """It was not tried: its attempts stay as they were, and another worker takes it at once."""
-    worker, body = world.worker(), world.body(0)
-    worker._open_models()
-    monkeypatch.setattr(worker, "_open_models", lambda: None)
-    model, facts = worker._models[world.facts.digest]
-    real, gate = model.run, threading.Event()
-    monkeypatch.setattr(model, "run", lambda *arguments: gate.wait(60) and real(*arguments))
-    worker._seconds[facts.digest] = 0.0
-    first, second = (world.submit(0, body) for _ in range(2))
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
-        until(lambda: world.rows.job(second).state == "running", "a job that is taken ahead")
-    finally:
-        worker._stop.set()
-        gate.set()
-        thread.join()
-    row = world.rows.job(second)
-    assert (row.state, row.attempts, row.lease) == ("queued", 0, None) and world.rows.job(first).state == "done"
-    done, = world.run(world.worker(), [second])
-    assert done.state == "done" and done.attempts == 1
-
-
-def test_a_store_that_is_away_while_a_job_is_stored(world, monkeypatch):
-    """The worker goes on with others. The lease of that job is renewed no more, so that it is run again."""
-    worker = world.worker()
-    real, tries = worker._jobs.finish, []
-
-    def finish(claim, *arguments):
-        tries.append(claim.id)
-        if len(tries) == 1:
-            raise sa.exc.OperationalError("UPDATE", {}, Exception("away"))
-        return real(claim, *arguments)
-
-    monkeypatch.setattr(worker._jobs, "finish", finish)
-    lost, other = world.submit(0, world.body(0)), world.submit(0, world.body(0))
-    world.run(worker, [other])
-    assert world.rows.job(lost).state == "running" and tries[:2] == [lost, other]
-    with world.store.write() as c:
-        assert c.execute(jobs.update().where(jobs.c.id == lost).values(lease_until=0.0)).rowcount == 1
-    row, = world.run(world.worker(), [lost])
-    assert row.state == "done" and row.attempts == 2
-
-
 def test_a_run_ends_when_its_holder_says_so(world, monkeypatch):
     monkeypatch.setattr("latticino.serve.leases.LOOK", 0.01)
     for how, why in (("cancel", "cancel"), ("lapse", "lost"), ("stop", "stop")):
         id_ = world.submit(0, world.body(0))
         claim, stop = world.rows.jobs.claim([world.facts.digest]), threading.Event()
-        with Holder(world.rows.jobs, claim, stop, grace=0.05) as holder:
+        holder = Holder(world.rows.jobs, claim, stop, grace=0.05)
+        holder.begin()
+        try:
             holder.after(0.25)
             if how == "cancel":
                 world.rows.jobs.cancel(world.tenants[0], id_)
@@ -307,6 +219,8 @@ def test_a_run_ends_when_its_holder_says_so(world, monkeypatch):
             with pytest.raises(Stopped) as found:
                 until(lambda: holder.after(0.5), "an end")
             assert found.value.why == why
+        finally:
+            holder.end()
         world.rows.jobs.end(claim, "cancelled")
 
 

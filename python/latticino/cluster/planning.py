@@ -16,6 +16,7 @@ from .. import errors
 from ..ckks.context import Context
 from ..ckks.plan import Shape
 from ..common import display
+from ..common.options import count
 from ..saved.files import load_program
 from ..saved.networks import SavedNetwork
 from ..saved.program import SavedClient, SavedProgram
@@ -134,7 +135,7 @@ def auxiliary(params: Any) -> int:
 # ---- the command ----
 
 
-def add(command: Any, count: Any) -> None:
+def add(command: Any) -> None:
     """Adds `latticino plan` to the parser."""
     sub = command("plan", _plan, "predict seconds and traffic of saved programs over several workers (docs/scaling.md)")
     sub.add_argument("programs", nargs="+", type=Path, help="a file of lt.save_program, or several: a pipeline")

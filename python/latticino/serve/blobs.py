@@ -1,5 +1,5 @@
-"""Files that are named by their SHA-256, in a folder. A file gets its name when all its bytes are on the disk. Bytes
-that are stored again take the place of those that have the name."""
+"""Files that are named by their SHA-256, in a folder. A file gets its name when all its bytes are on the disk. It
+replaces an older file of the same name."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Blobs:
         return data
 
     def intact(self, area: str, owner: str, hash_: str) -> bool:
-        """Whether a blob is there, with the bytes that its name says. OSError where the folder does not answer."""
+        """Whether a blob is there and has the bytes that its name states. OSError if the folder cannot be read."""
         try:
             data = self.path(area, owner, hash_).read_bytes()
         except FileNotFoundError:

@@ -49,8 +49,8 @@ async def read_json(request: Request) -> Any:
 
 
 async def store(request: Request, writer: Writer, disk: asyncio.Semaphore, end: Callable[[], Ended]) -> Ended:
-    """Writes the body into a blob, and returns what ``end`` gives after its last piece, in the same thread. ``disk``:
-    how many bodies are written at a time."""
+    """Writes the body into a blob, then calls ``end`` and returns its result. The last piece and ``end`` share one turn
+    of a thread. ``disk`` limits how many bodies are written at a time."""
     held = bytearray()
     async for piece in _pieces(request):
         held += piece

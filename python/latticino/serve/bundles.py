@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .blobs import Blobs
+from .logs import log, of_tenant
 from .manifest import Joined, Manifest, is_hash
 from .models import Facts
 from .refusals import Refused, not_found
@@ -183,9 +184,10 @@ class Bundles:
                 state="uploaded", lease=None))
 
     def withdraw_damaged(self, tenant: str, manifest: Manifest) -> int:
-        """Reads all chunks of a bundle. Those that are lost, or have other bytes than were stored, count as missing
-        again, and each bundle that has one of them as being uploaded: the same upload then brings them back. Returns
-        how many chunks there are of them; 0 where the folder of blobs does not answer."""
+        """Reads all chunks of a bundle, and marks those as missing that are lost or damaged.
+
+        Each bundle of the tenant that has one of them counts as being uploaded again. Its tenant uploads the same file
+        once more, which replaces them. Returns their number; 0 if the folder of blobs does not answer."""
         try:
             bad = {hash_ for hash_ in set(manifest.chunks) if not self._blobs.intact("chunks", tenant, hash_)}
         except OSError:
@@ -200,6 +202,7 @@ class Bundles:
                 if bad & set(_manifest(row).chunks):
                     c.execute(bundles.update().where(*_named(row)).values(
                         state="uploading", lease=None, lease_until=None, attempts=0, created=self._store.now(c)))
+        log("bundle.damaged", tenant=of_tenant(tenant), bundle=manifest.hash[:16], chunks=len(bad))
         return len(bad)
 
     def file(self, tenant: str, manifest: Manifest) -> Joined:

@@ -76,9 +76,7 @@ class Checker:
             ended.set()
             thread.join()
         if verdict is None:
-            bad = self._bundles.withdraw_damaged(check.tenant, check.manifest)
-            if bad:  # its tenant uploads these again
-                log("bundle.damaged", tenant=of_tenant(check.tenant), bundle=check.hash[:16], chunks=bad)
+            self._bundles.withdraw_damaged(check.tenant, check.manifest)
             self._bundles.retry(check)
         elif "refused" in verdict:
             self._bundles.refuse(check, verdict["refused"])

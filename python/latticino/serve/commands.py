@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .. import arrays, errors
 from ..common import display
 from ..common.devices import physical_memory
+from ..common.options import count
 from ..nn.compiling import as_bytes
 from . import packages
 
@@ -31,7 +32,7 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 
 
-def add(command: AddCommand, count: Callable[..., Any], on_device: Callable[[argparse.ArgumentParser], None]) -> None:
+def add(command: AddCommand, on_device: Callable[[argparse.ArgumentParser], None]) -> None:
     """Adds the commands to the parser of `latticino`."""
     serve = command("serve", _with_store(_serve), "serve networks to tenants over HTTP (docs/serving.md)")
     serve.add_argument("models", nargs="+", help="files that enc.save wrote for the server or lt.save_program, or "

@@ -41,8 +41,8 @@ from .traffic import Page, Traffic
 from .waiting import Polls, Waiting
 
 LONGEST_WAIT = 30.0  # seconds of a long poll
-# Requests that read the store, or write to it, at a time. SQLite has one writer, and its readers wait for no disk or
-# network: more threads would take turns with each other, and each has pages of the database in memory.
+# Requests that read the store, or write to it, at a time. With SQLite, more threads do not help: it allows one writer,
+# and its readers mostly need the processor. Each thread also keeps pages of the database in memory.
 READERS, WRITERS = {"sqlite": 3, "postgresql": 16}, {"sqlite": 2, "postgresql": 8}
 DISK = 16  # bodies that are written at a time
 _AT_ONCE = 1 << 18  # bytes of a result that are read with its row
@@ -53,8 +53,8 @@ _KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
 
 @dataclass(frozen=True)
 class Settings:
-    """``rate``: requests per second of a token, and ``burst`` of them at once. ``polls``: requests of a tenant that
-    wait at a time. ``page``: the folder of a web page, which lies at /page/; empty for none."""
+    """``rate``: requests per second of a token, and ``burst`` of them at once. ``polls``: how many requests of a tenant
+    may wait at a time. ``page``: the folder of a web page, which lies at /page/; empty for none."""
 
     limits: Limits = field(default_factory=Limits)
     rate: float = 100.0
@@ -188,7 +188,7 @@ class Front:
     async def chunk(self, request: Request, chunk: str) -> Response:
         who, (size, stored) = await self._for(request, lambda who: self._bundles.expected(who.tenant, chunk))
         bodies.require_length(request, size)
-        if stored:  # what was damaged on the disk since is taken again
+        if stored:  # a chunk that the disk has damaged since is taken again
             async with self._disk:
                 stored = await run_in_threadpool(self._blobs.intact, "chunks", who.tenant, chunk)
         if not stored:
@@ -277,7 +277,8 @@ class Front:
     # ---- parts ----
 
     async def _for(self, request: Request, read: Callable[[Identity], Found]) -> tuple[Identity, Found]:
-        """Who sent a request, and what ``read`` gives for them: one state of the store, one turn of a thread."""
+        """Who sent a request, and the result of ``read`` for them. All is read in one thread, from one state of the
+        store."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
 
         def found() -> tuple[Identity, Found]:
@@ -315,7 +316,7 @@ class Front:
 
 
 async def _to_the_page() -> Response:
-    """What somebody types into a browser."""
+    """Sends a browser from /page, which somebody may type, to /page/."""
     return RedirectResponse("page/", 308)
 
 

@@ -27,9 +27,10 @@ _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
 class Link:
     """An address and a token. Each thread of each process has a connection of its own, and keeps it open.
 
-    Requests are repeated where the connection breaks, and where the service is full or away for now (429, 503): never
-    before the time that it states in Retry-After, and at a random moment after it, so that clients that were refused
-    together do not come back together. ServiceError for what it refuses, and for a time later than ``patience``.
+    A request is repeated if its connection breaks, or if the service is busy for now (429, 503). It is never repeated
+    before the time that Retry-After states. A random time is added, so that clients that were refused at the same
+    moment do not all return at the same moment. ServiceError for other refusals, and if the time would be later than
+    ``patience`` allows.
     """
 
     def __init__(self, url: str, token: str, cafile: str | None = None, patience: float = 600.0,
@@ -100,11 +101,13 @@ class Link:
                 continue
             if status < 300:
                 return data
-            stated = pause = _pause(found)
-            if pause is None:  # of a proxy, or of a server that has too many connections to hand on another request
+            stated = _pause(found)
+            if status not in (429, 503):
+                raise _refusal(status, data, stated)
+            if stated is None:  # of a proxy, or of a server that has too many connections to hand on another request
                 tries += 1
-                pause = _back_off(tries)
-            if status not in (429, 503) or tries >= TRIES or time.monotonic() + pause > last:
+            pause = _back_off(tries) if stated is None else stated
+            if tries >= TRIES or time.monotonic() + pause > last:
                 raise _refusal(status, data, stated)
             time.sleep(pause if stated is None else _scattered(pause))
 
@@ -193,13 +196,13 @@ def _loopback(host: str) -> bool:
 
 
 def _back_off(tries: int) -> float:
-    """Seconds before a request is repeated that nobody has named a time for: twice as many each time, half of them at
-    random."""
+    """Seconds before a request is repeated if the service states no time. They double with each try. Up to half of them
+    are left out at random."""
     return float(min(0.2 * 2**tries, 5.0) * random.uniform(0.5, 1.0))
 
 
 def _scattered(pause: float) -> float:
-    """Seconds of Retry-After, and up to a quarter of them more, or a second."""
+    """The seconds of Retry-After, and a random time: up to a quarter of them, or up to a second if that is more."""
     return pause + random.uniform(0.0, max(pause / 4, 1.0))
 
 

@@ -38,7 +38,7 @@ _ID = re.compile(r"[0-9a-f]{32}")  # of a job
 _WINDOW = 16  # candidates of a claim
 _NEAR = 2.0  # seconds of the fair share's clock that a job of a resident bundle may go ahead by
 
-# What requests ask for, made once: building these takes longer than answering them.
+# Queries of requests. They are made once, because building one takes longer than the database takes to answer it.
 _AT, _TOTAL = sa.bindparam, sa.func.coalesce(sa.func.sum(jobs.c.seconds), 0.0)
 _BY_KEY = sa.select(jobs).where(jobs.c.tenant == _AT("tenant"), jobs.c.idempotency == _AT("key"))
 _JOB = sa.select(jobs).where(jobs.c.id == _AT("id"), jobs.c.tenant == _AT("tenant"))

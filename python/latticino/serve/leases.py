@@ -1,5 +1,5 @@
-"""A worker's other threads: one holds the lease of a job while it runs, and tells the run when to stop; one takes the
-next job while the present one is computed."""
+"""A worker's other threads. One renews the lease of a job while it runs, and tells the run when to stop. Another one
+takes the next job while the present one is computed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class Stopped(Exception):
 
 
 class Holder:
-    """``with Holder(...) as holder:`` keeps the lease; ``holder.after`` is told of each step and raises `Stopped`.
+    """Keeps the lease from `begin` to `end`, which may be called in different threads. `after` is told of each step of
+    the run. It raises `Stopped` if the run has to end.
 
-    ``stop`` is set once the worker shall end; the run may then go on for ``grace`` seconds. ``since``: when the lease
+    ``stop`` is set when the worker has to end. The run may then go on for ``grace`` seconds. ``since``: when the lease
     began, by time.monotonic().
     """
 
@@ -42,12 +43,10 @@ class Holder:
         self._thread = threading.Thread(target=self._hold, daemon=True, name="lease")
         self._stopping_since: float | None = None
 
-    def __enter__(self) -> Holder:
+    def begin(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def end(self) -> None:
         self._ended.set()
         self._thread.join()
 
@@ -80,8 +79,7 @@ class Holder:
 
 @dataclass
 class Taken:
-    """A job under a lease that is renewed until ``holder`` ends. ``body``: the bytes of its input, or why there are
-    none."""
+    """A claimed job. ``holder`` renews its lease. ``body``: the bytes of its input, or the error of reading them."""
 
     claim: Claim
     holder: Holder
@@ -89,15 +87,17 @@ class Taken:
 
 
 class Ahead(Generic[Job]):
-    """``take`` gives the next job, or None. Another thread calls it once `start` says so, and not before the run that
-    is under way is about to end: a job that is taken early waits here, and no idle worker gets it."""
+    """Calls ``take``, which gives the next job or None, in another thread while the present job runs.
+
+    The call should come shortly before the present run ends. A job that is taken earlier waits here, and an idle
+    worker cannot get it."""
 
     def __init__(self, take: Callable[[], Job | None]) -> None:
         self._take, self._pool, self._now = take, ThreadPoolExecutor(1, "ahead"), threading.Event()
         self._future: Future[Job | None] | None = None
 
     def start(self, after: float | None) -> None:
-        """Takes a job ``after`` so many seconds, or when `following` is called (None: not before)."""
+        """Takes a job after ``after`` seconds, or at the latest when `following` is called. None: only then."""
         self._now.clear()
         self._future = self._pool.submit(self._later, after)
 
@@ -106,7 +106,7 @@ class Ahead(Generic[Job]):
         return self._take()
 
     def following(self) -> Job | None:
-        """The job that was taken since `start`. Raises as ``take``. None without a `start`."""
+        """The job that was taken since `start`; None if `start` was not called. Raises as ``take``."""
         future, self._future = self._future, None
         self._now.set()
         return None if future is None else future.result()

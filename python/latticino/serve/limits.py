@@ -1,4 +1,4 @@
-"""How often a token may be used: a bucket for each, in the memory of the front, for all of its threads."""
+"""How often a token may be used. Each token has a bucket in the memory of the front, which all of its threads share."""
 
 from __future__ import annotations
 

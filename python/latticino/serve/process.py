@@ -125,7 +125,7 @@ def run_front(config: Config, signals: Signals) -> None:
 
     signals.call_on_stop(end)
     gc.collect()
-    gc.freeze()  # what lives as long as the process: a full collection, which stops all requests, does not visit it
+    gc.freeze()  # a full collection stops all requests; it need not visit what lives as long as the process
     log("front.ready")
     with socket.socket(fileno=config.socket) as listening:
         server.run(sockets=[listening])

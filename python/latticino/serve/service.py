@@ -18,8 +18,8 @@ from .logs import log
 from .process import Config
 
 _RESTART = 1.0  # seconds between two starts of a process
-# Of the front's allocator: memory that one of its dozens of threads gives back serves all of them, and large pieces go
-# back to the system.
+# For the allocator of the front, which has dozens of threads: they share one heap, so that each can use what another
+# has freed, and large pieces go back to the system.
 _FRONT = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 _LAST = 10.0  # seconds that processes have to end once all else has
 

@@ -64,8 +64,8 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Any]:
-        """A connection that sees one state of the database. Within the block of one, further blocks of the same thread
-        see the same state."""
+        """A connection that sees one state of the database. A block within this one, in the same thread, sees the same
+        state."""
         held = getattr(self._reading, "connection", None)
         if held is not None:
             yield held
@@ -85,9 +85,10 @@ class Store:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Writers of SQLite come one at a time. It would look for its own lock after pauses of up to 0.1 s; here the
-        next writer looks after `_LOOK`, whichever process it is in. TimeoutError of SQLAlchemy after as long as SQLite
-        waits."""
+        """Lets the writers of SQLite in one at a time, in all processes.
+
+        A writer that SQLite itself makes wait looks for its lock after pauses of up to 0.1 s. Here it looks each
+        `_LOOK` seconds. TimeoutError of SQLAlchemy after `BUSY_MS`, as long as SQLite would wait."""
         if not self.sqlite:
             yield
             return
@@ -135,8 +136,8 @@ def _engine(url: str) -> Any:
     if not parsed.database or parsed.database == ":memory:":
         raise errors.UnsupportedError.explain("store", "a database in memory", "a file, which outlives the process",
                                               "name one: sqlite:///folder/service.sqlite")
-    # As many as the front has threads: those beyond the pool would be opened for each request. The one that was used
-    # last is used next: others, which have pages of the database in memory too, are opened for as many threads at once.
+    # As many connections as the front has threads: those beyond the pool would be opened for each request. The one that
+    # was used last is used next (LIFO), so that few are open: each keeps pages of the database in memory.
     engine = sa.create_engine(parsed, pool_size=40, max_overflow=20, pool_timeout=60, pool_use_lifo=True,
                               connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False})
     sa.event.listen(engine, "connect", _prepare_sqlite)
@@ -157,7 +158,7 @@ def _begin_sqlite(c: Any) -> None:
 
 
 def _turns(url: str) -> BinaryIO:
-    """The file whose lock the writers of a database of SQLite take in turn."""
+    """The file that writers of a database of SQLite lock before they write."""
     path = Path(str(sa.engine.make_url(url).database) + "-turns")
     try:
         return path.open("ab")

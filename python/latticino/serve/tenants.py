@@ -127,7 +127,7 @@ class Tenants:
 
 
 ACTIVE = ("queued", "running")  # states of jobs
-# What requests ask for, made once: building these takes longer than answering them.
+# Queries of requests. They are made once, because building one takes longer than the database takes to answer it.
 _TOKEN = sa.select(tokens).where(tokens.c.hash == sa.bindparam("hash"))
 _LOCKED = sa.select(tenants).where(tenants.c.id == sa.bindparam("tenant")).with_for_update()
 _HELD = (

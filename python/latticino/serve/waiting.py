@@ -1,4 +1,4 @@
-"""Long polls: one look at the store serves all requests that wait for a job. Each tenant may hold so many open."""
+"""Long polls: one look at the store serves all requests that wait for a job. Each tenant has a limit of open ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX = 500  # jobs of one query
 
 
 class Polls:
-    """At most ``most`` requests of a tenant wait at a time. They hold connections, which all tenants share."""
+    """Lets at most ``most`` requests of a tenant wait at a time. They keep connections open, which all share."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -26,7 +26,7 @@ class Polls:
 
     @contextmanager
     def one(self, tenant: str) -> Iterator[None]:
-        """Counts a request while the block runs. Refused (429) for one too many."""
+        """Counts a request as waiting while the block runs. Refused (429) for one too many."""
         if self._open[tenant] >= self._most:
             raise Refused.of(429, "service", f"{self._most} requests of this tenant that wait", f"at most {self._most}",
                              "wait for fewer jobs at a time, or ask without wait=", retry_after=1.0)

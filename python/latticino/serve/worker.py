@@ -7,10 +7,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, TypeAlias, cast
+from functools import partial
+from typing import Any, BinaryIO, NoReturn, TypeAlias, cast
 
 from .. import errors
 from ..common.devices import physical_memory
@@ -27,7 +28,7 @@ from .tables import workers
 
 BEAT = 5.0  # seconds between two signs of life
 _FULL = 5.0  # seconds until another try where the disk is full
-_LEAD = 0.05  # seconds before a run is expected to end, in which the next job is taken
+_LEAD = 0.05  # seconds before the expected end of a run at which the next job is taken
 _IDLE = (0.02, 0.2)  # seconds between two looks at an empty queue: at first, and at most
 # What a tenant's own data cause. A DeviceError or a lack of memory is not the fault of a job.
 _FAULTS = (errors.FileError, errors.KeyError, errors.ContextError, errors.ShapeError, errors.LevelError,
@@ -95,34 +96,45 @@ class Worker:
         try:
             self._loop()
         finally:
+            self._stop.set()  # an error that nobody foresaw ends the process too, and another one begins anew
             beats.join()
         log("worker.stopped", worker=self.id)
 
     def _loop(self) -> None:
         """Computes job after job. Other threads take the next one and store the results of the one before meanwhile."""
-        pause = _IDLE[0]
         with Ahead(self._take) as ahead, ThreadPoolExecutor(1, "behind") as behind:
-            stored: Future[None] | None = None
-            while not self._stop.is_set():
-                try:
-                    taken = ahead.following() or self._take(likely=False)
-                except STORE_ERRORS as why:  # the store is away
-                    log("worker.trouble", worker=self.id, error=type(why).__name__)
-                    taken, pause = None, 1.0
-                if taken is None:
-                    self._stop.wait(pause)
-                    pause = min(2 * pause, max(_IDLE[1], pause))
-                    continue
-                pause, usual = _IDLE[0], self._seconds.get(taken.claim.model)
-                ahead.start(None if usual is None else max(usual - _LEAD, 0.0))
-                rest = self._computed(taken)
-                if stored is not None:
-                    stored.result()  # one at a time: results do not pile up where the disk is slow
-                stored = behind.submit(self._conclude, taken, rest)
-            with suppress(*STORE_ERRORS):
-                left = ahead.following()
+            try:
+                self._compute(ahead, behind)
+            finally:
+                self._stop.set()  # before the job ahead is given back: none is taken any more
+                left = None
+                with suppress(*STORE_ERRORS):
+                    left = ahead.following()
                 if left is not None:
-                    self._conclude(left, lambda: (self._stopped(left.claim, "stop"), None))
+                    behind.submit(self._conclude, left, partial(self._stopped, left.claim, "stop"))
+
+    def _compute(self, ahead: Ahead[Taken], behind: ThreadPoolExecutor) -> None:
+        pause, stored = _IDLE[0], behind.submit(_nothing)
+        while not self._stop.is_set():
+            try:
+                taken = ahead.following() or self._take(likely=False)
+            except STORE_ERRORS as why:  # the store is away
+                log("worker.trouble", worker=self.id, error=type(why).__name__)
+                taken, pause = None, 1.0
+            if taken is None:
+                if stored.done():
+                    stored.result()  # raises what nobody foresaw
+                self._stop.wait(pause)
+                pause = min(2 * pause, max(_IDLE[1], pause))
+                continue
+            pause, usual = _IDLE[0], self._seconds.get(taken.claim.model)
+            ahead.start(None if usual is None else max(usual - _LEAD, 0.0))
+            rest = self._computed(taken)
+            try:
+                stored.result()  # one at a time: results do not pile up where the disk is slow
+            finally:
+                stored = behind.submit(self._conclude, taken, rest)
+        stored.result()
 
     # ---- start ----
 
@@ -140,56 +152,47 @@ class Worker:
 
     # ---- a job ----
 
-    def _work(self, claim: Claim) -> None:
-        taken = self._held(claim)
-        self._conclude(taken, self._computed(taken))
-
     def _take(self, likely: bool = True) -> Taken | None:
-        """The next job, its lease and its input. Is called in several threads, but not at the same time."""
+        """The next job, with its lease and its input. Several threads call this, but never two at the same time."""
         if self._stop.is_set():
             return None
         claim = self._jobs.claim(self._models.keys(), self._sessions.names, likely=likely)
         return None if claim is None else self._held(claim)
 
     def _held(self, claim: Claim) -> Taken:
-        taken = Taken(claim, Holder(self._jobs, claim, self._stop, self._resources.grace), b"")
-        taken.holder.__enter__()
+        holder = Holder(self._jobs, claim, self._stop, self._resources.grace)
+        holder.begin()
+        body: bytes | Exception
         try:
-            taken.body = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
+            body = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
         except Exception as why:
-            taken.body = why
-        return taken
+            body = why
+        return Taken(claim, holder, body)
 
     def _computed(self, taken: Taken) -> Rest:
-        """Runs a job. Returns what is left to do, which another thread may do: it says how the job ended, and why."""
+        """Runs a job. Returns a function that stores how the job ended. Another thread may call it."""
         claim = taken.claim
         try:
             start = time.monotonic()
             result = self._result(taken)
             seconds = self._seconds[claim.model] = time.monotonic() - start
-            return lambda: self._kept(claim, result, seconds)
-        except Stopped as stopped:
-            why = stopped.why
-            return lambda: (self._stopped(claim, why), None)
-        except _FAULTS as fault:
-            text = f"{type(fault).__name__}: {fault}"
-            return lambda: self._failed(claim, text)
-        except _Full as full:
-            text = str(full)
-            return lambda: self._returned(claim, text)
-        except (errors.OutOfMemoryError, errors.DeviceError, _Lacking) as lack:
-            text = f"{type(lack).__name__}: {lack}"
+            return partial(self._kept, claim, result, seconds)
+        except Stopped as why:
+            return partial(self._stopped, claim, why.why)
+        except _FAULTS as why:
+            return partial(self._failed, claim, f"{type(why).__name__}: {why}")
+        except _Full as why:
+            return partial(self._returned, claim, str(why))
+        except (errors.OutOfMemoryError, errors.DeviceError, _Lacking) as why:
             self._sessions.clear()
-            if isinstance(lack, errors.DeviceError):
+            if isinstance(why, errors.DeviceError):
                 self._stop.set()  # a device that failed once is not to be trusted: another process begins anew
-            return lambda: self._retried(claim, text)
-        except STORE_ERRORS as away:
-            error = away
-
-            def again() -> Ending:
-                raise error
-
-            return again
+            return partial(self._retried, claim, f"{type(why).__name__}: {why}")
+        except STORE_ERRORS as why:
+            return partial(_raise, why)
+        except BaseException:
+            taken.holder.end()  # nobody concludes this job: its lease lapses
+            raise
 
     def _conclude(self, taken: Taken, rest: Rest) -> None:
         claim = taken.claim
@@ -199,7 +202,7 @@ class Worker:
             log("worker.trouble", worker=self.id, error=type(why).__name__)
             return
         finally:
-            taken.holder.__exit__(None, None, None)
+            taken.holder.end()
         self._counters.count(ended)
         log("job." + ended, worker=self.id, job=claim.id, tenant=of_tenant(claim.tenant), attempt=claim.attempt,
             seconds=round(time.monotonic() - taken.holder.since, 3),
@@ -218,7 +221,7 @@ class Worker:
         return model.run(session, parts_of(taken.body, facts), claim.final, holder.after)
 
     def _kept(self, claim: Claim, result: bytes, seconds: float) -> Ending:
-        """Stores a result, and then says so. ``seconds`` of the run."""
+        """Stores the result and then the state of the job. ``seconds``: those of the run."""
         start = time.monotonic()
         try:
             stored = self._blobs.put("results", claim.tenant, result)
@@ -236,7 +239,7 @@ class Worker:
         return "failed", error
 
     def _returned(self, claim: Claim, error: str) -> Ending:
-        """No fault of the job, which waits until there is room."""
+        """Gives a job back that is not at fault: it waits until the disk has room."""
         self._jobs.release(claim, blame=False)
         log("worker.trouble", worker=self.id, error=error)
         self._stop.wait(_FULL)
@@ -248,27 +251,23 @@ class Worker:
 
     def _keys(self, name: Name, model: Model) -> AnyKeys:
         """Reads a bundle that a checker has accepted: what is wrong with it now is no fault of the job."""
-
-        def read() -> AnyKeys:
-            manifest = self._bundles.manifest(*name)
-            return model.load_keys(cast(BinaryIO, self._bundles.file(name.tenant, manifest)))
-
+        manifest = _lacking(lambda: self._bundles.manifest(*name))
         try:
-            keys: AnyKeys = _lacking(read)
+            keys: AnyKeys = _lacking(
+                lambda: model.load_keys(cast(BinaryIO, self._bundles.file(name.tenant, manifest))))
         except _Lacking:
-            bad = self._bundles.withdraw_damaged(name.tenant, _lacking(lambda: self._bundles.manifest(*name)))
-            log("bundle.damaged", worker=self.id, tenant=of_tenant(name.tenant), bundle=name.bundle[:16], chunks=bad)
+            self._bundles.withdraw_damaged(name.tenant, manifest)
             raise
         return keys
 
-    def _stopped(self, claim: Claim, why: str) -> str:
+    def _stopped(self, claim: Claim, why: str) -> Ending:
         if why == "cancel":
             self._jobs.end(claim, "cancelled")
         elif why == "late":
             self._jobs.end(claim, "expired")
         elif why == "stop":
             self._jobs.release(claim, blame=False)
-        return {"cancel": "cancelled", "late": "expired", "stop": "returned"}.get(why, "lost")
+        return {"cancel": "cancelled", "late": "expired", "stop": "returned"}.get(why, "lost"), None
 
     # ---- signs of life ----
 
@@ -313,6 +312,14 @@ class _Full(Exception):
 
 class _Lacking(Exception):
     """What a job needs of the service is not to be had now."""
+
+
+def _nothing() -> None:
+    pass
+
+
+def _raise(why: Exception) -> NoReturn:
+    raise why
 
 
 def _lacking(read: Any) -> Any:

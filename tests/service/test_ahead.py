@@ -1,0 +1,253 @@
+"""A worker's other threads: the next job is taken while one is computed, and the result before is stored meanwhile."""
+
+import dataclasses
+import threading
+
+import pytest
+import sqlalchemy as sa
+from test_worker import world  # noqa: F401 - the fixture
+
+from latticino.serve.tables import jobs
+from running import until
+
+
+def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
+    """And the result of the one before is stored meanwhile. Without that the three would wait for each other in turn."""
+    worker, body = world.worker(), world.body(0)
+    monkeypatch.setattr("latticino.serve.worker._LEAD", 1e9)  # at once: this model was never run
+    events, lock = [], threading.Lock()
+
+    def noting(what, call):
+        def noted(*arguments, **options):
+            out = call(*arguments, **options)
+            with lock:
+                events.append((what, threading.current_thread().name))
+            return out
+
+        return noted
+
+    worker._open_models()
+    monkeypatch.setattr(worker, "_open_models", lambda: None)
+    model, facts = worker._models[world.facts.digest]
+    real, gate = model.run, threading.Event()
+
+    def run(*arguments):
+        assert gate.wait(60)
+        return real(*arguments)
+
+    monkeypatch.setattr(model, "run", run)
+    monkeypatch.setattr(worker, "_take", noting("taken", worker._take))
+    monkeypatch.setattr(worker._jobs, "finish", noting("finished", worker._jobs.finish))
+    worker._seconds[facts.digest] = 1.0
+    ids = [world.submit(0, body) for _ in range(4)]
+    thread = threading.Thread(target=worker.run, name="computes")
+    thread.start()
+    try:
+        until(lambda: sum(world.rows.job(id_).state == "running" for id_ in ids) == 2, "a job that is taken ahead")
+        assert events == [("taken", "computes"), ("taken", "ahead_0")]
+        gate.set()
+        until(lambda: all(world.rows.job(id_).state == "done" for id_ in ids), "the end of jobs")
+    finally:
+        gate.set()
+        worker._stop.set()
+        thread.join()
+    assert {name for what, name in events if what == "finished"} == {"behind_0"}
+    assert [world.rows.job(id_).attempts for id_ in ids] == [1] * 4 and worker.counters()["jobs"] == {"done": 4}
+
+
+def test_a_job_that_was_taken_ahead_goes_back_at_the_end(world, monkeypatch):
+    """It was not tried: its attempts stay as they were, and another worker takes it at once."""
+    worker, body = world.worker(), world.body(0)
+    worker._open_models()
+    monkeypatch.setattr(worker, "_open_models", lambda: None)
+    model, facts = worker._models[world.facts.digest]
+    real, gate = model.run, threading.Event()
+    monkeypatch.setattr(model, "run", lambda *arguments: gate.wait(60) and real(*arguments))
+    worker._seconds[facts.digest] = 0.0
+    first, second = (world.submit(0, body) for _ in range(2))
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        until(lambda: world.rows.job(second).state == "running", "a job that is taken ahead")
+    finally:
+        worker._stop.set()
+        gate.set()
+        thread.join()
+    row = world.rows.job(second)
+    assert (row.state, row.attempts, row.lease) == ("queued", 0, None) and world.rows.job(first).state == "done"
+    done, = world.run(world.worker(), [second])
+    assert done.state == "done" and done.attempts == 1
+
+
+def test_a_store_that_is_away_while_a_job_is_stored(world, monkeypatch):
+    """The worker goes on with others. The lease of that job is renewed no more, so that it is run again."""
+    worker = world.worker()
+    real, tries = worker._jobs.finish, []
+
+    def finish(claim, *arguments):
+        tries.append(claim.id)
+        if len(tries) == 1:
+            raise sa.exc.OperationalError("UPDATE", {}, Exception("away"))
+        return real(claim, *arguments)
+
+    monkeypatch.setattr(worker._jobs, "finish", finish)
+    lost, other = world.submit(0, world.body(0)), world.submit(0, world.body(0))
+    world.run(worker, [other])
+    assert world.rows.job(lost).state == "running" and tries[:2] == [lost, other]
+    with world.store.write() as c:
+        assert c.execute(jobs.update().where(jobs.c.id == lost).values(lease_until=0.0)).rowcount == 1
+    row, = world.run(world.worker(), [lost])
+    assert row.state == "done" and row.attempts == 2
+
+
+def held_ahead(world, monkeypatch, worker, act, **options):
+    """Runs two jobs. ``act(id)`` is called while the second one is taken ahead and the first one computes."""
+    worker._open_models()
+    monkeypatch.setattr(worker, "_open_models", lambda: None)
+    monkeypatch.setattr("latticino.serve.leases.LOOK", 0.02)
+    model, facts = worker._models[world.facts.digest]
+    real, gate, runs = model.run, threading.Event(), []
+
+    def run(*arguments):
+        runs.append(1)
+        assert gate.wait(60)
+        return real(*arguments)
+
+    monkeypatch.setattr(model, "run", run)
+    worker._seconds[facts.digest] = 0.0
+    first, second = world.submit(0, world.body(0)), world.submit(0, world.body(0), **options)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        until(lambda: world.rows.job(second).state == "running", "a job that is taken ahead")
+        act(second)
+        gate.set()
+        until(lambda: all(world.rows.job(i).state not in ("queued", "running") for i in (first, second)), "the end of jobs")
+    finally:
+        gate.set()
+        worker._stop.set()
+        thread.join()
+    assert world.rows.job(first).state == "done"
+    return world.rows.job(second), len(runs)
+
+
+def test_a_job_that_is_cancelled_while_it_is_held_ahead(world, monkeypatch):
+    """It ends without a run."""
+    worker = world.worker()
+
+    def cancel(id_):
+        looks, real = [], worker._jobs.verdict
+        monkeypatch.setattr(worker._jobs, "verdict", lambda claim: (real(claim), looks.append(claim.id))[0])
+        world.rows.jobs.cancel(world.tenants[0], id_)
+        until(lambda: looks.count(id_) > 2, "a look at the job")
+
+    row, runs = held_ahead(world, monkeypatch, worker, cancel)
+    assert row.state == "cancelled" and runs == 1 and worker.counters()["jobs"] == {"done": 1, "cancelled": 1}
+
+
+def test_a_deadline_that_passes_while_a_job_is_held_ahead(world, monkeypatch):
+    """It ends without a run."""
+    worker = world.worker()
+
+    def wait(id_):
+        real, late = worker._jobs.verdict, threading.Event()
+
+        def verdict(claim):
+            if late.is_set():
+                claim = dataclasses.replace(claim, deadline=0.0) if claim.id == id_ else claim
+            found = real(claim)
+            looks.append((claim.id, found))
+            return found
+
+        looks = []
+        monkeypatch.setattr(worker._jobs, "verdict", verdict)
+        late.set()
+        until(lambda: (id_, "late") in looks, "a look at the job")
+        until(lambda: looks.count((id_, "late")) > 2, "another look")
+
+    row, runs = held_ahead(world, monkeypatch, worker, wait, deadline=3600.0)
+    assert row.state == "expired" and runs == 1
+
+
+def test_a_store_that_is_away_while_a_job_is_held_ahead(world, monkeypatch):
+    """It is run once, when the store is back."""
+    worker = world.worker()
+
+    def away(id_):
+        looks = []
+
+        def verdict(claim):
+            looks.append(claim.id)
+            raise sa.exc.OperationalError("SELECT", {}, Exception("away"))
+
+        with monkeypatch.context() as m:
+            m.setattr(worker._jobs, "verdict", verdict)
+            until(lambda: looks.count(id_) > 2, "a look at the job")
+
+    row, runs = held_ahead(world, monkeypatch, worker, away)
+    assert row.state == "done" and row.attempts == 1 and runs == 2
+
+
+@pytest.mark.parametrize("fails", ["run", "put"])
+def test_an_error_that_nobody_foresaw_ends_the_worker(world, monkeypatch, fails):
+    """A job that was taken ahead goes back untried. The lease of the other is renewed no more, and it is run again."""
+    worker, gate, ended = world.worker(), threading.Event(), []
+    worker._open_models()
+    model, facts = worker._models[world.facts.digest]
+    first, second = world.submit(0, world.body(0)), world.submit(0, world.body(0))
+
+    def fail(*_):
+        raise RuntimeError("nobody foresaw this")
+
+    def run(*_):
+        assert gate.wait(60)
+        return fail() if fails == "run" else b"result"
+
+    def whole():
+        try:
+            worker.run()
+        except RuntimeError as why:
+            ended.append(str(why))
+
+    with monkeypatch.context() as m:
+        m.setattr(worker, "_open_models", lambda: None)
+        m.setattr(model, "run", run)
+        if fails == "put":
+            m.setattr(worker._blobs, "put", fail)
+        else:
+            worker._seconds[facts.digest] = 0.0  # the next job is taken at once
+        thread = threading.Thread(target=whole, daemon=True)
+        thread.start()
+        if fails == "run":
+            until(lambda: world.rows.job(second).state == "running", "a job that is taken ahead")
+        gate.set()
+        thread.join(60)
+        assert not thread.is_alive() and ended == ["nobody foresaw this"]
+    assert not [t for t in threading.enumerate() if t.name == "lease"]
+    if fails == "run":
+        row = world.rows.job(second)
+        assert (row.state, row.attempts, row.lease) == ("queued", 0, None)
+    assert world.rows.job(first).state == "running"  # until its lease lapses
+    with world.store.write() as c:
+        c.execute(jobs.update().where(jobs.c.id.in_((first, second)), jobs.c.state == "running").values(lease_until=0.0))
+    assert [row.state for row in world.run(world.worker(), [first, second])] == ["done", "done"]
+
+
+def test_a_disk_that_is_full_while_a_result_is_stored_behind(world, monkeypatch):
+    """The job goes back untried, and is done when there is room. The one that was computed meanwhile is stored."""
+    monkeypatch.setattr("latticino.serve.worker._FULL", 0.1)
+    worker = world.worker()
+    real, tries = worker._blobs.put, []
+
+    def put(area, *arguments):
+        tries.append(threading.current_thread().name)
+        if len(tries) == 1:
+            raise OSError(28, "No space left on device")
+        return real(area, *arguments)
+
+    bodies = [world.body(0) for _ in range(2)]
+    ids = [world.submit(0, body) for body in bodies]
+    monkeypatch.setattr(worker._blobs, "put", put)
+    rows = world.run(worker, ids)
+    assert [(row.state, row.attempts) for row in rows] == [("done", 1)] * 2
+    assert tries == ["behind_0"] * 3 and worker.counters()["jobs"] == {"returned": 1, "done": 2}
