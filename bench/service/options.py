@@ -8,15 +8,24 @@ import math
 
 def positive(text: str) -> float:
     """A number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not (math.isfinite(number) and number > 0):
+    number = _finite(text)
+    if not number > 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
     return number
 
 
 def not_negative(text: str) -> float:
     """A number of 0 or more."""
-    return 0.0 if text.strip() == "0" else positive(text)
+    number = _finite(text)
+    if not number >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
+    return number
+
+
+def _finite(text: str) -> float:
+    """NaN for what is no finite number."""
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

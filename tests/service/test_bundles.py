@@ -89,7 +89,7 @@ def test_sizes_and_quotas(rows, monkeypatch):
 
 
 def test_a_tenant_has_so_many_bundles(rows, monkeypatch):
-    monkeypatch.setattr("latticino.serve.bundles.MAX", 3)
+    monkeypatch.setattr("latticino.serve.bundles.MAX_BUNDLES", 3)
     a, b, model, _ = rows.two(bundles=0)
     manifests = [manifest_of(bytes([i])) for i in range(4)]
     for manifest in manifests[:3]:

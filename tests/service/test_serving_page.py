@@ -98,7 +98,7 @@ def test_the_figures_of_the_page_are_those_of_the_code():
     kept = jobs.Limits()
     assert kept.keep_results == 86_400 and "a day (`--keep-results`)" in PAGE and kept.keep_rows == 7 * 86_400
     assert f"the user {confined.NOBODY} first" in PAGE
-    assert f"or it has {bundles.MAX} bundles" in PAGE
+    assert f"or it has {bundles.MAX_BUNDLES} bundles" in PAGE
     params = lt.preset("n14-d40-leveled-v1")
     most = 2 ** params.log_q(0) / 2 / params.scale(0)
     assert f"below a bound, which is {most:.0f} for `n14-d40-leveled-v1`" in " ".join(PAGE.split())

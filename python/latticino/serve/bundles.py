@@ -24,7 +24,7 @@ from .tenants import ACTIVE, bytes_of, locked
 
 LEASE = 60.0  # seconds of a checker
 ATTEMPTS = 3
-MAX = 1000  # bundles of a tenant
+MAX_BUNDLES = 1000  # bundles of a tenant
 KEEP_UPLOADS = 86_400.0  # seconds that an upload may take
 _USELESS = ("uploading", "refused")
 _OF_TENANT = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant")).order_by(bundles.c.created.desc())
@@ -69,8 +69,8 @@ class Bundles:
                                      "send the keys that the model needs, and no others")
                 count = c.execute(sa.select(sa.func.count()).select_from(bundles).where(
                     bundles.c.tenant == tenant)).scalar()
-                if count >= MAX:
-                    raise Refused.of(413, "keys", f"{count} bundles of this tenant", f"less than {MAX}",
+                if count >= MAX_BUNDLES:
+                    raise Refused.of(413, "keys", f"{count} bundles of this tenant", f"less than {MAX_BUNDLES}",
                                      "delete bundles that are not needed any more")
                 self._reserve(c, owner, manifest)
                 c.execute(bundles.insert().values(

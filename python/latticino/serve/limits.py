@@ -8,7 +8,7 @@ from collections import OrderedDict
 
 from .refusals import Refused
 
-_MAX = 100_000  # buckets
+_MAX_BUCKETS = 100_000  # buckets
 
 
 class Rate:
@@ -26,7 +26,7 @@ class Rate:
             left, then = self._buckets.pop(token, (self._burst, now))
             left = min(self._burst, left + (now - then) * self._per_second)
             self._buckets[token] = (left - 1 if left >= 1 else left), now
-            while len(self._buckets) > _MAX:
+            while len(self._buckets) > _MAX_BUCKETS:
                 self._buckets.popitem(last=False)
         if left < 1:
             raise Refused.of(429, "service", "too many requests of one token", f"{self._per_second:g} per second",

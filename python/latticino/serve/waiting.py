@@ -14,7 +14,7 @@ from .store import STORE_ERRORS
 from .tenants import ACTIVE
 
 LOOK = 0.1  # seconds between two looks
-MAX = 500  # jobs of one query
+MAX_JOBS = 500  # jobs of one query
 
 
 class Polls:
@@ -65,8 +65,8 @@ class Waiting:
     async def _look(self) -> None:
         while self._events:
             ids = list(self._events)
-            for at in range(0, len(ids), MAX):
-                some = ids[at : at + MAX]
+            for at in range(0, len(ids), MAX_JOBS):
+                some = ids[at : at + MAX_JOBS]
                 try:
                     states = await run_in_threadpool(self._states, some)
                 except STORE_ERRORS:  # the requests themselves will find out
