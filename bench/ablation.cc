@@ -5,6 +5,7 @@
 // of the records of that class alone.
 //   bench_ablation --device cuda --output rows.json
 //   --classes 0: without times by class
+//   --steps "baseline,+ kernel options": these steps alone
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -43,12 +44,14 @@ struct Step {
   bool hoisted = false;  // of one ciphertext, by as many keys; otherwise independent, by one key
 };
 constexpr char kEverything[] =
-    "tiles,matrix,lazy,inner,last_step,sums,key_sums,batches,overlap,graphs,tuning";
-// The first four are Table 8 of Cheddar as far as it applies here (docs/lab/ablation.md): its
+    "tiles,matrix,lazy,twiddles,inner,last_step,sums,key_sums,batches,overlap,graphs,tuning";
+// The first five are Table 8 of Cheddar as far as it applies here (docs/lab/ablation.md), with its
+// kernel options (lazy reduction, and twiddles made on the fly) one by one as well: its
 // baseline has products with a key and polynomials of a ciphertext in one pass. Then what is not in
 // the papers, or in Theodosian's Figs. 7 and 8. Kernels with variants take part from the tiles on.
 constexpr Step kSteps[] = {
-    {"baseline", "tiles,matrix,lazy,inner,last_step,sums,overlap,graphs,tuning"},
+    {"baseline", "tiles,matrix,lazy,twiddles,inner,last_step,sums,overlap,graphs,tuning"},
+    {"+ lazy reduction", "tiles,matrix,twiddles,inner,last_step,sums,overlap,graphs,tuning"},
     {"+ kernel options", "tiles,matrix,inner,last_step,sums,overlap,graphs,tuning"},
     {"+ sequential fusion", "tiles,matrix,inner,sums,overlap,graphs,tuning"},
     {"+ parallel fusion", "tiles,matrix,inner,overlap,graphs,tuning"},
@@ -93,6 +96,7 @@ class Ablation {
   explicit Ablation(const Arguments& arguments)
       : arguments_(arguments),
         runs_(arguments.number("runs")),
+        steps_(known_steps(arguments.text("steps"))),
         world_(arguments.text("preset"), backend(arguments.text("device"))) {}
 
   int run() {
@@ -114,6 +118,10 @@ class Ablation {
         features_);
   }
 
+  bool chosen(const Step& step) const {
+    return steps_.empty() || std::ranges::find(steps_, step.name) != steps_.end();
+  }
+
   void choose(const char* left_out) {
     *features_ = Features::without(left_out);
     *tuning_ = features_->tuning ? shipped_ : Tuning(shipped_.arch());
@@ -125,7 +133,7 @@ class Ablation {
     Shapes shapes(queue, ring, limbs, kAux);
     side_by_side(limbs);
     for (const Step& step : kSteps) {
-      if (step.of == Of::Bootstrapping) continue;
+      if (step.of == Of::Bootstrapping || !chosen(step)) continue;
       choose(step.left_out);
       const Case c = step.hoisted ? shapes.hoisted(step.batch) : shapes.rotations(step.batch);
       const int rounds = std::max(2, shapes.sets() / step.batch);
@@ -219,7 +227,8 @@ class Ablation {
       of[i].want = words_of(of[i].plan->bootstrap(world_.evaluator(), of[i].input));
     }
     for (const Step& step : kSteps) {
-      if (step.of != Of::Rotations) bootstrap(step, of[static_cast<int>(step.plan)]);
+      if (step.of != Of::Rotations && chosen(step))
+        bootstrap(step, of[static_cast<int>(step.plan)]);
     }
   }
 
@@ -313,8 +322,20 @@ class Ablation {
     std::fflush(stdout);
   }
 
+  static std::vector<std::string> known_steps(const std::string& list) {
+    std::vector<std::string> steps = words(list);
+    for (const std::string& name : steps) {
+      if (std::ranges::none_of(kSteps, [&](const Step& step) { return name == step.name; })) {
+        throw UnsupportedError("bench ablation", "step '" + name + "'",
+                               "names of steps, as printed", "check the name");
+      }
+    }
+    return steps;
+  }
+
   const Arguments& arguments_;
   int runs_;
+  std::vector<std::string> steps_;
   std::shared_ptr<Features> features_ = std::make_shared<Features>();
   std::shared_ptr<Tuning> tuning_ = std::make_shared<Tuning>();
   Tuning shipped_;
@@ -335,6 +356,7 @@ int main(int argc, char** argv) {
        {"preset", "n16-d40-boot-v1"},
        {"limbs", "47,23,7"},
        {"runs", "9"},
-       {"classes", "1"}},
+       {"classes", "1"},
+       {"steps", ""}},
       [](const bench::Arguments& arguments) { return bench::Ablation(arguments).run(); });
 }
