@@ -2,7 +2,7 @@
 // bootstrapping, first from Cheddar's baseline on with one step more at a time, then with
 // everything but one step. Every run of one kind of bootstrapping must give the same ciphertext,
 // bit for bit. The steps of bootstrapping have their time by class of kernels as well: a recording
-// of the records of that class alone.
+// of the records of that class alone. The graph has it by ranges of limbs, too.
 //   bench_ablation --device cuda --output rows.json
 //   --classes 0: without times by class
 //   --steps "baseline,+ kernel options": these steps alone
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "math/primes.h"
+#include "ops/views.h"
 #include "record_cases.h"
 #include "support/chain.h"
 #include "support/sample.h"
@@ -20,6 +21,7 @@
 namespace latticino::bench {
 namespace {
 
+constexpr int kLimbRange = 10;
 constexpr int kAux = 12;  // auxiliary primes, and primes of a digit
 
 enum class Of { Both, Rotations, Bootstrapping };
@@ -280,16 +282,55 @@ class Ablation {
       }
       counted += own.size();
       if (own.empty()) continue;
-      const auto body = [&] {
-        for (const Operation& op : own) world_.queue().submit(Operation(op));
-      };
-      const Sample sample = replayed(world_.queue(), runs_, body).over(1e-3);
       Row of = sizes;
-      of.add("class", c.name).add("records", static_cast<int>(own.size()));
+      of.add("class", c.name);
+      const Sample sample = time_of(own, of);
       std::printf("  %-18s ", c.name);
       add("ablation.class", step, sample, "ms", of);
     }
     if (counted < log.size()) std::printf("%zu records of no class\n", log.size() - counted);
+    if (step.name == std::string("+ graph")) add_limbs(step, log, sizes);
+  }
+
+  // The time of the records with so many limbs of Q, in the same way.
+  void add_limbs(const Step& step, const std::vector<Operation>& log, const Row& sizes) {
+    for (int least = 1; least <= world_.params()->limbs(world_.params()->top_level());
+         least += kLimbRange) {
+      std::vector<Operation> own;
+      for (const Operation& op : log) {
+        const int limbs = std::max(limbs_of(op), 1);
+        if (limbs >= least && limbs < least + kLimbRange) own.push_back(op);
+      }
+      if (own.empty()) continue;
+      Row of = sizes;
+      of.add("least", least).add("most", least + kLimbRange - 1);
+      const Sample sample = time_of(own, of);
+      std::printf("  %2d to %2d limbs     ", least, least + kLimbRange - 1);
+      add("ablation.limbs", step, sample, "ms", of);
+    }
+  }
+
+  // Of Q, in the largest of a record's polynomials.
+  int limbs_of(const Operation& op) const {
+    int most = 0;
+    for_each_view(op, [&](const PolyView& v, bool) {
+      const int first_aux = v.ring->prime_count() - world_.params()->alpha();
+      int limbs = 0;
+      for (int i = 0; i < v.limbs(); ++i) limbs += v.basis().prime(i) < first_aux ? 1 : 0;
+      most = std::max(most, limbs);
+    });
+    return most;
+  }
+
+  // Milliseconds of these records in a program of their own. Their number and bytes go to `row`.
+  Sample time_of(const std::vector<Operation>& ops, Row& row) {
+    std::uint64_t bytes = 0;
+    for (const Operation& op : ops) bytes += bytes_moved(op);
+    row.add("records", static_cast<int>(ops.size())).add("bytes_moved", bytes);
+    const auto body = [&] {
+      for (const Operation& op : ops) world_.queue().submit(Operation(op));
+    };
+    return replayed(world_.queue(), runs_, body).over(1e-3);
   }
 
   // How much of the bootstrapping recorded last could run side by side.
