@@ -2,14 +2,16 @@
 // bootstrapping, first from Cheddar's baseline on with one step more at a time, then with
 // everything but one step. Every run of one kind of bootstrapping must give the same ciphertext,
 // bit for bit. The steps of bootstrapping have their time by class of kernels as well: a recording
-// of the records of that class alone.
+// of the records of that class alone. The graph has it by ranges of limbs, too.
 //   bench_ablation --device cuda --output rows.json
 //   --classes 0: without times by class
+//   --steps "baseline,+ kernel options": these steps alone
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "math/primes.h"
+#include "ops/views.h"
 #include "record_cases.h"
 #include "support/chain.h"
 #include "support/sample.h"
@@ -19,6 +21,7 @@
 namespace latticino::bench {
 namespace {
 
+constexpr int kLimbRange = 10;
 constexpr int kAux = 12;  // auxiliary primes, and primes of a digit
 
 enum class Of { Both, Rotations, Bootstrapping };
@@ -43,12 +46,14 @@ struct Step {
   bool hoisted = false;  // of one ciphertext, by as many keys; otherwise independent, by one key
 };
 constexpr char kEverything[] =
-    "tiles,matrix,lazy,inner,last_step,sums,key_sums,batches,overlap,graphs,tuning";
-// The first four are Table 8 of Cheddar as far as it applies here (docs/lab/ablation.md): its
+    "tiles,matrix,lazy,twiddles,inner,last_step,sums,key_sums,batches,overlap,graphs,tuning";
+// The first five are Table 8 of Cheddar as far as it applies here (docs/lab/ablation.md), with its
+// kernel options (lazy reduction, and twiddles made on the fly) one by one as well: its
 // baseline has products with a key and polynomials of a ciphertext in one pass. Then what is not in
 // the papers, or in Theodosian's Figs. 7 and 8. Kernels with variants take part from the tiles on.
 constexpr Step kSteps[] = {
-    {"baseline", "tiles,matrix,lazy,inner,last_step,sums,overlap,graphs,tuning"},
+    {"baseline", "tiles,matrix,lazy,twiddles,inner,last_step,sums,overlap,graphs,tuning"},
+    {"+ lazy reduction", "tiles,matrix,twiddles,inner,last_step,sums,overlap,graphs,tuning"},
     {"+ kernel options", "tiles,matrix,inner,last_step,sums,overlap,graphs,tuning"},
     {"+ sequential fusion", "tiles,matrix,inner,sums,overlap,graphs,tuning"},
     {"+ parallel fusion", "tiles,matrix,inner,overlap,graphs,tuning"},
@@ -93,6 +98,7 @@ class Ablation {
   explicit Ablation(const Arguments& arguments)
       : arguments_(arguments),
         runs_(arguments.number("runs")),
+        steps_(known_steps(arguments.text("steps"))),
         world_(arguments.text("preset"), backend(arguments.text("device"))) {}
 
   int run() {
@@ -114,6 +120,10 @@ class Ablation {
         features_);
   }
 
+  bool chosen(const Step& step) const {
+    return steps_.empty() || std::ranges::find(steps_, step.name) != steps_.end();
+  }
+
   void choose(const char* left_out) {
     *features_ = Features::without(left_out);
     *tuning_ = features_->tuning ? shipped_ : Tuning(shipped_.arch());
@@ -125,7 +135,7 @@ class Ablation {
     Shapes shapes(queue, ring, limbs, kAux);
     side_by_side(limbs);
     for (const Step& step : kSteps) {
-      if (step.of == Of::Bootstrapping) continue;
+      if (step.of == Of::Bootstrapping || !chosen(step)) continue;
       choose(step.left_out);
       const Case c = step.hoisted ? shapes.hoisted(step.batch) : shapes.rotations(step.batch);
       const int rounds = std::max(2, shapes.sets() / step.batch);
@@ -219,7 +229,8 @@ class Ablation {
       of[i].want = words_of(of[i].plan->bootstrap(world_.evaluator(), of[i].input));
     }
     for (const Step& step : kSteps) {
-      if (step.of != Of::Rotations) bootstrap(step, of[static_cast<int>(step.plan)]);
+      if (step.of != Of::Rotations && chosen(step))
+        bootstrap(step, of[static_cast<int>(step.plan)]);
     }
   }
 
@@ -271,16 +282,55 @@ class Ablation {
       }
       counted += own.size();
       if (own.empty()) continue;
-      const auto body = [&] {
-        for (const Operation& op : own) world_.queue().submit(Operation(op));
-      };
-      const Sample sample = replayed(world_.queue(), runs_, body).over(1e-3);
       Row of = sizes;
-      of.add("class", c.name).add("records", static_cast<int>(own.size()));
+      of.add("class", c.name);
+      const Sample sample = time_of(own, of);
       std::printf("  %-18s ", c.name);
       add("ablation.class", step, sample, "ms", of);
     }
     if (counted < log.size()) std::printf("%zu records of no class\n", log.size() - counted);
+    if (step.name == std::string("+ graph")) add_limbs(step, log, sizes);
+  }
+
+  // The time of the records with so many limbs of Q, in the same way.
+  void add_limbs(const Step& step, const std::vector<Operation>& log, const Row& sizes) {
+    for (int least = 1; least <= world_.params()->limbs(world_.params()->top_level());
+         least += kLimbRange) {
+      std::vector<Operation> own;
+      for (const Operation& op : log) {
+        const int limbs = std::max(limbs_of(op), 1);
+        if (limbs >= least && limbs < least + kLimbRange) own.push_back(op);
+      }
+      if (own.empty()) continue;
+      Row of = sizes;
+      of.add("least", least).add("most", least + kLimbRange - 1);
+      const Sample sample = time_of(own, of);
+      std::printf("  %2d to %2d limbs     ", least, least + kLimbRange - 1);
+      add("ablation.limbs", step, sample, "ms", of);
+    }
+  }
+
+  // Of Q, in the largest of a record's polynomials.
+  int limbs_of(const Operation& op) const {
+    int most = 0;
+    for_each_view(op, [&](const PolyView& v, bool) {
+      const int first_aux = v.ring->prime_count() - world_.params()->alpha();
+      int limbs = 0;
+      for (int i = 0; i < v.limbs(); ++i) limbs += v.basis().prime(i) < first_aux ? 1 : 0;
+      most = std::max(most, limbs);
+    });
+    return most;
+  }
+
+  // Milliseconds of these records in a program of their own. Their number and bytes go to `row`.
+  Sample time_of(const std::vector<Operation>& ops, Row& row) {
+    std::uint64_t bytes = 0;
+    for (const Operation& op : ops) bytes += bytes_moved(op);
+    row.add("records", static_cast<int>(ops.size())).add("bytes_moved", bytes);
+    const auto body = [&] {
+      for (const Operation& op : ops) world_.queue().submit(Operation(op));
+    };
+    return replayed(world_.queue(), runs_, body).over(1e-3);
   }
 
   // How much of the bootstrapping recorded last could run side by side.
@@ -313,8 +363,20 @@ class Ablation {
     std::fflush(stdout);
   }
 
+  static std::vector<std::string> known_steps(const std::string& list) {
+    std::vector<std::string> steps = words(list);
+    for (const std::string& name : steps) {
+      if (std::ranges::none_of(kSteps, [&](const Step& step) { return name == step.name; })) {
+        throw UnsupportedError("bench ablation", "step '" + name + "'",
+                               "names of steps, as printed", "check the name");
+      }
+    }
+    return steps;
+  }
+
   const Arguments& arguments_;
   int runs_;
+  std::vector<std::string> steps_;
   std::shared_ptr<Features> features_ = std::make_shared<Features>();
   std::shared_ptr<Tuning> tuning_ = std::make_shared<Tuning>();
   Tuning shipped_;
@@ -335,6 +397,7 @@ int main(int argc, char** argv) {
        {"preset", "n16-d40-boot-v1"},
        {"limbs", "47,23,7"},
        {"runs", "9"},
-       {"classes", "1"}},
+       {"classes", "1"},
+       {"steps", ""}},
       [](const bench::Arguments& arguments) { return bench::Ablation(arguments).run(); });
 }

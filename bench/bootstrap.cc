@@ -49,7 +49,7 @@ class Benchmark {
         options_(options_of(arguments)),
         world_(arguments.text("preset"),
                make_backend(arguments.text("device"), arguments.number("threads"),
-                            arguments.text("tuning"))),
+                            arguments.text("tuning"), arguments.number("shared-limit"))),
         params_(world_.params()),
         context_(world_.context()),
         slots_(options_.slots == 0 ? params_->max_slots() : options_.slots),
@@ -201,6 +201,7 @@ class Benchmark {
     sizes.add("slots", slots_).add("batch", 1).add("threads", arguments_.number("threads"));
     sizes.add("message", arguments_.text("message"));
     sizes.add("chain", int{arguments_.flag("chain")});
+    add_shared_limit(sizes, arguments_);
     sizes.add("minimal_keys", int{options_.minimal_keys});
     if (options_.slot_to_coeff_first) sizes.add("slot_to_coeff_first", 1);
     if (options_.over_mod_raise) sizes.add("over_mod_raise", 1);
@@ -287,25 +288,15 @@ class Benchmark {
 int main(int argc, char** argv) {
   using namespace latticino;
   return bench::run_program(
-      argc, argv,
-      {{"device", "cpu"},
-       {"preset", "n16-d40-boot-v1"},
-       {"slots", "0"},
-       {"message", "complex"},
-       {"chain", "0"},
-       {"minimal-keys", "0"},
-       {"runs", "5"},
-       {"replay", "1"},
-       {"threads", "0"},
-       {"tuning", ""},
-       {"tolerance", "2"},
-       {"check", "0"},
-       {"dry", "0"},
-       {"replays", "0"},
-       {"poison", "0"},
-       {"stc-first", "0"},
-       {"over-raise", "0"},
-       {"arcsine", "0"},
-       {"ratio", "0"}},
+      argc, argv, {{"device", "cpu"},     {"preset", "n16-d40-boot-v1"},
+                   {"slots", "0"},        {"message", "complex"},
+                   {"chain", "0"},        {"minimal-keys", "0"},
+                   {"runs", "5"},         {"replay", "1"},
+                   {"threads", "0"},      {"tuning", ""},
+                   {"shared-limit", "0"}, {"tolerance", "2"},
+                   {"check", "0"},        {"dry", "0"},
+                   {"replays", "0"},      {"poison", "0"},
+                   {"stc-first", "0"},    {"over-raise", "0"},
+                   {"arcsine", "0"},      {"ratio", "0"}},
       [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
 }

@@ -1,8 +1,10 @@
 // How a rotation's key switch grows: with limbs, with N, and with independent rotations in one
 // batch.
 //   bench_growth --device cuda --output rows.json
-// Rows are replayed programs over buffers that leave the cache between uses; `footprint_bytes` is
-// the memory that one batch touches.
+// Rows are replayed programs; `footprint_bytes` is the memory that one batch touches. Its operands
+// are "cold": those of one batch after the other, which leave the cache between uses. Batches are
+// measured "warm" as well: the same one again and again, whose operands and key stay as far as they
+// fit.
 #include <cstdio>
 #include <set>
 
@@ -35,7 +37,7 @@ class Growth {
   explicit Growth(const Arguments& arguments)
       : arguments_(arguments), queue_(make_backend(arguments.text("device"), 0)) {}
 
-  void point(const char* axis, int log_n, int limbs, int batch) {
+  void point(const char* axis, int log_n, int limbs, int batch, bool warm = false) {
     const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, limbs + kAux));
     Shapes shapes(queue_, ring, limbs, kAux);
     const Case c = shapes.rotations(batch);
@@ -43,7 +45,7 @@ class Growth {
     for (int k = 0; k < rounds; ++k) c.make(k);
     const auto round = [&] {
       for (int k = 0; k < rounds; ++k) {
-        for (Operation& op : c.make(k)) queue_.submit(std::move(op));
+        for (Operation& op : c.make(warm ? 0 : k)) queue_.submit(std::move(op));
       }
     };
     const Sample sample =
@@ -55,14 +57,16 @@ class Growth {
     Row params, row;
     params.add("N", ring.n()).add("limbs", limbs).add("aux", kAux).add("batch", batch);
     row.add("name", "growth.rotate").add("axis", axis);
+    row.add("operands", warm ? "warm" : "cold");
     sample.add_to(row, "us");
     row.add("device", device.name).add("backend", device.backend).add("mode", "replayed");
     row.add("preset", "none").add("params", params);
     row.add("bytes_moved", moved / batch).add("footprint_bytes", footprint(ops));
     row.add("commit", arguments_.text("commit")).add("date", today());
     rows_.push_back(row);
-    std::printf("%-6s N = 2^%d, %2d limbs, batch %2d: %8.2f us each, footprint %7.1f MB\n", axis,
-                log_n, limbs, batch, sample.median, 1e-6 * static_cast<double>(footprint(ops)));
+    std::printf("%-6s N = 2^%d, %2d limbs, batch %2d, %s: %8.2f us each, footprint %7.1f MB\n",
+                axis, log_n, limbs, batch, warm ? "warm" : "cold", sample.median,
+                1e-6 * static_cast<double>(footprint(ops)));
     std::fflush(stdout);
   }
 
@@ -75,6 +79,7 @@ class Growth {
     for (const int limbs : numbers(arguments_.text("batch-limbs"))) {
       for (const int batch : numbers(arguments_.text("batches"))) {
         point("batch", log_n, limbs, batch);
+        point("batch", log_n, limbs, batch, true);
       }
     }
     write_rows(rows_, arguments_.text("output"));

@@ -25,7 +25,7 @@ class Operations {
         runs_(arguments.number("runs")),
         world_(arguments.text("preset"),
                make_backend(arguments.text("device"), arguments.number("threads"),
-                            arguments.text("tuning"))),
+                            arguments.text("tuning"), arguments.number("shared-limit"))),
         params_(*world_.params()) {
     for (const int limbs : numbers(arguments.text("limbs")))
       levels_.push_back(level_of(params_, limbs));
@@ -129,6 +129,7 @@ class Operations {
     const int digits = static_cast<int>(params_.digit_groups(level).size());
     sizes.add("digits", digits).add("aux", params_.aux_basis(level).size());
     sizes.add("batch", batch);
+    add_shared_limit(sizes, arguments_);
     if (name == "ckks.rotate_hoisted") sizes.add("rotations", kHoisted);
     Row row;
     row.add("name", name);
@@ -161,6 +162,7 @@ int main(int argc, char** argv) {
       {{"device", "cuda"},
        {"threads", "0"},
        {"tuning", ""},
+       {"shared-limit", "0"},
        {"preset", "n16-d40-boot-v1"},
        {"limbs", "47,23,13,7"},
        {"batches", "16"},

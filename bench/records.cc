@@ -39,7 +39,7 @@ bool listed(const std::string& list, const std::string& name) {
 
 int run(const Arguments& arguments) {
   Queue queue(make_backend(arguments.text("device"), arguments.number("threads"),
-                           arguments.text("tuning")));
+                           arguments.text("tuning"), arguments.number("shared-limit")));
   const std::vector<int> sizes = numbers(arguments.text("limbs"));
   const int most = *std::max_element(sizes.begin(), sizes.end());
   const int log_n = arguments.number("log-n"), replays = arguments.number("replays");
@@ -60,6 +60,7 @@ int run(const Arguments& arguments) {
       if (c.name == "poly.copy") copy_rate = std::max(copy_rate, rate);
       Row params;
       params.add("N", ring.n()).add("limbs", limbs).add("aux", aux).add("batch", batch);
+      add_shared_limit(params, arguments);
       Row row;
       row.add("name", c.name);
       sample.add_to(row, "us");
@@ -94,6 +95,7 @@ int main(int argc, char** argv) {
       {{"device", "cuda"},
        {"threads", "0"},
        {"tuning", ""},
+       {"shared-limit", "0"},
        {"log-n", "16"},
        {"aux", "12"},
        {"limbs", "47,23,13,7"},

@@ -1,12 +1,14 @@
 // Times every form of a transform between Coeff and Eval (backend/cuda/ntt/forms.h):
 //   bench_transforms --log-n 10,11,12,13,14,15,16,17 --limbs 1,7,20 --polynomials 1,16
-// A row for each form that the shape can take; "rule" tells which one runs without a table. Buffer
+// A row for each form that the shape can take; "rule" tells which one runs without a table. Two
+// launches (form 0) are measured with all twiddles of rows loaded as well, instead of made. Buffer
 // sets take turns, so that the data of one run have left the cache when it comes round again.
 #include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "backend/features.h"
 #include "math/primes.h"
 #include "runtime/queue.h"
 #include "support/common.h"
@@ -47,7 +49,8 @@ class Transforms {
   explicit Transforms(const Arguments& arguments)
       : arguments_(arguments),
         tuning_(std::make_shared<Tuning>()),
-        queue_(make_cuda_backend({.tuning = tuning_})) {}
+        features_(std::make_shared<Features>()),
+        queue_(make_cuda_backend({.tuning = tuning_, .features = features_})) {}
 
   void measure(const Ring& ring, int limbs, int polynomials, bool forward) {
     Work work(queue_, ring, limbs, polynomials, forward);
@@ -64,6 +67,11 @@ class Transforms {
       const double sets = static_cast<double>(work.records.size());
       const Sample sample = replayed(queue_, arguments_.number("runs"), round).over(sets * 1e-6);
       add(question, form, sample, work.bytes);
+      if (form != 0) continue;  // the others have no form that loads
+      features_->twiddles = false;
+      add(question, form, replayed(queue_, arguments_.number("runs"), round).over(sets * 1e-6),
+          work.bytes);
+      features_->twiddles = true;
     }
     tuning_->force(TunedKernel::Transform, -1);
   }
@@ -73,23 +81,27 @@ class Transforms {
   void add(const Tuning::Question& question, int form, const Sample& sample, std::size_t bytes) {
     const auto [direction, limbs, polynomials, unused] = question.key.shape;
     const char* name = direction == 0 ? "poly.ntt" : "poly.intt";
+    const char* twiddles = features_->twiddles ? "made" : "loaded";
     Row params, row;
     params.add("N", 1 << question.key.log_n).add("limbs", limbs).add("polynomials", polynomials);
     params.add("form", form).add("rule", question.own);
+    params.add("twiddles", twiddles);
     row.add("name", name);
     sample.add_to(row, "us");
     row.add("device", queue_.device().name).add("backend", "cuda").add("mode", "replayed");
     row.add("preset", "none").add("params", params).add("bytes_moved", bytes);
     row.add("commit", arguments_.text("commit")).add("date", today());
     rows_.push_back(row);
-    std::printf("%-9s 2^%-2d limbs %-2d polynomials %-3d form %d%s %9.2f us  %6.0f GB/s\n", name,
-                question.key.log_n, limbs, polynomials, form, form == question.own ? "*" : " ",
-                sample.median, 1e-3 * static_cast<double>(bytes) / sample.median);
+    std::printf("%-9s 2^%-2d limbs %-2d polynomials %-3d form %d%s %-6s %9.2f us  %6.0f GB/s\n",
+                name, question.key.log_n, limbs, polynomials, form,
+                form == question.own ? "*" : " ", twiddles, sample.median,
+                1e-3 * static_cast<double>(bytes) / sample.median);
     std::fflush(stdout);
   }
 
   const Arguments& arguments_;
   std::shared_ptr<Tuning> tuning_;
+  std::shared_ptr<Features> features_;
   Queue queue_;
   std::vector<Row> rows_;
 };

@@ -32,7 +32,10 @@ if(LATTICINO_HAVE_CUDA)
   add_executable(bench_butterflies bench/butterflies.cu)
   set_target_properties(bench_butterflies PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
     CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static)
-  list(APPEND LATTICINO_BENCH_PROGRAMS bench_butterflies)
+  add_executable(bench_transform_forms bench/forms/forms.cu)
+  set_target_properties(bench_transform_forms PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
+    CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static)
+  list(APPEND LATTICINO_BENCH_PROGRAMS bench_butterflies bench_transform_forms)
 else()
   target_sources(bench_ceilings PRIVATE bench/ceilings/no_gpu.cc)
 endif()

@@ -49,10 +49,14 @@ class Arguments {
   std::map<std::string, std::string> values_;
 };
 
-// `tuning`: a table of kernel variants for CUDA instead of the shipped one.
+// `tuning`: a table of kernel variants for CUDA instead of the shipped one. `shared_limit`: bytes
+// of shared memory that a block has at most.
 inline std::unique_ptr<Backend> make_backend(const std::string& device, int threads,
-                                             const std::string& tuning = "") {
-  if (device == "cuda") return make_cuda_backend({.tuning_file = tuning});
+                                             const std::string& tuning = "", int shared_limit = 0) {
+  if (device == "cuda") {
+    return make_cuda_backend(
+        {.tuning_file = tuning, .shared_limit = static_cast<std::size_t>(shared_limit)});
+  }
   if (device == "cpu") return make_cpu_backend({true, threads});
   if (device == "cpu-reference") return make_cpu_backend({false, threads});
   throw UnsupportedError("bench", "device '" + device + "'", "cpu, cpu-reference or cuda",
@@ -136,6 +140,12 @@ class Row {
   }
   std::string members_;
 };
+
+// Where a device was given less than it has (`--shared-limit`).
+inline void add_shared_limit(Row& params, const Arguments& arguments) {
+  const int limit = arguments.number("shared-limit");
+  if (limit != 0) params.add("shared_limit", limit);
+}
 
 inline std::string today() {
   const std::time_t now = std::time(nullptr);

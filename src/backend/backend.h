@@ -90,6 +90,9 @@ struct CudaOptions {
   // recordings.
   std::shared_ptr<const Features> features;
   std::shared_ptr<std::set<std::string>> launched;  // for tests: mangled names of kernels that ran
+  // Shared memory of a block is at most so many bytes, as on a device that has less: 101376 (99 KB)
+  // of sm_86, sm_89 and sm_120. 0: the device's own limit.
+  std::size_t shared_limit = 0;
   // Whether released blocks are kept for the next request of their size: the driver takes
   // microseconds for a block.
   bool keep_blocks = true;

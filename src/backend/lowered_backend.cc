@@ -14,12 +14,12 @@ struct Flag {
   const char* name;
   bool Features::*member;
 };
-constexpr Flag kFlags[] = {{"tiles", &Features::tiles},      {"matrix", &Features::matrix},
-                           {"inner", &Features::inner},      {"last_step", &Features::last_step},
-                           {"sums", &Features::sums},        {"batches", &Features::batches},
-                           {"overlap", &Features::overlap},  {"graphs", &Features::graphs},
-                           {"tuning", &Features::tuning},    {"lazy", &Features::lazy},
-                           {"key_sums", &Features::key_sums}};
+constexpr Flag kFlags[] = {{"tiles", &Features::tiles},       {"matrix", &Features::matrix},
+                           {"inner", &Features::inner},       {"last_step", &Features::last_step},
+                           {"sums", &Features::sums},         {"batches", &Features::batches},
+                           {"overlap", &Features::overlap},   {"graphs", &Features::graphs},
+                           {"tuning", &Features::tuning},     {"lazy", &Features::lazy},
+                           {"key_sums", &Features::key_sums}, {"twiddles", &Features::twiddles}};
 
 struct Fill {
   void* p;

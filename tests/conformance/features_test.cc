@@ -12,7 +12,8 @@ namespace latticino {
 namespace {
 
 // Where the steps of `bench ablation` begin.
-constexpr char kBaseline[] = "tiles,matrix,lazy,inner,last_step,sums,overlap,graphs,tuning";
+constexpr char kBaseline[] =
+    "tiles,matrix,lazy,twiddles,inner,last_step,sums,overlap,graphs,tuning";
 
 // Names of features that are left out together: each alone, then the baseline, then all.
 std::vector<std::string> choices() {

@@ -1,5 +1,5 @@
 // Rows of transforms (backend/cuda/ntt/row_blocks.cuh) on emulated blocks against the CPU: every
-// degree, for one polynomial and for several with their twiddles kept.
+// degree, for one polynomial, with all twiddles loaded, and for several with their twiddles kept.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -16,6 +16,8 @@ namespace {
 using cuda::Rows;
 using test::Words;
 
+enum class Twiddles { Made, Loaded, Kept };
+
 // The first blocks of a limb, two at most: all rows would be too many threads.
 template <int LOG_N, Rows KIND>
 class RowTransforms {
@@ -30,8 +32,10 @@ class RowTransforms {
 
  public:
   // `blocks`: along the polynomials.
-  void expect_equal(unsigned blocks, bool kept) {
-    SCOPED_TRACE("N = 2^" + std::to_string(LOG_N) + (kept ? ", kept" : ""));
+  void expect_equal(unsigned blocks, Twiddles twiddles) {
+    const bool kept = twiddles == Twiddles::Kept;
+    SCOPED_TRACE("N = 2^" + std::to_string(LOG_N) + (kept ? ", kept" : "") +
+                 (twiddles == Twiddles::Loaded ? ", loaded" : ""));
     cuda::TransformArgs a{};
     a.ring = tables_.view, a.rows = tables_.rows;
     a.log_rows = kLogRows, a.log_cols = kLogCols;
@@ -50,6 +54,8 @@ class RowTransforms {
         blockIdx.z = z, gridDim.z = blocks;
         if (kept) {
           cuda::kept_rows_of_block<S, KIND>(a, cuda::dynamic_shared());
+        } else if (twiddles == Twiddles::Loaded) {
+          cuda::rows_of_block<S, KIND, true>(a, cuda::dynamic_shared(), nullptr);
         } else {
           cuda::rows_of_block<S, KIND>(a, cuda::dynamic_shared(), nullptr);
         }
@@ -90,10 +96,13 @@ template <int LOG_N>
 void expect_rows() {
   RowTransforms<LOG_N, Rows::Forward> forward;
   RowTransforms<LOG_N, Rows::Inverse> inverse;
-  for (const bool kept : {false, true}) {
-    forward.expect_equal(kept ? 2 : 5, kept);
-    inverse.expect_equal(kept ? 2 : 5, kept);
-  }
+  const auto both = [&](unsigned blocks, Twiddles twiddles) {
+    forward.expect_equal(blocks, twiddles);
+    inverse.expect_equal(blocks, twiddles);
+  };
+  both(5, Twiddles::Made);
+  both(5, Twiddles::Loaded);
+  both(2, Twiddles::Kept);
 }
 
 TEST(TransformRows, OfEveryDegree) {

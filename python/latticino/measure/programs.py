@@ -143,12 +143,14 @@ def is_system(name: str) -> bool:
 
 
 def transforms(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Every form of a GPU's transforms: one limb at 2^12 to 2^16, as papers have it, and the shapes of operations."""
+    """Every form of a GPU's transforms: one limb at 2^12 to 2^16, as papers have it, and the shapes of operations; then the
+    forms of Chameleon's paper beside ours."""
     device_of("cuda")  # DeviceError where there is none
     rows: list[Row] = []
     good = True
-    for shape in ({"log-n": "12,13,14,15,16", "limbs": "1", "polynomials": "1"}, {}):
-        more, well = run_program("bench_transforms", {**shape, "runs": args.runs or 15})
+    for program, shape in (("bench_transforms", {"log-n": "12,13,14,15,16", "limbs": "1", "polynomials": "1"}),
+                           ("bench_transforms", {}), ("bench_transform_forms", {})):
+        more, well = run_program(program, {**shape, "runs": args.runs or 15})
         rows, good = rows + more, good and well
     return rows, good
 

@@ -74,6 +74,7 @@ __device__ __forceinline__ void convert_batch(std::uint32_t outputs, const Batch
       batch.fragments.template convert<S>(x, strip, t, i, m);
     }
     if constexpr (!S::kTeamRounds) forward_stages<S::kValues / 2>(x, batch.wide, m);
+    if (S::kOutputs < 8 && g >= S::kOutputs) continue;
     write_wide<S>(x, outputs + strip + g * S::kLimbBytes + row_byte<S>(t, output_key(g)) + 4 * i);
   }
 }

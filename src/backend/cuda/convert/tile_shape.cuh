@@ -51,9 +51,10 @@ __device__ __forceinline__ void gather_targets(TileTarget* target, const TileArg
 // time. TEAMS: the matrix units only convert, and a team runs both rounds of one target, with its
 // prime in uniform registers (convert/few_sources.cuh says what that gains); it has 64 registers,
 // so two blocks fit on a multiprocessor. Without MATRIX it converts on integers
-// (convert/tile_integer.cuh), and LAZY reduces these by sums.
+// (convert/tile_integer.cuh), and LAZY reduces these by sums. OUTPUTS: the matrix units convert to
+// eight targets at once; with four, half of that is not kept, and buffers take half the memory.
 template <int LOG_ROWS, int LOG_COLS, int STRIPS, int THREADS, int SUPERS, int BUFFERS, int STEPS,
-          bool TEAMS = false, bool MATRIX = true, bool LAZY = true>
+          bool TEAMS = false, bool MATRIX = true, bool LAZY = true, int OUTPUTS = 8>
 struct TileShape : ColumnShape<LOG_ROWS> {
   using Base = ColumnShape<LOG_ROWS>;
   static constexpr int kLogCols = LOG_COLS;
@@ -66,7 +67,7 @@ struct TileShape : ColumnShape<LOG_ROWS> {
   static constexpr int kMinBlocks = THREADS > 256 && !TEAMS ? 1 : 2;
   static constexpr int kSupers = SUPERS, kBuffers = BUFFERS;
   static constexpr int kSteps = STEPS;
-  static constexpr int kOutputs = 8;
+  static constexpr int kOutputs = OUTPUTS;
   static constexpr std::uint32_t kStripBytes = 4 * Base::kStripWords;
   static constexpr std::uint32_t kLimbBytes = kStripBytes * STRIPS;
   static constexpr int kTeams = THREADS / Base::kTeam;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kDefaultShared = 48 << 10;  // the default of a block
 
-Properties read_properties(int device) {
+Properties read_properties(int device, std::size_t shared_limit) {
   cudaDeviceProp p{};
   check(cudaSetDevice(device), "cuda.device");
   check(cudaGetDeviceProperties(&p, device), "cuda.device");
@@ -21,7 +21,16 @@ Properties read_properties(int device) {
   out.name = p.name;
   out.arch = 10 * p.major + p.minor;
   out.sms = p.multiProcessorCount;
-  out.shared_per_block = p.sharedMemPerBlockOptin;
+  out.shared_per_block = out.shared_of_device = p.sharedMemPerBlockOptin;
+  if (shared_limit != 0) {
+    if (shared_limit < kDefaultShared || shared_limit > out.shared_per_block) {
+      throw UnsupportedError("cuda.device", "shared_limit " + std::to_string(shared_limit),
+                             std::to_string(kDefaultShared) + " to " +
+                                 std::to_string(out.shared_per_block) + " bytes on this device",
+                             "choose such a limit, or 0 for the device's own");
+    }
+    out.shared_per_block = shared_limit;
+  }
   out.shared_per_sm = p.sharedMemPerMultiprocessor;
   out.total_bytes = p.totalGlobalMem;
   return out;
@@ -85,7 +94,7 @@ LaunchConfig::LaunchConfig(const Shape& shape, cudaStream_t stream) {
 
 Launcher::Launcher(const CudaOptions& options)
     : identity_(std::make_shared<const int>(options.device)),
-      properties_(read_properties(options.device)),
+      properties_(read_properties(options.device, options.shared_limit)),
       tuning_(tuning_of(options, properties_.arch)),
       features_(options.features),
       pool_(options.device, options.keep_blocks),
@@ -122,7 +131,7 @@ void Launcher::raise_shared_limit(const void* function, std::size_t bytes) {
   if (bytes == 0 || raised_.contains(function)) return;
   const std::size_t fixed = static_shared(function);
   if (fixed + bytes <= kDefaultShared) return;
-  const std::size_t most = properties_.shared_per_block - fixed;
+  const std::size_t most = properties_.shared_of_device - fixed;
   check_launch(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(most)),
                function);

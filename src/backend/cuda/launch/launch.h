@@ -25,9 +25,11 @@ namespace latticino::cuda {
 struct Properties {
   int device = 0;
   std::string name;
-  int arch = 0;                      // 10 * major + minor: 90 on an H200
-  int sms = 0;                       // streaming multiprocessors
-  std::size_t shared_per_block = 0;  // most dynamic shared memory a block may ask for
+  int arch = 0;  // 10 * major + minor: 90 on an H200
+  int sms = 0;   // streaming multiprocessors
+  // The most dynamic shared memory that a block may ask for: of the device, and of this launcher
+  // (CudaOptions::shared_limit).
+  std::size_t shared_of_device = 0, shared_per_block = 0;
   std::size_t shared_per_sm = 0;
   std::size_t total_bytes = 0;
 };

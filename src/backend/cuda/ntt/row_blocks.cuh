@@ -73,8 +73,8 @@ __device__ __forceinline__ RowTwiddles<S> load_row_twiddles(const TransformArgs&
   return twiddles;
 }
 
-// Grid: (rows, limbs, polynomials). `shared`: kSharedWords.
-template <class S, Rows KIND>
+// Grid: (rows, limbs, polynomials). `shared`: kSharedWords. LOADED: no twiddles are made.
+template <class S, Rows KIND, bool LOADED = false>
 __device__ __forceinline__ void rows_of_block(const TransformArgs& a, std::uint32_t* shared,
                                               uint4* slots) {
   const TransformArgs::Item& item = a.item[blockIdx.z];
@@ -83,9 +83,16 @@ __device__ __forceinline__ void rows_of_block(const TransformArgs& a, std::uint3
   const BlockLimb limb(a, item, place);
   const auto at = RowPosition<S>::in_block(shared, a.log_rows);
   const Modulus m = load_modulus(a.ring.modulus + limb.prime);
-  const auto twiddles = load_row_twiddles<S>(a, KIND == Rows::Forward, limb.prime, at);
+  constexpr bool FORWARD = KIND == Rows::Forward;
+  const auto twiddles = load_row_twiddles<S>(a, FORWARD, limb.prime, at);
   wait_for_previous();
-  transform_row<S, KIND>(a, limb, twiddles, at, m, slots, true);
+  if constexpr (LOADED) {
+    const std::uint32_t* table = (FORWARD ? a.ring.psi : a.ring.psi_inv) +
+                                 (static_cast<std::size_t>(limb.prime) << a.ring.log_n);
+    transform_row<S, KIND>(a, limb, LoadedRowTwiddles<S>(twiddles, table, at), at, m, slots, true);
+  } else {
+    transform_row<S, KIND>(a, limb, twiddles, at, m, slots, true);
+  }
 }
 
 // The same rows of every gridDim.z-th polynomial; all have the same primes.

@@ -131,6 +131,31 @@ struct RowTwiddles {
   }
 };
 
+// The same with all narrow twiddles from the table, to measure what making them gains.
+template <class S>
+struct LoadedRowTwiddles : RowTwiddles<S> {
+  const std::uint32_t* table;  // of one prime and direction (RingView)
+  std::uint32_t node;
+  int t;
+
+  __device__ __forceinline__ LoadedRowTwiddles(const RowTwiddles<S>& words,
+                                               const std::uint32_t* table, const RowPosition<S>& at)
+      : RowTwiddles<S>(words), table(table), node((1u << at.log_rows) + at.row), t(at.t) {}
+
+  __device__ __forceinline__ void forward_narrow(std::uint32_t (&x)[S::kValues],
+                                                 const Modulus& m) const {
+    std::uint32_t w[S::kNarrowTwiddles];
+    load_narrow<S>(w, table, node, t);
+    forward_stages<S::kThreads / 2, false>(x, w, m);
+  }
+  __device__ __forceinline__ void inverse_narrow(std::uint32_t (&x)[S::kValues],
+                                                 const Modulus& m) const {
+    std::uint32_t w[S::kNarrowTwiddles];
+    load_narrow<S>(w, table, node, t);
+    inverse_stages<S::kThreads / 2, false>(x, w, m);
+  }
+};
+
 // The same as Shoup pairs, for threads that take one polynomial after the other. Nothing is
 // computed again in a narrow round, and a butterfly costs four slots of the multiplier instead of
 // five.

@@ -15,12 +15,12 @@
 namespace latticino::cuda {
 namespace {
 
-template <class S, Rows KIND>
+template <class S, Rows KIND, bool LOADED>
 __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
     transform_rows(const __grid_constant__ TransformArgs a) {
   __shared__ std::uint32_t shared[S::kSharedWords];
   __shared__ uint4 slots[KIND == Rows::InverseOfProduct ? S::kVectors * S::kBlockThreads : 1];
-  rows_of_block<S, KIND>(a, shared, slots);
+  rows_of_block<S, KIND, LOADED>(a, shared, slots);
 }
 
 // 64, 102 or 168 registers per thread.
@@ -133,7 +133,9 @@ void launch_rows(TransformBatch& batch, const std::vector<Pair>& pairs) {
       using S = RowShape<decltype(log_cols)::value>;
       const Shape shape{dim3((1u << args.log_rows) / S::kRows, limbs, args.count),
                         dim3(S::kBlockThreads), 0, true};
-      batch.launcher().launch(transform_rows<S, KIND>, shape, args);
+      batch.launcher().launch(batch.launcher().features().twiddles ? transform_rows<S, KIND, false>
+                                                                   : transform_rows<S, KIND, true>,
+                              shape, args);
     });
   });
 }

@@ -1,0 +1,317 @@
+// Times the transforms of Chameleon's paper (Sec. 5; Table 3, Figs. 11, 13, 14) beside ours: one
+// limb from Coeff to Eval, over and over on the same memory.
+//   bench_transform_forms --log-n 12,13,14,15,16 --output rows.json
+// BASE is radix-2, BD butterfly decomposition, TA thread aggregation; the number is that of stages
+// without a barrier between them. PCS shuffles coefficients; OSSP has a switching point, of which
+// `chunks` tells the place. Every form must give our words, or the program fails.
+//   --mode launched: kernel after kernel, as the paper has it, and not in a graph
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/launch/memory.h"
+#include "forms/steps.cuh"
+#include "math/modulus.h"
+#include "math/primes.h"
+#include "support/common.h"
+#include "support/sample.h"
+
+namespace latticino::bench {
+namespace {
+
+using namespace forms;
+using Words = std::vector<std::uint32_t>;
+
+constexpr int kRepeats = 50;           // transforms of a timed run
+constexpr std::uint32_t kBlock = 256;  // threads of a block where all memory is global
+constexpr char kName[] = "bench.transform_forms";
+
+template <class Form>
+__global__ void __launch_bounds__(1024) transform(const __grid_constant__ Args a) {
+  extern __shared__ std::uint32_t shared[];
+  run_steps<Form>(a, shared);
+}
+
+// Words on the device.
+class DeviceWords {
+ public:
+  explicit DeviceWords(std::size_t count) : bytes_(count * sizeof(std::uint32_t)) {
+    cuda::check(cudaMalloc(&data_, bytes_), kName);
+    cuda::check(cudaMemset(data_, 0, bytes_), kName);
+  }
+  explicit DeviceWords(const Words& words) : DeviceWords(words.size()) {
+    cuda::check(cudaMemcpy(data_, words.data(), bytes_, cudaMemcpyDefault), kName);
+  }
+  DeviceWords(const DeviceWords&) = delete;
+  DeviceWords& operator=(const DeviceWords&) = delete;
+  ~DeviceWords() { cudaFree(data_); }
+  std::uint32_t* get() const { return data_; }
+  Words words() const {
+    Words out(bytes_ / sizeof(std::uint32_t));
+    cuda::check(cudaMemcpy(out.data(), data_, bytes_, cudaMemcpyDefault), kName);
+    return out;
+  }
+
+ private:
+  std::size_t bytes_;
+  std::uint32_t* data_ = nullptr;
+};
+
+struct Way {
+  std::string form;
+  Plan plan;
+  std::uint32_t blocks, threads;
+  Sync sync;
+  bool shuffles = false;
+};
+
+class Degree {
+ public:
+  Degree(const Arguments& arguments, Queue& queue, int log_n, std::vector<Row>& rows)
+      : arguments_(arguments),
+        queue_(queue),
+        rows_(rows),
+        log_n_(log_n),
+        ring_(log_n, ntt_primes_below(log_n, 1u << 30, 1)),
+        psi_(powers()),
+        out_(std::size_t{1} << log_n),
+        replica_(std::size_t{1} << log_n) {
+    cuda::check(cudaGetDeviceProperties(&device_, 0), kName);
+    cuda::check(cudaStreamCreate(&stream_), kName);
+  }
+  Degree(const Degree&) = delete;
+  Degree& operator=(const Degree&) = delete;
+  ~Degree() { cudaStreamDestroy(stream_); }
+
+  void measure() {
+    measure_ours();
+    measure_global<Aggregated<1>>("BASE-NTT");
+    measure_global<Decomposed<2>>("BD-NTT-2");
+    measure_global<Decomposed<3>>("BD-NTT-3");
+    measure_global<Aggregated<2>>("TA-NTT-2");
+    measure_global<Aggregated<3>>("TA-NTT-3");
+    measure_switching<Decomposed<2>>("BD-NTT-2");
+    measure_switching<Aggregated<2>>("TA-NTT-2");
+  }
+
+ private:
+  // psi^bitrev(k) times R.
+  Words powers() const {
+    const latticino::Modulus m = make_modulus(ring_.prime(0));
+    const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
+    Words out(ring_.n());
+    std::uint32_t w = r, reversed = 0;
+    for (std::uint32_t i = 0; i < out.size(); ++i, w = mul_mod(w, ring_.psi(0), m)) {
+      out[reversed] = w;
+      std::uint32_t bit = static_cast<std::uint32_t>(ring_.n()) >> 1;
+      for (; bit > 0 && (reversed & bit) != 0; bit >>= 1) reversed ^= bit;
+      reversed |= bit;
+    }
+    return out;
+  }
+  cuda::Modulus modulus() const {
+    const latticino::Modulus m = make_modulus(ring_.prime(0));
+    const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
+    return {m.q, static_cast<std::uint32_t>(m.q_inverse), r, mul_mod(r, r, m)};
+  }
+
+  void measure_ours() {
+    const Poly x = queue_.allocate(ring_, kOnePrime, Domain::Coeff);
+    const Poly y = queue_.allocate(ring_, kOnePrime, Domain::Eval);
+    std::mt19937 random(5);
+    Words words(ring_.n());
+    for (std::uint32_t& w : words) w = random() % ring_.prime(0);
+    queue_.upload(x.view, words.data());
+    in_ = std::make_unique<DeviceWords>(words);
+    const Sample sample = replayed(queue_, arguments_.number("runs"), [&] {
+                            for (int i = 0; i < kRepeats; ++i) {
+                              queue_.submit(Transform{{{x.view, y.view}}});
+                            }
+                          }).over(kRepeats * 1e-6);
+    want_.resize(words.size());
+    queue_.download(want_.data(), y.view);
+    add({"ours", {}, 0, 0, Sync::Launches}, sample);
+  }
+
+  // All memory global (Fig. 11).
+  template <class Form>
+  void measure_global(const char* name) {
+    const Plan plan = global_plan(log_n_, Form::kFused, Form::kDecomposed);
+    const std::uint32_t all = plan.threads(log_n_, Form::kFused);
+    for (const Sync sync :
+         {Sync::Launches, Sync::Simple, Sync::Tree, Sync::LockFree, Sync::Grid, Sync::Local}) {
+      measure<Form>({name, plan, all / kBlock, kBlock, sync});
+    }
+  }
+
+  // Every switching point (Table 3, Figs. 13 and 14).
+  template <class Form>
+  void measure_switching(const std::string& name) {
+    for (int first = 0; Form::kFused * first < log_n_; ++first) {
+      for (const bool shuffles : {false, true}) {
+        if (shuffles && first == 0) continue;
+        const Plan plan = switching_plan(log_n_, Form::kFused, Form::kDecomposed, first, shuffles);
+        const std::uint32_t blocks = 1u << plan.log_chunks;
+        const std::uint32_t threads = plan.threads(log_n_, Form::kFused) / blocks;
+        if (threads < 1 || threads > 1024) continue;
+        const std::string form = (shuffles ? "OSSP-PCS-" : "OSSP-") + name;
+        measure<Form>({form, plan, blocks, threads, Sync::Local, shuffles});
+        if (shuffles) measure<Form>({form, plan, blocks, threads, Sync::Launches, shuffles});
+      }
+    }
+  }
+
+  template <class Form>
+  void measure(const Way& way) {
+    const std::size_t bytes = sizeof(std::uint32_t) * shared_words<Form>(way.plan);
+    int at_once = 0;
+    cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, transform<Form>,
+                                                              static_cast<int>(way.threads), bytes),
+                kName);
+    if (way.blocks > static_cast<std::uint32_t>(at_once * device_.multiProcessorCount)) {
+      std::printf("%-20s 2^%d: %u blocks of %u threads are not on the device at once\n",
+                  way.form.c_str(), log_n_, way.blocks, way.threads);
+      return;
+    }
+    const bool local = way.sync == Sync::Local;
+    const Neighbours n = local ? neighbours_of(way.plan, way.blocks, way.threads) : Neighbours{};
+    Words lists(n.block.size() / 2 + 1);
+    std::copy(n.block.begin(), n.block.end(), reinterpret_cast<std::uint16_t*>(lists.data()));
+    const DeviceWords neighbours(lists), words(sync_words(way.blocks));
+    const Args args{
+        way.plan,
+        0,
+        way.plan.count,
+        psi_.get(),
+        in_->get(),
+        out_.get(),
+        replica_.get(),
+        modulus(),
+        {way.sync, words.get(), reinterpret_cast<const std::uint16_t*>(neighbours.get()), n.width}};
+    cuda::check(cudaMemset(out_.get(), 0xFF, sizeof(std::uint32_t) * ring_.n()), kName);
+    cuda::check(cudaDeviceSynchronize(), kName);
+    run<Form>(args, way, bytes);
+    synchronize();
+    if (out_.words() != want_) {
+      throw ValueError(kName, way.form + " with wrong words, " + kSyncNames[int(way.sync)],
+                       "those of our transform", "run the emulation tests");
+    }
+    add(way, timed_runs([&] { run<Form>(args, way, bytes); }));
+    if (out_.words() != want_) {
+      throw ValueError(kName,
+                       way.form + " with wrong words after many runs, " + kSyncNames[int(way.sync)],
+                       "those of our transform", "look for a barrier that is too weak");
+    }
+  }
+
+  template <class Form>
+  void run(Args args, const Way& way, std::size_t bytes) {
+    const bool launches = way.sync == Sync::Launches;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(way.blocks);
+    config.blockDim = dim3(way.threads);
+    config.dynamicSmemBytes = bytes;
+    config.stream = stream_;
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = 1;
+    config.attrs = &attribute;
+    config.numAttrs = launches ? 0 : 1;
+    const int steps = launches ? 1 : way.plan.count;
+    for (args.first = 0; args.first < way.plan.count; args.first += steps) {
+      args.last = args.first + steps;
+      cuda::check(cudaLaunchKernelEx(&config, transform<Form>, args), kName);
+    }
+  }
+
+  void synchronize() { cuda::check(cudaStreamSynchronize(stream_), kName); }
+
+  // Microseconds of one of kRepeats transforms.
+  template <class Body>
+  Sample timed_runs(const Body& body) {
+    const auto all = [&] {
+      for (int i = 0; i < kRepeats; ++i) body();
+    };
+    const int runs = arguments_.number("runs");
+    if (arguments_.text("mode") == "launched") {
+      all();
+      synchronize();
+      return timed(runs, all, [&] { synchronize(); }).over(kRepeats * 1e-6);
+    }
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t program = nullptr;
+    cuda::check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), kName);
+    all();
+    cuda::check(cudaStreamEndCapture(stream_, &graph), kName);
+    cuda::check(cudaGraphInstantiate(&program, graph, 0), kName);
+    const auto replay = [&] { cuda::check(cudaGraphLaunch(program, stream_), kName); };
+    replay();
+    synchronize();
+    const Sample sample = timed(runs, replay, [&] { synchronize(); }).over(kRepeats * 1e-6);
+    cuda::check(cudaGraphExecDestroy(program), kName);
+    cuda::check(cudaGraphDestroy(graph), kName);
+    return sample;
+  }
+
+  void add(const Way& way, const Sample& sample) {
+    const bool ours = way.form == "ours";
+    const char* sync = ours ? "none" : kSyncNames[static_cast<int>(way.sync)];
+    const bool chunked =
+        way.plan.count > 0 && way.plan.step[way.plan.count - 1].kind != Kind::Global;
+    Row params, row;
+    params.add("N", ring_.n()).add("limbs", 1).add("form", way.form).add("sync", sync);
+    params.add("chunks", chunked ? 1 << way.plan.log_chunks : 0);
+    params.add("blocks", static_cast<int>(way.blocks))
+        .add("threads", static_cast<int>(way.threads));
+    row.add("name", "ntt.form");
+    sample.add_to(row, "us");
+    row.add("device", device_.name).add("backend", "cuda");
+    row.add("mode", ours ? "replayed" : arguments_.text("mode"));
+    row.add("preset", "none").add("params", params);
+    row.add("commit", arguments_.text("commit")).add("date", today());
+    rows_.push_back(row);
+    std::printf("2^%-2d %-18s %-9s chunks %-5d %4u x %-4u %8.2f us\n", log_n_, way.form.c_str(),
+                sync, chunked ? 1 << way.plan.log_chunks : 0, way.blocks, way.threads,
+                sample.median);
+    std::fflush(stdout);
+  }
+
+  inline static const Basis kOnePrime = {{0, 1}};
+  const Arguments& arguments_;
+  Queue& queue_;
+  std::vector<Row>& rows_;
+  int log_n_;
+  Ring ring_;
+  DeviceWords psi_, out_, replica_;
+  std::unique_ptr<DeviceWords> in_;
+  Words want_;
+  cudaDeviceProp device_{};
+  cudaStream_t stream_ = nullptr;
+};
+
+std::vector<Row> run(const Arguments& arguments) {
+  if (arguments.text("mode") != "replayed" && arguments.text("mode") != "launched") {
+    throw UnsupportedError(kName, "--mode " + arguments.text("mode"), "replayed or launched",
+                           "choose one");
+  }
+  std::vector<Row> rows;
+  Queue queue(make_cuda_backend());
+  for (const int log_n : numbers(arguments.text("log-n"))) {
+    Degree(arguments, queue, log_n, rows).measure();
+  }
+  return rows;
+}
+
+}  // namespace
+}  // namespace latticino::bench
+
+int main(int argc, char** argv) {
+  using namespace latticino;
+  return bench::run_rows(argc, argv,
+                         {{"log-n", "12,13,14,15,16"}, {"runs", "15"}, {"mode", "replayed"}},
+                         [](const bench::Arguments& arguments) { return bench::run(arguments); });
+}

@@ -1,0 +1,190 @@
+// What a thread computes in a step, in both forms of fused stages, and a whole transform of them.
+// Everything is canonical, and butterflies are those of the library's words (device/modular.cuh).
+#pragma once
+
+#include <cstdint>
+
+#include "backend/cuda/device/modular.cuh"
+#include "forms/barriers.cuh"
+#include "forms/plan.h"
+
+namespace latticino::bench::forms {
+
+using cuda::Modulus;
+
+struct Args {
+  Plan plan;
+  int first, last;  // steps of this launch
+  const std::uint32_t *psi, *in;
+  std::uint32_t *out, *replica;
+  Modulus m;
+  BarrierArgs barrier;
+};
+
+// Thread aggregation; of one stage it is the usual radix-2 transform. Works in place.
+template <int FUSED>
+struct Aggregated {
+  static constexpr int kFused = FUSED;
+  static constexpr bool kDecomposed = false;
+
+  template <int STAGES, class Read, class Write>
+  static __device__ __forceinline__ void run(const Network& net, int stage, std::uint32_t t,
+                                             const std::uint32_t* psi, const Modulus& m,
+                                             const Read& read, const Write& write) {
+    constexpr int kEntries = 1 << STAGES;
+    const Group group = group_of(net, stage, STAGES, t);
+    std::uint32_t x[kEntries];
+#pragma unroll
+    for (int k = 0; k < kEntries; ++k) x[k] = read(group.entry(k));
+#pragma unroll
+    for (int d = 0; d < STAGES; ++d) {
+      const int h = kEntries >> (d + 1);
+#pragma unroll
+      for (int b = 0; b < kEntries / 2; ++b) {
+        const int low = b / h * 2 * h + b % h;
+        const std::uint32_t w = __ldg(psi + (group.node << d) + b / h);
+        const std::uint32_t u = x[low], v = cuda::mul_mod(x[low + h], w, m);
+        x[low] = cuda::add_mod(u, v, m.q);
+        x[low + h] = cuda::sub_mod(u, v, m.q);
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < kEntries; ++k) write(group.entry(k), x[k]);
+  }
+};
+
+// Butterfly decomposition. Threads read what others of their group write, so it needs a replica. A
+// half is chosen by a select where the paper's threads diverge.
+template <int FUSED>
+struct Decomposed {
+  static constexpr int kFused = FUSED;
+  static constexpr bool kDecomposed = true;
+
+  template <int STAGES, class Read, class Write>
+  static __device__ __forceinline__ void run(const Network& net, int stage, std::uint32_t t,
+                                             const std::uint32_t* psi, const Modulus& m,
+                                             const Read& read, const Write& write) {
+    constexpr int kEntries = 1 << STAGES;
+    const Share share = share_of(net, stage, STAGES, t);
+    std::uint32_t x[kEntries];
+#pragma unroll
+    for (int k = 0; k < kEntries; ++k) x[k] = read(share.group.entry(k));
+#pragma unroll
+    for (int d = 0; d < STAGES - 1; ++d) {
+      const std::uint32_t block = share.part >> (STAGES - 1 - d);
+      const std::uint32_t w = __ldg(psi + (share.group.node << d) + block);
+      const bool lower = (share.part >> (STAGES - 2 - d) & 1) != 0;
+      const int h = kEntries >> (d + 1);
+#pragma unroll
+      for (int j = 0; j < h; ++j) {
+        const std::uint32_t v = cuda::mul_mod(x[j + h], w, m);
+        x[j] = lower ? cuda::sub_mod(x[j], v, m.q) : cuda::add_mod(x[j], v, m.q);
+      }
+    }
+    const std::uint32_t w = __ldg(psi + (share.group.node << (STAGES - 1)) + share.part);
+    const std::uint32_t v = cuda::mul_mod(x[1], w, m);
+    write(share.group.entry(2 * share.part), cuda::add_mod(x[0], v, m.q));
+    write(share.group.entry(2 * share.part + 1), cuda::sub_mod(x[0], v, m.q));
+  }
+};
+
+// One step of at most FUSED stages for thread t.
+template <class Form, class Read, class Write>
+__device__ __forceinline__ void run_stages(int stages, const Network& net, int stage,
+                                           std::uint32_t t, const std::uint32_t* psi,
+                                           const Modulus& m, const Read& read, const Write& write) {
+  if (stages == Form::kFused) {
+    Form::template run<Form::kFused>(net, stage, t, psi, m, read, write);
+  } else if (Form::kFused > 2 && stages == 2) {
+    Form::template run<2>(net, stage, t, psi, m, read, write);
+  } else {
+    Form::template run<1>(net, stage, t, psi, m, read, write);
+  }
+}
+
+// The first `stages` stages of a network in a block. The first step reads in(i), the last gives
+// out(i, x); between them entries are in shared memory, of Decomposed in two copies by turns.
+template <class Form, class In, class Out>
+__device__ __forceinline__ void run_in_block(const Plan& plan, const Network& net, int stages,
+                                             const Args& a, std::uint32_t* shared, const In& in,
+                                             const Out& out) {
+  const std::uint32_t length = 1u << net.log_length;
+  for (int stage = 0; stage < stages; stage += Form::kFused) {
+    const int now = min(Form::kFused, stages - stage);
+    const bool first = stage == 0, last = stage + now == stages;
+    const bool odd = Form::kDecomposed && stage / Form::kFused % 2 != 0;
+    const std::uint32_t* from = shared + (Form::kDecomposed && !odd ? length : 0);
+    std::uint32_t* to = shared + (odd ? length : 0);
+    if (!first) __syncthreads();
+    for (std::uint32_t t = threadIdx.x; t < plan.threads(net.log_length, now); t += blockDim.x) {
+      run_stages<Form>(
+          now, net, stage, t, a.psi, a.m, [&](std::uint32_t i) { return first ? in(i) : from[i]; },
+          [&](std::uint32_t i, std::uint32_t x) {
+            if (last) {
+              out(i, x);
+            } else {
+              to[i] = x;
+            }
+          });
+    }
+  }
+}
+
+template <class Form>
+__device__ __forceinline__ void run_step(const Args& a, int i, std::uint32_t* shared) {
+  const Plan& plan = a.plan;
+  const Step& step = plan.step[i];
+  // In place but for the first step; of Decomposed by turns, so that the last one ends in `out`.
+  const auto target = [&](int k) {
+    return Form::kDecomposed && (plan.count - 1 - k) % 2 != 0 ? a.replica : a.out;
+  };
+  const std::uint32_t* from = i == 0 ? a.in : target(i - 1);
+  std::uint32_t* to = target(i);
+  if (step.kind == Kind::Global) {
+    const std::uint32_t all = plan.threads(plan.log_n, step.stages);
+    for (std::uint32_t t = blockIdx.x * blockDim.x + threadIdx.x; t < all;
+         t += gridDim.x * blockDim.x) {
+      run_stages<Form>(
+          step.stages, {plan.log_n, 1}, step.stage, t, a.psi, a.m,
+          [&](std::uint32_t e) { return from[e]; },
+          [&](std::uint32_t e, std::uint32_t x) { to[e] = x; });
+    }
+    return;
+  }
+  if (blockIdx.x >= plan.active(step)) return;
+  const int log_chunk = plan.log_chunk(step);
+  const bool shuffles = step.kind == Kind::Shuffled;
+  const std::uint32_t root = shuffles ? 1 : (1u << plan.log_chunks) + blockIdx.x;
+  const auto place = [&](std::uint32_t e) {
+    return shuffles ? shuffled(plan.log_n, plan.log_chunks, log_chunk, blockIdx.x, e)
+                    : (blockIdx.x << log_chunk) + e;
+  };
+  run_in_block<Form>(
+      plan, {log_chunk, root}, step.stages, a, shared,
+      [&](std::uint32_t e) { return from[place(e)]; },
+      [&](std::uint32_t e, std::uint32_t x) { to[place(e)] = x; });
+}
+
+// All steps of a launch.
+template <class Form>
+__device__ __forceinline__ void run_steps(const Args& a, std::uint32_t* shared) {
+  const Barrier barrier(a.barrier);
+  for (int i = a.first; i < a.last; ++i) {
+    if (i > a.first) barrier.meet(static_cast<std::uint32_t>(i));
+    run_step<Form>(a, i, shared);
+  }
+}
+
+// Words of shared memory of a block.
+template <class Form>
+std::size_t shared_words(const Plan& plan) {
+  int most = -1;
+  for (int i = 0; i < plan.count; ++i) {
+    const Step& step = plan.step[i];
+    const bool stays = step.kind != Kind::Global && step.stages > Form::kFused;
+    if (stays) most = std::max(most, plan.log_chunk(step));
+  }
+  return most < 0 ? 0 : std::size_t{Form::kDecomposed ? 2u : 1u} << most;
+}
+
+}  // namespace latticino::bench::forms
