@@ -53,10 +53,10 @@ def threads(number: int) -> int:
 
 
 def timed_as(device: str, number: int, simd: bool) -> tuple[str, int]:
-    """Names the measured rates that predict a context's times: ``"cuda"``, or the kernels of this CPU and the number of
-    its threads that run at once."""
+    """Names the measured rates that predict a context's times: ``"cuda"`` or ``"cuda-h100"``, or the kernels of this
+    CPU and the number of its threads that run at once. Where there is no GPU, times on ``"cuda"`` are an H200's."""
     if device.startswith("cuda"):
-        return "cuda", 1
+        return _native.timed_gpu(int(device.partition(":")[2] or 0)), 1
     kernels, _, usable = _native.cpu_choice(number, simd)
     return kernels, usable
 
