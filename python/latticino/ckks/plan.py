@@ -155,8 +155,12 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     key_bytes = recorder.bytes + sum(switching.values()) + sum(products.values())
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
     seconds = twin._native.predicted_seconds(*twin._timed)
-    # A recording has copies of its inputs, and each run gives copies of its results.
-    copies = 2 * input_bytes + sum(r.nbytes for r in results)
+    # A recording has copies of its inputs, and each run gives copies of its results. What else the program leaves
+    # behind stays with the keys: sums of their digits.
+    made = sum(r.nbytes for r in results)
+    in_memory = input_bytes + constants + key_bytes - recorder.bytes
+    kept = max(0, twin._native.live_bytes - in_memory - made)
+    copies = 2 * input_bytes + made
     return Plan(
         params_hash=context.params.hash,
         keys=dict(recorder.request),
@@ -177,7 +181,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         bits=tuple((*r._known.bits(r.size, r._full), r._known.kind) for r in results),
         notes=list(twin._notes),
         prepared_seconds=seconds - twin._native.predicted_preparation(*twin._timed),
-        recorded_peak_bytes=key_bytes + constants + copies + twin._native.arena_bytes)
+        recorded_peak_bytes=key_bytes + constants + kept + copies + twin._native.arena_bytes)
 
 
 def stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
