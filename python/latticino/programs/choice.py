@@ -82,7 +82,8 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
 
     Plans the program with every preset of 128-bit security, those with bootstrapping also with ``auto_bootstrap=True``,
     and takes the one with the least predicted time of a run whose constants are encoded, then the least memory.
-    ``inputs``: arrays or `Shape`, as in ``ctx.plan``; state their ranges, because precision depends on them. ``bits``: mean precision of the least precise result.
+    ``inputs``: arrays or `Shape`, as in ``ctx.plan``; state their ranges, because precision depends on them.
+    ``bits``: mean precision of the least precise result.
     ``device``: whose times are compared, as for `Context`; ``"cuda"`` needs no GPU here (times are an H200's).
     ``own``: sets of `make_params` that are tried beside the presets, whatever their security.
 

@@ -35,7 +35,7 @@ class DotEffortTest : public testing::Test {
     EXPECT_EQ(e.work, 4.0 * ring_.n() * basis_.size() * limbs_again);
   }
 
-  Ring ring_{10, test::ntt_primes(10, 3)}, small_{8, test::ntt_primes(10, 3)};
+  Ring ring_{12, test::ntt_primes(12, 3)}, small_{10, test::ntt_primes(12, 3)};
   Basis basis_ = test::range(0, 3);
   std::unique_ptr<Queue> queue_ = Queue::dry();
   std::vector<Poly> held_;
