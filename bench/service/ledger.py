@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from latticino.serve.store import Store
-from latticino.serve.tables import bundles, jobs
+from latticino.serve.tables import bundles, jobs, workers
 
 ENDED = ("done", "failed", "cancelled", "expired", "poisoned")
 ATTEMPTS = 3  # after which a job whose workers died is poisoned
@@ -103,6 +103,11 @@ class Tables:
         columns = (jobs.c.id, jobs.c.tenant, jobs.c.idempotency, jobs.c.state, jobs.c.result, jobs.c.attempts)
         with self._store.read() as c:
             return [Row(*row) for row in c.execute(sa.select(*columns))]
+
+    def counters(self) -> list[dict[str, Any]]:
+        """What each worker has counted."""
+        with self._store.read() as c:
+            return [json.loads(row[0]) for row in c.execute(sa.select(workers.c.counters))]
 
     def bundles(self) -> dict[tuple[str, str], str]:
         """The state of each bundle."""

@@ -5,7 +5,8 @@
 - ``front``: a thousand connections send 200 requests per second in all while 10,000 jobs wait and workers, which are
   niced, have work: half of the requests, and 99 of 100, take so long at most, by route.
 - ``uploads``: a hundred bundles of 256 MB at the same time: the most memory that the front has.
-- ``rate``: one tenant with a full queue: the rate of jobs, beside that of the program without a service.
+- ``rate``: one tenant with a full queue: the rate of jobs, beside that of the program without a service. With
+  ``--device cuda`` on a GPU, for ``--programs helr,large``, where ``--sharing 2`` lets two workers share it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import uploads
 from latticino.common.options import count
 from latticino.measure.records import Row, stamped
 from options import positive
+from samples import PROGRAMS
 
 PARTS = ("front", "uploads", "rate")
 
@@ -31,13 +33,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--connections", type=count(1), default=1000)
     parser.add_argument("--rate", type=positive, default=200.0, help="requests per second of all connections")
     parser.add_argument("--tenants", type=count(1), default=200)
-    parser.add_argument("--queued", type=count(1), default=10_000, help="jobs that wait at the start, and a twentieth "
-                        "more")
+    parser.add_argument("--queued", type=count(1), default=10_000, help="jobs that wait all the time")
+    parser.add_argument("--more", type=count(0), default=500, help="jobs that wait beside them at the start, for workers "
+                        "to do")
+    parser.add_argument("--program", choices=tuple(PROGRAMS), default="fresh", help="of the jobs of front")
     parser.add_argument("--seconds", type=positive, default=60.0, help="of requests")
     parser.add_argument("--uploads", type=count(1), default=100)
     parser.add_argument("--upload-bytes", type=positive, default=256e6)
     parser.add_argument("--upload-connections", type=count(1), default=4, help="of each upload")
     parser.add_argument("--jobs", type=count(1), default=100, help="of each rate")
+    parser.add_argument("--device", default="cpu", help="of the workers of rate: cpu, cuda or cuda:N")
+    parser.add_argument("--programs", type=_programs, default="square,fresh,long", help="of rate: names, separated by "
+                        f"commas, of {', '.join(PROGRAMS)}")
+    parser.add_argument("--sharing", type=count(1), default=1, help="of rate: measure each program also with so many "
+                        "workers, which share the device")
+
+
+def _programs(text: str) -> list[str]:
+    names = text.split(",")
+    unknown = [name for name in names if name not in PROGRAMS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is no program; there are {', '.join(PROGRAMS)}")
+    return names
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
@@ -48,12 +65,12 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
         with tempfile.TemporaryDirectory(prefix="latticino-load-") as name:
             folder = Path(name)
             if part == "front":
-                done = [steady.measure(folder, args.connections, args.rate, args.tenants, args.queued * 21 // 20,
-                                       args.seconds, args.workers, args.seed)]
+                done = [steady.measure(folder, args)]
             elif part == "uploads":
                 done = [uploads.measure(folder, args.uploads, int(args.upload_bytes), args.upload_connections)]
             else:
-                done = [rate.measure(folder, program, args.jobs) for program in ("square", "fresh", "long")]
+                done = [measured for name in args.programs for measured in rate.measured(
+                    folder, name, args.jobs, args.device, sorted({1, args.sharing}))]
         for more, well in done:
             rows += more
             good = good and well

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import statistics
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,12 +29,27 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class Sampler:
-    """Notes the memory of processes every ``every`` seconds: ``samples`` as (seconds, bytes) by process."""
+def of_gpu(device: str) -> int:
+    """Bytes of memory that are in use on a GPU, ``cuda`` or ``cuda:N``, by all processes."""
+    return int(_asked(device, "memory.used")) << 20
 
-    def __init__(self, processes: Callable[[], Mapping[int, str]], every: float) -> None:
+
+def gpu_name(device: str) -> str:
+    return _asked(device, "name")
+
+
+def _asked(device: str, what: str) -> str:
+    command = ["nvidia-smi", f"--id={device.partition(':')[2] or 0}", f"--query-gpu={what}", "--format=csv,noheader,nounits"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+class Sampler:
+    """Notes the memory of processes every ``every`` seconds: ``samples`` as (seconds, bytes) by process. That of a GPU
+    has the name ("device", 0); ``device``: cuda or cuda:N, or cpu for none."""
+
+    def __init__(self, processes: Callable[[], Mapping[int, str]], every: float, device: str = "cpu") -> None:
         self.samples: dict[tuple[str, int], list[tuple[float, int]]] = {}
-        self._processes, self._every, self._stop = processes, every, threading.Event()
+        self._processes, self._every, self._stop, self._device = processes, every, threading.Event(), device
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Sampler:
@@ -45,11 +61,19 @@ class Sampler:
         self._stop.set()
         self._thread.join()
 
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self._start
+
     def _run(self) -> None:
         while not self._stop.wait(self._every):
-            for pid, role in self._processes().items():
-                if bytes_ := resident(pid):
-                    self.samples.setdefault((role, pid), []).append((time.monotonic() - self._start, bytes_))
+            found = {(role, pid): resident(pid) for pid, role in self._processes().items()}
+            if self._device != "cpu":
+                found["device", 0] = of_gpu(self._device)
+            for name, bytes_ in found.items():
+                if bytes_:
+                    self.samples.setdefault(name, []).append((self.seconds, bytes_))
 
 
 @dataclass(frozen=True)

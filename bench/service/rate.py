@@ -2,60 +2,95 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from latticino._provenance import cpu_name
 from latticino.measure.records import Row
 from latticino.serve.tables import jobs
 from memory import processor_seconds
 from prefilled import Prefilled, serving
-from running import until
+from running import Running, on_device, until
 from samples import Program, digest
 
 TARGET = 0.95  # of the rate without a service, for programs of 100 ms or more
 LONG_MS = 100.0
-_SKIPPED = 3  # jobs in which a worker loads the keys, and warms up
+_START = 300.0  # seconds in which each worker has loaded the keys
+_WARM = 3  # jobs in which a worker loads the keys, and warms up
 
 
-def measure(folder: Path, name: str, count: int) -> tuple[list[Row], bool]:
-    """The row of a program, and whether the target was met. Without a service half of the runs come before, and half
-    after."""
-    program = Program(folder, name)
+def measured(folder: Path, name: str, count: int, device: str = "cpu",
+             workers: Sequence[int] = (1,)) -> Iterator[tuple[list[Row], bool]]:
+    """For each number of workers the row of a program, and whether the target was met. Without a service half of the
+    runs come before, and half after."""
+    program = Program(folder, name, device)
     made = Prefilled(folder / f"rate-{name}", program, 1)
     session = program.bound(made.bundle)
     want = digest(program.run(session, made.body))
-    for _ in range(_SKIPPED):
-        made.submit(made.seats[0])
+    for each in workers:
+        yield _measured(made, session, want, count, device, each)
+
+
+def _measured(made: Prefilled, session: object, want: str, count: int, device: str,
+              workers: int) -> tuple[list[Row], bool]:
+    program = made.program
     raw, raw_cpu = _raw(program, session, made.body, count // 2)
-    with serving(made, 1) as running:
-        until(lambda: _done(made)[0] >= _SKIPPED, "the first jobs")
-        worker = running.pids("worker")[0]
-        cpu = -processor_seconds(worker)
+    with serving(made, workers, *on_device(device)) as running:
+        before = _warm(made, running, workers)
+        pids = running.pids("worker")
+        cpu = -sum(map(processor_seconds, pids))
         for _ in range(count):  # which is faster than a worker
             made.submit(made.seats[0])
-        until(lambda: _done(made)[0] == count + _SKIPPED, "all jobs", 60 + 10 * raw * count)
-        cpu += processor_seconds(worker)
+        until(lambda: _done(made)[0] == before + count, "all jobs", 60 + 10 * raw * count)
+        cpu += sum(map(processor_seconds, pids))
         _, times = _done(made)
     again, again_cpu = _raw(program, session, made.body, count // 2)
     with made.store.read() as c:
         results = set(c.execute(sa.select(jobs.c.result)).scalars())
     raw, raw_cpu = (raw + again) / 2, (raw_cpu + again_cpu) / 2
-    each = (times[-1] - times[_SKIPPED]) / (count - 1)
+    each = (times[-1] - times[before]) / (count - 1)
     each_cpu = cpu / count
-    long = 1000 * raw >= LONG_MS
-    print(f"{name}: {1000 * raw:.2f} ms without a service, {1000 * each:.2f} ms with it ({100 * raw / each:.1f} % of "
-          f"the rate); processor {1000 * raw_cpu:.2f} and {1000 * each_cpu:.2f} ms ({100 * raw_cpu / each_cpu:.1f} %)")
+    long = 1000 * raw >= LONG_MS and workers == 1
+    print(f"{program.name}, workers: {workers}: {1000 * raw:.2f} ms without a service, {1000 * each:.2f} ms with it "
+          f"({100 * raw / each:.1f} % of the rate); processor {1000 * raw_cpu:.2f} and {1000 * each_cpu:.2f} ms "
+          f"({100 * raw_cpu / each_cpu:.1f} %)", flush=True)
     row: Row = {"name": "serve.rate", "value": round(1 / each, 4), "unit": "1/s", "params": {
-        "program": name, "jobs": count, "tenants": 1, "workers": 1}, "device": cpu_name(), "backend": "cpu",
-        "job_ms": round(1000 * each, 3), "raw_ms": round(1000 * raw, 3), "cost_ms": round(1000 * (each - raw), 3),
-        "rate_percent": round(100 * raw / each, 2), "job_processor_ms": round(1000 * each_cpu, 3),
-        "raw_processor_ms": round(1000 * raw_cpu, 3), "processor_cost_ms": round(1000 * (each_cpu - raw_cpu), 3),
-        "processor_percent": round(100 * raw_cpu / each_cpu, 2),
-        **({"target_percent": 100 * TARGET} if long else {})}
+        "program": program.name, "preset": program.facts.parameters, "jobs": count, "tenants": 1, "workers": workers},
+        "device": program.device_name, "backend": device.partition(":")[0],
+        "request_bytes": len(made.body), "job_ms": round(1000 * each, 3), "raw_ms": round(1000 * raw, 3),
+        "cost_ms": round(1000 * (each - raw), 3), "rate_percent": round(100 * raw / each, 2),
+        "job_processor_ms": round(1000 * each_cpu, 3), "raw_processor_ms": round(1000 * raw_cpu, 3),
+        "processor_cost_ms": round(1000 * (each_cpu - raw_cpu), 3),
+        "processor_percent": round(100 * raw_cpu / each_cpu, 2), **({"target_percent": 100 * TARGET} if long else {})}
     return [row], results == {want} and (not long or raw / each >= TARGET)
+
+
+def _warm(made: Prefilled, running: Running, workers: int) -> int:
+    """Sends jobs until each worker has done some: how many are done then."""
+    sent, last = _done(made)[0], time.monotonic() + _START
+    while min(by := _by_worker(running), default=0) < _WARM or len(by) < workers:
+        if time.monotonic() > last:
+            raise AssertionError(f"not in {_START:g} s: {workers} workers that have done {_WARM} jobs each")
+        for _ in range(workers):
+            made.submit(made.seats[0])
+        sent += workers
+        until(lambda: _done(made)[0] == sent, "the first jobs", _START)
+    return sent
+
+
+def _by_worker(running: Running) -> list[int]:
+    """How many jobs each worker of this start has done."""
+    lines = running.log.read_text().splitlines()
+    ready = {found["worker"]: 0 for line in lines if '"worker.ready"' in line for found in [json.loads(line)]}
+    for line in lines:
+        if '"job.done"' in line:
+            ready[json.loads(line)["worker"]] += 1
+        elif '"worker.stopped"' in line:
+            ready.pop(json.loads(line)["worker"], None)
+    return list(ready.values())
 
 
 def _raw(program: Program, session: object, body: bytes, count: int) -> tuple[float, float]:

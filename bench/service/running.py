@@ -30,6 +30,11 @@ def until(condition: Callable[[], Any], what: str, seconds: float = SECONDS) -> 
     raise AssertionError(f"not in {seconds:g} s: {what}")
 
 
+def on_device(device: str) -> list[str]:
+    """The options of a service whose workers compute on this device. Several of them share a GPU."""
+    return [] if device == "cpu" else ["--device", device, "--memory", "16GiB", "--threads", "0"]
+
+
 class Running:
     """`latticino serve` in a folder. ``log``: the file that its processes write to."""
 

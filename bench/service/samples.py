@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,43 +15,66 @@ import latticino as lt
 from latticino._provenance import cpu_name
 from latticino.serve.models import open_model
 from latticino.serve.parts import Part
+from latticino.serve.worker import parts_of
+from latticino.workloads import helr
 
 SHAPE = (16,)
+Made: TypeAlias = tuple[Callable[..., Any], Sequence[Any]]  # a function, and a shape for each of its arguments
 
 
-def _square(x: Any) -> Any:
-    return x * x + 0.25
+def _square(context: lt.Context) -> Made:
+    return lambda x: x * x + 0.25, [lt.Shape(SHAPE)]
 
 
-def _fresh(x: Any) -> Any:
-    return (x * x).bootstrap()
+def _fresh(context: lt.Context) -> Made:
+    return lambda x: (x * x).bootstrap(), [lt.Shape(SHAPE)]
 
 
-def _long(x: Any) -> Any:
-    for _ in range(8):
-        x = (x * x + 0.25).bootstrap()
-    return x
+def _long(context: lt.Context) -> Made:
+    def long(x: Any) -> Any:
+        for _ in range(8):
+            x = (x * x + 0.25).bootstrap()
+        return x
+
+    return long, [lt.Shape(SHAPE)]
 
 
-# By name: the function and its set. On an idle core a run of the first three takes about 1, 20 and 150 ms; `large` is
-# for GPUs.
-PROGRAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
+def _helr(context: lt.Context) -> Made:
+    """A training of 16 steps on encrypted data, from encrypted weights: 128 rows of 64 numbers, or fewer in a small
+    set."""
+    trainer = helr.Trainer(context, helr.Settings(rows=min(128, context.slots // 64)))
+    z = np.zeros((trainer.settings.rows, 64))
+
+    def training(state: Any, *parts: Any) -> Any:
+        batch = helr.Batch(parts, parts[0])
+        for eta in helr.momentum(trainer.settings.iterations):
+            state = trainer.step(trainer.refresh(state), batch, eta)
+        return state
+
+    return training, trainer.examples(z)
+
+
+# By name: what makes the function, and its set. On an idle core a run of the first three takes about 1, 20 and 150 ms;
+# the others are for GPUs.
+PROGRAMS: dict[str, tuple[Callable[[lt.Context], Made], str]] = {
     "square": (_square, "test-n10-leveled-insecure"), "fresh": (_fresh, "test-n10-boot-insecure"),
-    "long": (_long, "test-n10-boot-insecure"), "large": (_long, "n16-d35-boot-v1")}
+    "long": (_long, "test-n10-boot-insecure"), "large": (_long, "n16-d35-boot-v1"), "helr": (_helr, "n16-d40-boot-v1")}
 
 
 class Program:
     """A program in a file ``path``, and open in this process, where `run` gives what a service has to give.
 
-    ``name`` and ``facts`` as the service knows them; ``part``: what its clients get.
+    ``name`` and ``facts`` as the service knows them; ``part``: what its clients get. ``device``: that of `run`.
     """
 
     def __init__(self, folder: Path, name: str, device: str = "cpu") -> None:
-        function, preset = PROGRAMS[name]
+        make, preset = PROGRAMS[name]
         self.name, self.path = name, folder / f"{name}.lt"
         if not self.path.exists():
-            lt.save_program(self.path, function, lt.Context(preset, "cpu", threads=1), lt.Shape(SHAPE))
-        self._model = open_model(self.path.read_bytes(), device, threads=1)
+            context = lt.Context(preset, device, threads=1)
+            function, shapes = make(context)
+            lt.save_program(self.path, function, context, *shapes)
+        self._model = open_model(self.path.read_bytes(), device, threads=1 if device == "cpu" else 0)
         self.facts = self._model.facts()
         self.part = Part(self._model.client_file())
 
@@ -79,11 +102,12 @@ class Program:
 
     def encrypted(self, client: lt.Client, seed: int) -> bytes:
         """The body of a request."""
-        return self.part.encrypt(client, (np.random.default_rng(seed).uniform(-1, 1, SHAPE),), {})
+        rng = np.random.default_rng(seed)
+        return self.part.encrypt(client, [rng.uniform(-1, 1, port.shape) for port in self.facts.inputs], {})
 
     def run(self, session: Any, body: bytes) -> bytes:
         """The file of the result."""
-        return self._model.run(session, [body], True, lambda _: None)
+        return self._model.run(session, parts_of(body, self.facts), True, lambda _: None)
 
 
 def digest(data: bytes) -> str:

@@ -13,7 +13,7 @@ from clients import Tenant
 from latticino.serve.store import Store
 from latticino.serve.tenants import Tenants
 from ledger import Completions, Ledger, Tables
-from running import Running
+from running import Running, on_device
 from samples import Program
 
 
@@ -35,19 +35,21 @@ def has_postgresql() -> bool:
 
 
 @contextmanager
-def setting(store: str, programs: Sequence[str], tenants: int, workers: int,
-            spare: int | None = None) -> Iterator[Setting]:
+def setting(store: str, programs: Sequence[str], tenants: int, workers: int, spare: int | None = None,
+            device: str = "cpu") -> Iterator[Setting]:
     """``store``: "sqlite" or "postgresql". The service runs, and each tenant has keys there. ``spare``: workers have
-    memory for the bundles of all tenants and so many more; None: for all there will ever be."""
+    memory for the bundles of all tenants and so many more; None: for all there will ever be. ``device``: of the
+    workers; results are compared with those of this processor."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="latticino-attack-")))
         server = stack.enter_context(postgresql.server()) if store == "postgresql" else None
         url = f"sqlite:///{folder}/service/service.sqlite" if server is None else postgresql.address(server)
         made = [Program(folder, name) for name in programs]
-        sizes = [p.facts.key_bytes * 3 // 2 for p in made]  # as latticino.serve.sessions counts them on a CPU
+        # As latticino.serve.sessions counts them.
+        sizes = [p.facts.key_bytes * 3 // 2 if device == "cpu" else p.facts.key_bytes // 2 for p in made]
         room = [] if spare is None else ["--host-memory", str(tenants * sum(sizes) + spare * min(sizes))]
         running = Running(folder / "service", [p.argument for p in made], "--workers", str(workers), "--rate", "100000",
-                          "--polls", "100000", *room, store=url)
+                          "--polls", "100000", *room, *on_device(device), store=url)
         stack.callback(running.stop)
         own = Store(url)
         stack.callback(own.close)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import math
@@ -33,12 +34,12 @@ MIX = {"GET /v1/jobs/{job}": 40, "POST /v1/jobs": 15, "GET /v1/jobs/{job}/result
        "GET /v1/models": 10, "GET /v1/bundles": 5, "GET /v1/bundles/{bundle}": 5, "GET /v2/health/ready": 5}
 
 
-def measure(folder: Path, connections: int, rate: float, tenants: int, queued: int, seconds: float, workers: int,
-            seed: int) -> tuple[list[Row], bool]:
-    """A row for each route and one for all; whether the target was met."""
-    program = Program(folder, "fresh")
-    made = Prefilled(folder / "service", program, tenants)
-    known = {seat.tenant: [made.submit(seat) for _ in range(-(-queued // tenants))] for seat in made.seats}
+def measure(folder: Path, args: argparse.Namespace) -> tuple[list[Row], bool]:
+    """A row for each route and one for all; whether the target was met. ``args``: see load.add_options."""
+    tenants, workers = args.tenants, args.workers
+    made = Prefilled(folder / "service", Program(folder, args.program), tenants)
+    each = -(-(args.queued + args.more) // tenants)
+    known = {seat.tenant: [made.submit(seat) for _ in range(each)] for seat in made.seats}
     print(f"{sum(map(len, known.values()))} jobs queued", flush=True)
     # Keys of a few tenants fit beside each other, so that workers also load keys all the time.
     with serving(made, workers, "--host-memory", "512MiB") as running:
@@ -46,13 +47,14 @@ def measure(folder: Path, connections: int, rate: float, tenants: int, queued: i
         _be_nice(running)
         least = _waiting(made)
         front = until(lambda: running.pids("front"), "a front")[0]
-        sender, cpu = Sender(running.url, made, known, random.Random(seed)), -processor_seconds(front)
-        asyncio.run(sender.run(connections, rate, seconds))
+        sender, cpu = Sender(running.url, made, known, random.Random(args.seed)), -processor_seconds(front)
+        asyncio.run(sender.run(args.connections, args.rate, args.seconds))
         cpu += processor_seconds(front)
         least = min(least, _waiting(made))
         inside = _of_the_front(running.log, sender.began)
-    params = {"connections": connections, "requests_per_second": rate, "tenants": tenants, "workers": workers,
-              "seconds": seconds}
+        finished = len(_done(made, args.queued + args.more))
+    params = {"connections": args.connections, "requests_per_second": args.rate, "tenants": tenants, "workers": workers,
+              "seconds": args.seconds, "queued": args.queued, "program": args.program}
     rows: list[Row] = []
     by_route = {**sender.times, "all": [t for times in sender.times.values() for t in times]}
     for route, times in by_route.items():
@@ -64,17 +66,18 @@ def measure(folder: Path, connections: int, rate: float, tenants: int, queued: i
         print(f"{route:27} {len(times):6} requests: half in {p50:7.2f} ms, 99 of 100 in {p99:7.2f} ms; "
               f"in the front {inner[0]:7.2f} and {inner[1]:7.2f} ms")
         rows.append({"name": "serve.front", "value": round(p99, 3), "unit": "ms", "params": {**params, "route": route},
-                     "device": cpu_name(), "backend": "cpu", "requests": len(times), "median_ms": round(p50, 3),
+                     "device": cpu_name(), "backend": "cpu", "cores": os.cpu_count(), "requests": len(times),
+                     "median_ms": round(p50, 3),
                      "front_median_ms": round(inner[0], 3), "front_p99_ms": round(inner[1], 3)})
     each = 1000 * cpu / sender.statuses.total()
     print(f"the front took {each:.2f} ms of a processor for each request")
     rows[-1] |= {"statuses": {str(k): n for k, n in sender.statuses.items()}, "least_queued": least,
-                 "late": sender.late, "target_ms": TARGET_MS,
+                 "jobs_done": finished, "late": sender.late, "target_ms": TARGET_MS,
                  "front_processor_ms": round(each, 3)}
     wrong = {status: n for status, n in sender.statuses.items() if status not in (200, 202)}
     print(f"statuses {dict(sender.statuses)}; at least {least} jobs waited; {sender.late} requests found their "
           f"connection busy")
-    return rows, _percentiles(by_route["all"])[1] < TARGET_MS and not wrong and least >= queued * 0.95
+    return rows, _percentiles(by_route["all"])[1] < TARGET_MS and not wrong and least >= args.queued
 
 
 @dataclass

@@ -224,7 +224,8 @@ def test_the_rate_of_a_queue(attack):
 
 
 def test_a_short_soak(attack):
-    status, (results, *processes), out = attack("service-soak", "--minutes", "0.4", "--tenants", "1", "--clients", "2", "--workers", "1")
-    assert results["wrong"] == 0 and results["value"] > 5, out
+    status, (results, *processes), out = attack("service-soak", "--minutes", "0.6", "--tenants", "1", "--clients", "2", "--workers", "1",
+                                                "--spare", "1")
+    assert results["wrong"] == 0 and results["value"] > 5 and 0 < results["keys_full_minutes"] < 0.6, out
     assert sorted(r["params"]["process"] for r in processes) == ["checker", "front", "service", "worker"]
     assert status == int(any(not r["flat"] for r in processes)) and all(r["value"] > 1 << 24 for r in processes)
