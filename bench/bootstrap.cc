@@ -8,10 +8,12 @@
 // --dry 1 only tells what a dry run knows.
 // --replays N runs one input N times more and compares the results bit by bit, --poison 1 compares
 // with runs whose every buffer was full of 0xA5 first.
+// --batch N refreshes N ciphertexts in each run; times are of each of them, memory is of all.
 // --minimal-keys, --stc-first and --over-raise choose the options of that name, --arcsine the
 // degree of the arcsine and --ratio the log message ratio (0: the set's).
 #include <iostream>
 
+#include "math/errors.h"
 #include "runtime/rates.h"
 #include "support/sample.h"
 #include "support/world.h"
@@ -52,17 +54,22 @@ class Benchmark {
                             arguments.text("tuning"), arguments.number("shared-limit"))),
         params_(world_.params()),
         context_(world_.context()),
+        batch_(arguments.number("batch")),
         slots_(options_.slots == 0 ? params_->max_slots() : options_.slots),
         level_(options_.slot_to_coeff_first ? params_->bootstrap()->stc_levels : 0) {}
 
   int run() {
     std::cout << params_->name() << ", " << slots_ << " slots, " << context_->queue().device().name
               << std::endl;
-    dry_ = dry_run(params_, level_, slots_, bootstrapping(options_));
+    if (batch_ < 1 || (batch_ > 1 && arguments_.flag("chain"))) {
+      throw UnsupportedError("bench_bootstrap", "--batch " + std::to_string(batch_),
+                             "one ciphertext or more, and one with --chain", "correct it");
+    }
+    dry_ = dry_run(params_, level_, slots_, repeated(bootstrapping(options_), batch_));
     describe();
     if (arguments_.flag("dry")) return 0;
     prepare();
-    input_ = world_.encrypt(message(), level_);
+    for (int k = 0; k < batch_; ++k) input_.push_back(world_.encrypt(message(), level_));
     std::vector<double> seconds;
     Errors errors;
     const Stopwatch first;
@@ -74,13 +81,15 @@ class Benchmark {
     }
     context_->queue().synchronize();
     std::cout << "first run " << first.seconds() << " s" << std::endl;
-    std::vector<Complex> z = message();
+    std::vector<std::vector<Complex>> z(input_.size());
     for (int i = 0; i < arguments_.number("runs"); ++i) {
-      if (arguments_.flag("chain") && i > 0) {
-        world_.copy(world_.evaluator().to_level(output_, level_), input_);
-      } else {
-        z = message();
-        world_.copy(world_.encrypt(z, level_), input_);
+      for (std::size_t k = 0; k < input_.size(); ++k) {
+        if (arguments_.flag("chain") && i > 0) {
+          world_.copy(world_.evaluator().to_level(output_[k], level_), input_[k]);
+        } else {
+          z[k] = message();
+          world_.copy(world_.encrypt(z[k], level_), input_[k]);
+        }
       }
       context_->queue().synchronize();
       const Stopwatch watch;
@@ -90,8 +99,8 @@ class Benchmark {
         output_ = refresh(input_);
       }
       context_->queue().synchronize();
-      seconds.push_back(watch.seconds());
-      errors.add(z, world_.decrypt(output_));
+      seconds.push_back(watch.seconds() / batch_);
+      for (std::size_t k = 0; k < z.size(); ++k) errors.add(z[k], world_.decrypt(output_[k]));
       std::cout << "run " << i << ": " << seconds.back() * 1e3 << " ms, mean " << errors.mean_bits()
                 << " bits, max " << errors.max_bits() << " bits so far" << std::endl;
     }
@@ -133,16 +142,32 @@ class Benchmark {
     context_->queue().reset_peak();
   }
 
-  Ciphertext refresh(const Ciphertext& x) const {
-    return bootstrapper_->bootstrap(world_.evaluator(), x);
+  static Setup repeated(const Setup& one, int times) {
+    return [one, times](const std::shared_ptr<const ckks::Context>& context) -> Program1 {
+      const Program1 program = one(context);
+      return [program, times](const ckks::Evaluator& evaluator, const Ciphertext& x) {
+        for (int k = 0; k < times; ++k) program(evaluator, x);
+      };
+    };
   }
 
-  std::vector<std::uint32_t> bits(const Ciphertext& x) const {
+  using Batch = std::vector<Ciphertext>;
+  Batch refresh(const Batch& inputs) const {
+    Batch out;
+    for (const Ciphertext& x : inputs) {
+      out.push_back(bootstrapper_->bootstrap(world_.evaluator(), x));
+    }
+    return out;
+  }
+
+  std::vector<std::uint32_t> bits(const Batch& batch) const {
     std::vector<std::uint32_t> words;
-    for (const Poly& part : x.parts) {
-      const std::size_t at = words.size();
-      words.resize(at + static_cast<std::size_t>(part.view.limbs()) * params_->n());
-      context_->queue().download(words.data() + at, part.view);
+    for (const Ciphertext& x : batch) {
+      for (const Poly& part : x.parts) {
+        const std::size_t at = words.size();
+        words.resize(at + static_cast<std::size_t>(part.view.limbs()) * params_->n());
+        context_->queue().download(words.data() + at, part.view);
+      }
     }
     return words;
   }
@@ -153,7 +178,7 @@ class Benchmark {
     if (arguments_.number("replays") == 0 && !arguments_.flag("poison")) return out;
     Queue& queue = context_->queue();
     const std::vector<std::uint32_t> want = bits(refresh(input_));
-    const auto compare = [&](const Ciphertext& x, int& runs) {
+    const auto compare = [&](const Batch& x, int& runs) {
       ++runs;
       out.different += bits(x) != want;
     };
@@ -161,7 +186,9 @@ class Benchmark {
     for (int i = 0; i < arguments_.number("replays"); ++i) {
       if (program_) {
         // Overwritten first: no result stands for the next.
-        for (const Poly& part : output_.parts) queue.submit(Copy{{{PolyView{}, part.view}}});
+        for (const Ciphertext& x : output_) {
+          for (const Poly& part : x.parts) queue.submit(Copy{{{PolyView{}, part.view}}});
+        }
         program_->run();
         compare(output_, out.replays);
       } else {
@@ -198,7 +225,7 @@ class Benchmark {
   Row sizes() const {
     Row sizes;
     sizes.add("N", params_->n()).add("limbs", params_->limbs(params_->top_level()));
-    sizes.add("slots", slots_).add("batch", 1).add("threads", arguments_.number("threads"));
+    sizes.add("slots", slots_).add("batch", batch_).add("threads", arguments_.number("threads"));
     sizes.add("message", arguments_.text("message"));
     sizes.add("chain", int{arguments_.flag("chain")});
     add_shared_limit(sizes, arguments_);
@@ -210,11 +237,16 @@ class Benchmark {
     return sizes;
   }
 
-  double dry_peak() const { return static_cast<double>(dry_.key_bytes + dry_.report.peak_bytes); }
+  // The dry run keeps one input, and no result while it makes the next.
+  double dry_peak() const {
+    const double limbs = params_->limbs(level_) + params_->limbs(bootstrapper_->output_level());
+    const double more = (batch_ - 1) * limbs * 2 * sizeof(std::uint32_t) * params_->n();
+    return static_cast<double>(dry_.key_bytes + dry_.report.peak_bytes) + more;
+  }
 
   double predicted_time() const {
     const Rates rates = rates_of(arguments_.text("device"), arguments_.number("threads"));
-    return predicted_seconds(dry_.report, rates.table, rates.threads);
+    return predicted_seconds(dry_.report, rates.table, rates.threads) / batch_;
   }
 
   void write(const Sample& seconds, const Errors& errors, const Memory& memory,
@@ -275,10 +307,11 @@ class Benchmark {
   World world_;
   std::shared_ptr<const Params> params_;
   std::shared_ptr<const ckks::Context> context_;
-  int slots_, level_;  // of the input
+  int batch_;          // ciphertexts of a run
+  int slots_, level_;  // of the inputs
   DryRun dry_;
   std::unique_ptr<Bootstrapper> bootstrapper_;
-  Ciphertext input_, output_;
+  Batch input_, output_;
   std::unique_ptr<Program> program_;
 };
 
@@ -288,15 +321,16 @@ class Benchmark {
 int main(int argc, char** argv) {
   using namespace latticino;
   return bench::run_program(
-      argc, argv, {{"device", "cpu"},     {"preset", "n16-d40-boot-v1"},
-                   {"slots", "0"},        {"message", "complex"},
-                   {"chain", "0"},        {"minimal-keys", "0"},
-                   {"runs", "5"},         {"replay", "1"},
-                   {"threads", "0"},      {"tuning", ""},
-                   {"shared-limit", "0"}, {"tolerance", "2"},
-                   {"check", "0"},        {"dry", "0"},
-                   {"replays", "0"},      {"poison", "0"},
-                   {"stc-first", "0"},    {"over-raise", "0"},
-                   {"arcsine", "0"},      {"ratio", "0"}},
+      argc, argv, {{"device", "cpu"},      {"preset", "n16-d40-boot-v1"},
+                   {"slots", "0"},         {"batch", "1"},
+                   {"message", "complex"}, {"chain", "0"},
+                   {"minimal-keys", "0"},  {"runs", "5"},
+                   {"replay", "1"},        {"threads", "0"},
+                   {"tuning", ""},         {"shared-limit", "0"},
+                   {"tolerance", "2"},     {"check", "0"},
+                   {"dry", "0"},           {"replays", "0"},
+                   {"poison", "0"},        {"stc-first", "0"},
+                   {"over-raise", "0"},    {"arcsine", "0"},
+                   {"ratio", "0"}},
       [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
 }

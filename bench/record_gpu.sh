@@ -22,6 +22,7 @@ for set in d40 d35 d30 d45 d50; do
     --tuning="$out/tuned.txt" --output="$out/bootstrap-$set.json"
 done
 for modes in minimal-keys=1 stc-first=1 over-raise=1 stc-first=1,over-raise=1 slots=256 \
+  stc-first=1,over-raise=1,batch=8 stc-first=1,over-raise=1,message=real,slots=16384,batch=8 \
   arcsine=3,ratio=7 arcsine=3,ratio=7,message=constant stc-first=1,over-raise=1,message=constant; do
   # shellcheck disable=SC2046  # an option each
   step "$build/bench_bootstrap" --device=cuda --preset=n16-d40-boot-v1 --runs=10 --replay=1 $(printf -- '--%s ' $(echo "$modes" | tr , ' ')) \

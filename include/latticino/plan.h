@@ -107,6 +107,8 @@ class LATTICINO_API Plan {
   std::uint64_t bootstraps() const;
   std::uint64_t lookups() const;  ///< bootstrappings of TFHE: values that go through tables
   double seconds() const;         ///< predicted from rates measured on such a device
+  /// Of them, those of a run that finds all constants encoded, such as a replay of a recording.
+  double prepared_seconds() const;
   std::uint64_t bytes_moved() const;
   std::uint64_t operations() const;        ///< records submitted
   std::vector<std::string> notes() const;  ///< what was chosen on the way, and why

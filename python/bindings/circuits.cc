@@ -33,7 +33,7 @@ void bind_transform(nb::module_& m) {
       .def(
           "__init__",
           [](LinearTransform* self, const ContextPtr& context, const std::vector<int>& indices,
-             const MatrixInput& diagonals, int level) {
+             const MatrixInput& diagonals, int level, bool light) {
             if (indices.size() != diagonals.shape(0)) {
               throw ShapeError("ckks.LinearTransform", std::to_string(indices.size()) + " indices",
                                std::to_string(diagonals.shape(0)) + ", one of each diagonal",
@@ -48,18 +48,22 @@ void bind_transform(nb::module_& m) {
             const Released release;
             LinearTransform::Options options;
             options.level = level;
+            options.light = light;
             new (self) LinearTransform(context, given, slots, options);
           },
-          "context"_a, "indices"_a, "diagonals"_a, "level"_a)
+          "context"_a, "indices"_a, "diagonals"_a, "level"_a, "light"_a = false,
+          "`light`: diagonals are kept as integers, and expanded at each use.")
       .def_static(
           "unknown",
-          [](const ContextPtr& context, const std::vector<int>& indices, int slots, int level) {
+          [](const ContextPtr& context, const std::vector<int>& indices, int slots, int level,
+             bool light) {
             const Released release;
             LinearTransform::Options options;
             options.level = level;
+            options.light = light;
             return LinearTransform(context, indices, slots, options);
           },
-          "context"_a, "indices"_a, "slots"_a, "level"_a,
+          "context"_a, "indices"_a, "slots"_a, "level"_a, "light"_a = false,
           "One of a dry context, from diagonals of which no value is known.")
       .def("apply",
            nb::overload_cast<const Evaluator&, const Ciphertext&>(&LinearTransform::apply,
@@ -77,16 +81,18 @@ void bind_blocks(nb::module_& m) {
           "__init__",
           [](BlockTransform* self, const ContextPtr& context,
              const std::vector<std::tuple<int, int, std::vector<int>>>& blocks, int sources,
-             int targets, int slots, int level) {
+             int targets, int slots, int level, bool light) {
             std::vector<BlockTransform::Block> given;
             given.reserve(blocks.size());
             for (const auto& [target, source, rotations] : blocks) {
               given.push_back({target, source, rotations});
             }
             const Released release;
-            new (self) BlockTransform(context, std::move(given), sources, targets, slots, level);
+            new (self)
+                BlockTransform(context, std::move(given), sources, targets, slots, level, light);
           },
-          "context"_a, "blocks"_a, "sources"_a, "targets"_a, "slots"_a, "level"_a)
+          "context"_a, "blocks"_a, "sources"_a, "targets"_a, "slots"_a, "level"_a,
+          "light"_a = false)
       .def(
           "encode",
           [](BlockTransform& self, int block, int first, const MatrixInput& diagonals) {

@@ -22,22 +22,42 @@ auto without_gil(Call call) {
 
 }  // namespace
 
-nb::dict report(const Queue& queue) {
-  const DryReport r = without_gil([&] { return queue.report(); });
+namespace {
+
+nb::dict as_dict(const DryReport& r) {
   nb::dict out;
   out["bytes_moved"] = r.bytes_moved;
   out["operations"] = r.operations;
-  out["peak_bytes"] = r.peak_bytes;
   out["operations_by_name"] = nb::cast(r.operations_by_name);
   out["bytes_by_name"] = nb::cast(r.bytes_by_name);
   std::map<std::string, std::uint64_t> items;
-  for (const auto& [name, effort] : r.effort_by_name) items[name] = effort.items;
+  std::map<std::string, double> work;
+  for (const auto& [name, effort] : r.effort_by_name) {
+    items[name] = effort.items;
+    work[name] = effort.work;
+  }
   out["ciphertexts_by_name"] = nb::cast(items);
+  out["work_by_name"] = nb::cast(work);
+  return out;
+}
+
+}  // namespace
+
+nb::dict report(const Queue& queue) {
+  const auto [all, preparation] =
+      without_gil([&] { return std::pair(queue.report(), queue.preparation()); });
+  nb::dict out = as_dict(all);
+  out["peak_bytes"] = all.peak_bytes;
+  out["preparation"] = as_dict(preparation);
   return out;
 }
 
 double predicted(const Queue& queue, const std::string& kernels, int threads) {
   return predicted_seconds(queue.report(), session::rates_of(kernels), threads);
+}
+
+double predicted_preparation(const Queue& queue, const std::string& kernels, int threads) {
+  return predicted_seconds(queue.preparation(), session::rates_of(kernels), threads);
 }
 
 nb::dict device(const Queue& queue) {
@@ -72,6 +92,8 @@ void bind_context(nb::module_& m) {
         "Bytes of the host's memory, or the container's, that are not in use now.");
   m.def("cuda_built", &cuda_built);
   m.def("cuda_device_count", &cuda_device_count);
+  m.def("timed_gpu", &session::timed_gpu, "index"_a,
+        "The rates that predict times on a GPU: of an H200, or \"cuda-h100\".");
   m.def("cuda_has_fast_doubles", &cuda_has_fast_doubles, "index"_a);
   m.def(
       "cpu_choice",

@@ -9,13 +9,16 @@
 
 namespace latticino::python {
 
-// The counts of a dry run, and the device, as plain Python values.
+// The counts of a dry run, with those of making constants under "preparation", and the device, as
+// plain Python values.
 nb::dict report(const Queue& queue);
 nb::dict device(const Queue& queue);
 // The counts of an observed queue so far (runtime/observe.h).
 nb::dict observed_work(Queue& queue);
 // `kernels`: "cuda", or those of a CPU (CpuChoice).
 double predicted(const Queue& queue, const std::string& kernels, int threads);
+// What of it makes constants, which replays find made.
+double predicted_preparation(const Queue& queue, const std::string& kernels, int threads);
 
 template <class Context>
 void bind_queue(nb::class_<Context>& c) {
@@ -31,6 +34,20 @@ void bind_queue(nb::class_<Context>& c) {
           "What a dry run has counted, at the rates of the machine measured for \"cuda\", or for "
           "these kernels of a CPU and so many threads at once.",
           ReleaseGil())
+      .def(
+          "predicted_preparation",
+          [](const Context& x, const std::string& kernels, int threads) {
+            return predicted_preparation(x.queue(), kernels, threads);
+          },
+          "kernels"_a, "threads"_a,
+          "The part of predicted_seconds that makes constants, which replays find made.",
+          ReleaseGil())
+      .def(
+          "note_allocations", [](const Context& x) { x.queue().note_allocations(); },
+          "Of a dry run: from here on it notes what is allocated, for arena_bytes.", ReleaseGil())
+      .def_prop_ro(
+          "arena_bytes", [](const Context& x) { return x.queue().arena_bytes(); },
+          "Memory that a recording of what was noted keeps for itself.", ReleaseGil())
       .def_prop_ro(
           "recording", [](const Context& x) { return x.queue().recording(); },
           "Whether this thread records a program now.", ReleaseGil())

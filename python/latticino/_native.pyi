@@ -193,6 +193,9 @@ def cuda_built() -> bool: ...
 
 def cuda_device_count() -> int: ...
 
+def timed_gpu(index: int) -> str:
+    """The rates that predict times on a GPU: of an H200, or "cuda-h100"."""
+
 def cuda_has_fast_doubles(index: int) -> bool: ...
 
 def cpu_choice(threads: int, simd: bool) -> tuple[str, int, int]:
@@ -255,6 +258,20 @@ class Context:
         """
         What a dry run has counted, at the rates of the machine measured for "cuda", or for these kernels of a CPU and so many threads at once.
         """
+
+    def predicted_preparation(self, kernels: str, threads: int) -> float:
+        """
+        The part of predicted_seconds that makes constants, which replays find made.
+        """
+
+    def note_allocations(self) -> None:
+        """
+        Of a dry run: from here on it notes what is allocated, for arena_bytes.
+        """
+
+    @property
+    def arena_bytes(self) -> int:
+        """Memory that a recording of what was noted keeps for itself."""
 
     @property
     def recording(self) -> bool:
@@ -636,10 +653,11 @@ class LinearTransform:
     A sparse linear map of slots by its diagonals; see ckks/linear/linear_transform.h.
     """
 
-    def __init__(self, context: Context, indices: Sequence[int], diagonals: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)], level: int) -> None: ...
+    def __init__(self, context: Context, indices: Sequence[int], diagonals: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)], level: int, light: bool = False) -> None:
+        """`light`: diagonals are kept as integers, and expanded at each use."""
 
     @staticmethod
-    def unknown(context: Context, indices: Sequence[int], slots: int, level: int) -> LinearTransform:
+    def unknown(context: Context, indices: Sequence[int], slots: int, level: int, light: bool = False) -> LinearTransform:
         """One of a dry context, from diagonals of which no value is known."""
 
     def apply(self, evaluator: Evaluator, x: Ciphertext) -> Ciphertext: ...
@@ -655,7 +673,7 @@ class BlockTransform:
     A linear map of the slots of several ciphertexts to those of several others; see ckks/linear/block_transform.h.
     """
 
-    def __init__(self, context: Context, blocks: Sequence[tuple[int, int, Sequence[int]]], sources: int, targets: int, slots: int, level: int) -> None: ...
+    def __init__(self, context: Context, blocks: Sequence[tuple[int, int, Sequence[int]]], sources: int, targets: int, slots: int, level: int, light: bool = False) -> None: ...
 
     def encode(self, block: int, first: int, diagonals: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -1167,6 +1185,20 @@ class TfheContext:
         """
         What a dry run has counted, at the rates of the machine measured for "cuda", or for these kernels of a CPU and so many threads at once.
         """
+
+    def predicted_preparation(self, kernels: str, threads: int) -> float:
+        """
+        The part of predicted_seconds that makes constants, which replays find made.
+        """
+
+    def note_allocations(self) -> None:
+        """
+        Of a dry run: from here on it notes what is allocated, for arena_bytes.
+        """
+
+    @property
+    def arena_bytes(self) -> int:
+        """Memory that a recording of what was noted keeps for itself."""
 
     @property
     def recording(self) -> bool:

@@ -90,8 +90,8 @@ def _plotted(args: argparse.Namespace, workload: Any, measure: Callable[[], Any]
 def _sort(args: argparse.Namespace) -> int:
     from .workloads import sort
 
-    return _plotted(args, sort, lambda: sort.run(args.preset, args.device, args.size, args.bits or 12, args.threads,
-                                                 args.repeat))
+    return _plotted(args, sort, lambda: sort.run(args.preset, args.device, args.size, args.bits or sort.BITS,
+                                                 args.threads, args.repeat))
 
 
 def _trees(args: argparse.Namespace) -> int:
@@ -340,13 +340,14 @@ def _parser() -> argparse.ArgumentParser:
                                          "roofline", "growth", "exactness", "messages", "bitpacker", "transforms",
                                          "workloads", "ceilings", "repacking", "host", "compare", "report"))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth, bitpacker: "
-                       "records to work from instead of measuring")
+                       "records to work from instead of measuring; workloads: records to compare with")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
     bench.add_argument("--part", choices=("gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors",
-                                           "study", "words", "scales"),
+                                           "study", "words", "scales", "predictions"),
                        help="exactness: gates to noise, this part alone; noise is in no run of all, and measures "
                        "deviations; bitpacker: counts, chains or errors alone, or study: random schedules, --runs "
-                       "of them; workloads: words of 28 and 30 bits, or scales, alone")
+                       "of them; workloads: words of 28 and 30 bits, or scales, alone, or predictions: plans of "
+                       "all workloads beside the records that are named")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
                        help="exactness: what blind rotations compute in")
     bench.add_argument("--plot", type=Path, help="growth, roofline, bitpacker: the picture to draw")

@@ -20,6 +20,7 @@ int cuda_device_count() noexcept { return 0; }
 bool cuda_has_fast_doubles(int) noexcept { return false; }
 
 int gpu_arch(int) noexcept { return 0; }
+std::string gpu_name(int) { return {}; }
 
 void push_range(const char*) {}
 void pop_range() {}

@@ -1,3 +1,5 @@
+#include "ops/dot_effort.h"
+#include "ops/fields.h"
 #include "ops/rotation_effort.h"
 
 #include <cmath>
@@ -18,6 +20,18 @@ struct Count {
   template <class Record>
   Effort operator()(const Record&) const {
     return {};
+  }
+  Effort operator()(const Dot& op) const { return dot_effort(op); }
+  // A transform between Coeff and Eval is two passes over the limbs, one between Half and either is
+  // one. Bytes of the second pass.
+  Effort operator()(const Transform& op) const {
+    Effort e;
+    for (const Transform::Item& item : op.items) {
+      if (item.in.domain == Domain::Half || item.out.domain == Domain::Half) continue;
+      e.work += static_cast<double>(bytes_of(item.in) + bytes_of(item.out));
+      ++e.items;
+    }
+    return e;
   }
   Effort operator()(const LweKeySwitch& op) const {
     Effort e;

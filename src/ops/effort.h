@@ -1,5 +1,6 @@
-// The amount of arithmetic of records whose time does not follow from bytes: TFHE's key switches
-// and blind rotations. For predictions (runtime/rates.h).
+// What records take beside the bytes that they name: the arithmetic of TFHE's key switches and
+// blind rotations, and of Dot what a GPU reads again (ops/dot_effort.h). For predictions
+// (runtime/rates.h).
 #pragma once
 
 #include <cstdint>

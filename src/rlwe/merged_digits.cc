@@ -24,6 +24,7 @@ std::array<Poly, 2> made(Queue& queue, const Constants& constants, const SwitchK
                          int last) {
   const Basis basis = merged_basis(constants.params(), first, last, key.level);
   const std::array<PolyView, 2> x = key.digit(first), y = key.digit(last);
+  const Queue::Preparing preparing(queue);
   std::array<Poly, 2> sum;
   Linear op;
   for (int h = 0; h < 2; ++h) {

@@ -75,9 +75,10 @@ void Block::Owner::run_deferred() {
 }
 
 void Block::Owner::end_block(const std::shared_ptr<Block::Arena>& from, void* data,
-                             std::size_t bytes, bool secret) {
+                             std::size_t bytes, std::size_t number, bool secret) {
   if (backend == nullptr) {
     live -= bytes;
+    if (number != 0) notes.push_back({number, 0});
     return;
   }
   blocks.erase(reinterpret_cast<std::uintptr_t>(data));
@@ -99,6 +100,12 @@ void Block::Owner::end_block(const std::shared_ptr<Block::Arena>& from, void* da
 void Block::Owner::grow(std::uint64_t bytes) {
   live += bytes;
   peak = std::max(peak, live);
+}
+
+std::size_t Block::Owner::note(std::size_t bytes) {
+  if (!noting || preparing > 0) return 0;
+  notes.push_back({++noted, std::max<std::size_t>(bytes, 1)});
+  return noted;
 }
 
 Buffer Block::Owner::find(const void* address) {
@@ -137,57 +144,68 @@ Block::Arena::~Arena() {
 }
 
 void Block::Arena::add_slab(std::size_t at_least) {
-  const std::size_t size = std::max<std::size_t>(at_least, slabs_.empty() ? aligned(expected_) : 0);
+  const std::size_t size = places_.next_slab(at_least);
   void* data = owner_->backend->allocate(size);
   slabs_.emplace_back(data, size);
-  free_.emplace(reinterpret_cast<std::uintptr_t>(data), size);
-  bytes_ += size;
+  places_.add_slab(size);
   owner_->grow(size);
 }
 
 void* Block::Arena::take(std::size_t bytes) {
-  const std::size_t size = aligned(bytes);
-  const auto best = [&] {
-    auto found = free_.end();
-    for (auto it = free_.begin(); it != free_.end(); ++it) {
-      if (it->second >= size && (found == free_.end() || it->second < found->second)) found = it;
-    }
-    return found;
-  };
-  auto range = best();
-  if (range == free_.end()) {
-    add_slab(size);
-    range = best();
-  }
-  const auto [address, available] = *range;
-  free_.erase(range);
-  if (available > size) free_.emplace(address + size, available - size);
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): device addresses, which the host never follows.
-  return reinterpret_cast<void*>(address);
+  std::uint64_t place = 0;
+  while (!places_.take(bytes, place)) add_slab(bytes);
+  const std::uint64_t offset = place & ((std::uint64_t{1} << Places::kOffsetBits) - 1);
+  return static_cast<char*>(slabs_[place >> Places::kOffsetBits].first) + offset;
 }
 
 void Block::Arena::give(void* p, std::size_t bytes) {
-  auto address = reinterpret_cast<std::uintptr_t>(p);
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  for (std::size_t i = 0; i < slabs_.size(); ++i) {
+    const auto first = reinterpret_cast<std::uintptr_t>(slabs_[i].first);
+    if (address < first || address >= first + slabs_[i].second) continue;
+    places_.give((std::uint64_t{i} << Places::kOffsetBits) + (address - first), bytes);
+    return;
+  }
+}
+
+bool Places::take(std::size_t bytes, std::uint64_t& place) {
+  const std::size_t size = aligned(bytes);
+  auto found = free_.end();
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    if (it->second >= size && (found == free_.end() || it->second < found->second)) found = it;
+  }
+  if (found == free_.end()) return false;
+  const std::size_t rest = found->second - size;
+  place = found->first;
+  free_.erase(found);
+  if (rest > 0) free_.emplace(place + size, rest);
+  return true;
+}
+
+void Places::give(std::uint64_t place, std::size_t bytes) {
   std::size_t size = aligned(bytes);
-  // Two slabs may be neighbours. They are never merged, because they are released separately.
-  const auto starts_slab = [&](std::uintptr_t a) {
-    return std::any_of(slabs_.begin(), slabs_.end(), [&](const auto& slab) {
-      return reinterpret_cast<std::uintptr_t>(slab.first) == a;
-    });
-  };
-  auto next = free_.lower_bound(address);
-  if (next != free_.end() && next->first == address + size && !starts_slab(next->first)) {
+  auto next = free_.lower_bound(place);
+  if (next != free_.end() && next->first == place + size) {
     size += next->second;
     next = free_.erase(next);
   }
-  if (next != free_.begin() && !starts_slab(address)) {
+  if (next != free_.begin()) {
     const auto previous = std::prev(next);
-    if (previous->first + previous->second == address) {
+    if (previous->first + previous->second == place) {
       previous->second += size;
       return;
     }
   }
-  free_.emplace(address, size);
+  free_.emplace(place, size);
+}
+
+std::size_t Places::next_slab(std::size_t bytes) const {
+  return std::max(aligned(bytes), slabs_ == 0 ? aligned(expected_) : 0);
+}
+
+void Places::add_slab(std::size_t bytes) {
+  free_.emplace(slabs_++ << kOffsetBits, bytes);
+  bytes_ += bytes;
 }
 
 }  // namespace latticino

@@ -23,6 +23,29 @@ struct FillStep {
 };
 using ProgramStep = std::variant<Operation, FillStep>;
 
+// Where blocks lie in the slabs of an arena. Requests take the best fitting part; freed neighbours
+// are merged. A place is a slab's number and an offset, so it depends on the requests alone, and a
+// dry run finds the memory that a recording takes.
+class Places {
+ public:
+  static constexpr int kOffsetBits = 44;  // slabs are smaller, so two are never neighbours
+
+  // `expected`: the bytes of the first slab.
+  explicit Places(std::uint64_t expected) : expected_(expected) {}
+
+  // A place for `bytes`, if a slab has room.
+  bool take(std::size_t bytes, std::uint64_t& place);
+  void give(std::uint64_t place, std::size_t bytes);
+  // The bytes that the next slab needs, for a request without room.
+  std::size_t next_slab(std::size_t bytes) const;
+  void add_slab(std::size_t bytes);
+  std::uint64_t bytes() const { return bytes_; }  // of all slabs
+
+ private:
+  std::uint64_t expected_, bytes_ = 0, slabs_ = 0;
+  std::map<std::uint64_t, std::size_t> free_;  // place -> bytes; never adjacent
+};
+
 // State shared by a queue, its blocks and its programs. The last of them destroys the backend.
 struct Block::Owner {
   struct Recording {
@@ -38,7 +61,12 @@ struct Block::Owner {
   bool warming_up = false;  // first run of a body that will be recorded
   std::map<std::uintptr_t, std::weak_ptr<Block>> blocks;  // by address
   std::uint64_t live = 0, peak = 0, baseline = 0;
-  DryReport report;
+  DryReport report, preparation;
+  int preparing = 0;  // how many Queue::Preparing live
+  // Of a dry queue that notes allocations: the number of a block and its bytes, 0 where it ends.
+  bool noting = false;
+  std::size_t noted = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> notes;
 
   ~Owner();
 
@@ -80,20 +108,20 @@ struct Block::Owner {
   std::atomic<bool> any_deferred{false};  // looking takes no lock
 
   void end_block(const std::shared_ptr<Block::Arena>& from, void* data, std::size_t bytes,
-                 bool secret);
+                 std::size_t number, bool secret);
+  std::size_t note(std::size_t bytes);  // the number of a new block; 0 if it is not noted
   void grow(std::uint64_t bytes);
   void keep_blocks(const Operation& op);  // of a recorded operation
   Buffer find(const void* address);       // null when it belongs to no block
 };
 
-// Fixed memory of one program. Requests take the best fitting part of its slabs; freed neighbours
-// are merged. Guarded by the owner's mutex.
+// Fixed memory of one program. Guarded by the owner's mutex.
 class Block::Arena {
  public:
   // `expected`: the bytes of the first slab, which are those that the first run of the body used at
   // once.
   Arena(std::shared_ptr<Block::Owner> owner, std::uint64_t expected)
-      : owner_(std::move(owner)), expected_(expected) {}
+      : owner_(std::move(owner)), places_(expected) {}
   ~Arena();
 
   void* take(std::size_t bytes);
@@ -101,16 +129,15 @@ class Block::Arena {
   void close() { open_ = false; }  // memory that is freed later is not reused
   bool open() const { return open_; }
   void mark_secret() { secret_ = true; }
-  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t bytes() const { return places_.bytes(); }
 
  private:
   void add_slab(std::size_t at_least);
 
   std::shared_ptr<Block::Owner> owner_;
-  std::uint64_t expected_, bytes_ = 0;
+  Places places_;
   bool open_ = true, secret_ = false;
   std::vector<std::pair<void*, std::size_t>> slabs_;
-  std::map<std::uintptr_t, std::size_t> free_;  // address -> bytes; never adjacent in one slab
 };
 
 }  // namespace latticino

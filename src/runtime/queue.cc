@@ -24,6 +24,20 @@ void require_memory(const Operation& op) {
 
 constexpr std::uint8_t kPoison = 0xA5;  // words above every prime
 
+void count(DryReport& report, const Operation& op, std::uint64_t bytes, const Effort& effort) {
+  report.bytes_moved += bytes;
+  ++report.operations;
+  ++report.operations_by_name[name(op)];
+  report.bytes_by_name[name(op)] += bytes;
+  if (effort.items == 0) return;
+  Effort& sum = report.effort_by_name[name(op)];
+  sum.items += effort.items;
+  sum.work += effort.work;
+  sum.path += effort.path;
+  sum.fourier_work += effort.fourier_work;
+  sum.fourier_path += effort.fourier_path;
+}
+
 [[noreturn]] void no_transfer(const char* operation, bool dry) {
   throw UnsupportedError(operation, dry ? "a dry run" : "a recording", "a queue that computes now",
                          "move the transfer outside");
@@ -34,7 +48,8 @@ constexpr std::uint8_t kPoison = 0xA5;  // words above every prime
 Block::~Block() {
   if (owner_ == nullptr) return;
   owner_->finish([&owner = *owner_, from = std::move(arena_), data = data_, bytes = bytes_,
-                  secret = secret_] { owner.end_block(from, data, bytes, secret); });
+                  number = noted_,
+                  secret = secret_] { owner.end_block(from, data, bytes, number, secret); });
 }
 
 Queue::Queue(std::unique_ptr<Backend> backend) : owner_(std::make_shared<Block::Owner>()) {
@@ -67,6 +82,7 @@ Buffer Queue::allocate(std::size_t bytes, bool secret) {
   Buffer block = std::make_shared<Made>();
   if (is_dry()) {
     owner_->grow(bytes);
+    block->noted_ = owner_->note(bytes);
   } else if (owner_->recording != nullptr) {
     const std::shared_ptr<Block::Arena>& arena = owner_->recording->arena;
     block->data_ = arena->take(bytes);
@@ -104,6 +120,7 @@ Poly Queue::allocate(const Ring& ring, const Basis& basis, Domain domain, bool s
 Poly Queue::allocate_kept(const Ring& ring, const Basis& basis, Domain domain) {
   const auto lock = owner_->hold();
   const std::uint64_t before = owner_->peak;
+  const Preparing kept(*this);
   Poly poly = allocate(ring, basis, domain);
   if (is_dry()) owner_->peak = before + poly.buffer->bytes();
   return poly;
@@ -116,19 +133,9 @@ void Queue::submit(Operation op) {
   const auto lock = owner_->hold();
   if (is_dry()) {
     const std::uint64_t bytes = bytes_moved(op);
-    DryReport& report = owner_->report;
-    report.bytes_moved += bytes;
-    ++report.operations;
-    ++report.operations_by_name[name(op)];
-    report.bytes_by_name[name(op)] += bytes;
-    if (const Effort e = effort(op); e.items > 0) {
-      Effort& sum = report.effort_by_name[name(op)];
-      sum.items += e.items;
-      sum.work += e.work;
-      sum.path += e.path;
-      sum.fourier_work += e.fourier_work;
-      sum.fourier_path += e.fourier_path;
-    }
+    const Effort e = effort(op);
+    count(owner_->report, op, bytes, e);
+    if (owner_->preparing > 0) count(owner_->preparation, op, bytes, e);
     return;
   }
   require_memory(op);
@@ -175,6 +182,62 @@ DryReport Queue::report() const {
   DryReport report = owner_->report;
   report.peak_bytes = owner_->peak - owner_->baseline;
   return report;
+}
+
+DryReport Queue::preparation() const {
+  const auto lock = owner_->hold();
+  return owner_->preparation;
+}
+
+Queue::Preparing::Preparing(const Queue& queue) {
+  if (!queue.is_dry()) return;
+  owner_ = queue.owner_;
+  const auto lock = owner_->hold();
+  ++owner_->preparing;
+}
+
+Queue::Preparing::~Preparing() {
+  if (owner_ == nullptr) return;
+  const std::lock_guard lock(owner_->mutex);
+  --owner_->preparing;
+}
+
+void Queue::note_allocations() {
+  const auto lock = owner_->hold();
+  owner_->noting = true;
+  owner_->notes.clear();
+}
+
+std::uint64_t Queue::arena_bytes() const {
+  const auto lock = owner_->hold();
+  owner_->run_deferred();
+  struct Held {
+    std::uint64_t place = 0;
+    std::size_t bytes = 0;
+  };
+  std::map<std::size_t, Held> held;  // by number
+  std::uint64_t live = 0, most = 0;
+  for (const auto& [number, bytes] : owner_->notes) {
+    if (bytes > 0) {
+      held[number].bytes = bytes;
+      most = std::max(most, live += bytes);
+    } else if (const auto found = held.find(number); found != held.end()) {
+      live -= found->second.bytes;
+      held.erase(found);
+    }
+  }
+  held.clear();
+  Places places(most);
+  for (const auto& [number, bytes] : owner_->notes) {
+    if (bytes > 0) {
+      Held& block = held[number] = {0, bytes};
+      while (!places.take(bytes, block.place)) places.add_slab(places.next_slab(bytes));
+    } else if (const auto found = held.find(number); found != held.end()) {
+      places.give(found->second.place, found->second.bytes);
+      held.erase(found);
+    }
+  }
+  return places.bytes();
 }
 
 std::uint64_t Queue::live_bytes() const {

@@ -35,6 +35,7 @@ class Block {
   std::shared_ptr<Arena> arena_;  // of blocks allocated while recording
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+  std::size_t noted_ = 0;  // of a dry queue: its number, from 1; 0: not noted
   bool secret_ = false;
 };
 
@@ -86,6 +87,20 @@ class Queue {
   // existed before, as they do in every later run.
   Poly allocate_kept(const Ring& ring, const Basis& basis, Domain domain);
 
+  // While one lives, constants are made, such as encoded weights. Recordings find them made: what
+  // is submitted is no part of a replay, and what is allocated is no part of its arena. A dry queue
+  // counts it in preparation() too.
+  class Preparing {
+   public:
+    explicit Preparing(const Queue& queue);
+    ~Preparing();
+    Preparing(const Preparing&) = delete;
+    Preparing& operator=(const Preparing&) = delete;
+
+   private:
+    std::shared_ptr<Block::Owner> owner_;
+  };
+
   // Stops before the record, or within it, if an interrupt was asked for (math/interrupt.h).
   void submit(Operation op);
 
@@ -109,7 +124,12 @@ class Queue {
   // Makes other threads wait while several calls belong together.
   std::unique_lock<std::recursive_mutex> lock() const;
 
-  DryReport report() const;          // of a dry queue, so far
+  DryReport report() const;       // of a dry queue, so far
+  DryReport preparation() const;  // the part of it that made constants
+  // A dry queue notes what is allocated and freed from now on, and tells how much memory a
+  // recording of that work keeps for itself (Program::arena_bytes).
+  void note_allocations();
+  std::uint64_t arena_bytes() const;
   std::uint64_t live_bytes() const;  // allocated now
   std::uint64_t peak_bytes() const;  // since construction or reset_peak()
   void reset_peak();

@@ -31,7 +31,8 @@ struct RateTable {
 
 // One thread with kernels "avx512", "avx2" or "reference" (CpuChoice); UnsupportedError for others.
 const RateTable& cpu_rates(const std::string& kernels);
-const RateTable& cuda_rates();  // sm_90
+const RateTable& cuda_rates();  // of an H200
+const RateTable& h100_rates();
 
 // `threads`: of a CPU, those that run at once (CpuChoice::usable).
 double predicted_seconds(const DryReport& report, const RateTable& table, int threads = 1);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backend/cpu_choice.h"
+#include "backend/gpu_arch.h"
 #include "crypto/random_stream.h"
 #include "math/errors.h"
 
@@ -86,12 +87,17 @@ std::unique_ptr<Queue> make_queue(const DeviceChoice& device, int threads, bool 
 }
 
 TimedAs timed_as(const DeviceChoice& device, int threads, bool simd) {
-  if (device.kind == "cuda") return {"cuda", 1};
+  if (device.kind == "cuda") return {timed_gpu(device.index), 1};
   const CpuChoice cpu = cpu_choice({.simd = simd, .threads = threads});
   return {cpu.kernels, cpu.usable};
 }
 
+std::string timed_gpu(int index) {
+  return gpu_name(index).find("H100") == std::string::npos ? "cuda" : "cuda-h100";
+}
+
 const RateTable& rates_of(const std::string& kernels) {
+  if (kernels == "cuda-h100") return h100_rates();
   return kernels == "cuda" ? cuda_rates() : cpu_rates(kernels);
 }
 

@@ -23,12 +23,16 @@ DeviceChoice choose_device(const std::string& device);
 std::unique_ptr<Queue> make_queue(const DeviceChoice& device, int threads, bool simd,
                                   const std::string& tuning);
 
-// "cuda", or kernels of a CPU (CpuChoice), and how many of its threads run at once.
+// "cuda" (an H200), "cuda-h100", or kernels of a CPU (CpuChoice), and how many of its threads run
+// at once.
 struct TimedAs {
   std::string kernels = "cuda";
   int threads = 1;
 };
 TimedAs timed_as(const DeviceChoice& device, int threads, bool simd);
+// Of the GPU with this index: that of an H200 for GPUs without rates of their own, or where there
+// is none.
+std::string timed_gpu(int index);
 const RateTable& rates_of(const std::string& kernels);
 // What a plan takes from a dry run.
 struct DryCounts {

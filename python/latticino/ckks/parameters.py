@@ -111,8 +111,8 @@ class ParameterCosts:
 def parameter_costs(params: str | _native.Params, device: str | None = None) -> ParameterCosts:
     """Bytes and predicted times of a set, a preset's name or parameters: ``print(lt.parameter_costs(params))``.
 
-    From plans: nothing is encrypted and no key made. ``device`` as for `choose`: ``"cuda"`` gives an H200's times and
-    needs no GPU. A set with no level has no product: its ``bits`` are NaN. ParameterError for unknown names."""
+    From plans: nothing is encrypted and no key made. Times are those once constants are encoded.
+    ``device`` as for `choose`: ``"cuda"`` gives an H200's times and needs no GPU. A set with no level has no product: its ``bits`` are NaN. ParameterError for unknown names."""
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
     kind = "cuda" if on_gpu else devices.choose(device)[0]
     if not isinstance(params, str):
@@ -124,10 +124,10 @@ def parameter_costs(params: str | _native.Params, device: str | None = None) -> 
     turned = context.plan(lambda x: x.rotate(1), fresh)
     if context.params.default_level > 0:
         product = context.plan(lambda x, y: x * y, fresh, fresh)
-        seconds["product"], bits = product.seconds, product.bits[0][0]
-    seconds["rotation"] = turned.seconds
+        seconds["product"], bits = product.prepared_seconds, product.bits[0][0]
+    seconds["rotation"] = turned.prepared_seconds
     if context.params.has_bootstrap:
         seconds["bootstrapping"] = context.plan(
-            lambda x: x.bootstrap(), Shape((context.slots,), 0, (-1, 1))).seconds
+            lambda x: x.bootstrap(), Shape((context.slots,), 0, (-1, 1))).prepared_seconds
     limbs = context.params.limbs(context.params.default_level)
     return ParameterCosts(kind, 2 * 4 * context.params.n * limbs, turned.key_bytes, seconds, bits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,6 +52,8 @@ class Plan:
     constants and inputs included; ``levels`` of the results; ``bootstraps`` of CKKS; ``seconds``
     predicted from rates measured on an NVIDIA H200, or for the CPU on one machine of its instruction set
     (AVX-512, AVX2 or neither), at as many of the context's threads as have a core;
+    ``prepared_seconds``: of them, those of a run that finds all constants encoded, such as a replay of a recording;
+    ``recorded_peak_bytes``: ``peak_bytes`` of a program that is recorded, whose memory stays its own;
     ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching;
     ``repack_routes``: the route from tables back to slots, by set, slots and the route asked for;
     ``products``: bytes of the keys of route ``"matvec"``, by set, slots and slots of its products;
@@ -78,6 +81,13 @@ class Plan:
     lookups: int = 0
     bits: tuple[tuple[float, float, str], ...] = ()
     notes: list[str] = field(default_factory=list)
+    prepared_seconds: float = math.nan
+    recorded_peak_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.prepared_seconds):  # nothing is encoded
+            self.prepared_seconds = self.seconds
+        self.recorded_peak_bytes = max(self.recorded_peak_bytes, self.peak_bytes)
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
@@ -93,6 +103,7 @@ class Plan:
         key_bytes = sum(sizes.values()) + sum(switching.values()) + sum(products.values())
         constants = self.constant_bytes + other.constant_bytes
         working = max(p.peak_bytes - p.key_bytes - p.constant_bytes for p in (self, other))
+        arenas = sum(p.recorded_peak_bytes - p.key_bytes - p.constant_bytes for p in (self, other))
         names = self.bytes_by_name.keys() | other.bytes_by_name.keys()
         return Plan(
             self.params_hash, keys, key_bytes, constants,
@@ -101,7 +112,8 @@ class Plan:
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
             {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching,
             self.repack_routes | other.repack_routes, products, self.lookups + other.lookups, self.bits + other.bits,
-            list(dict.fromkeys(self.notes + other.notes)))
+            list(dict.fromkeys(self.notes + other.notes)), self.prepared_seconds + other.prepared_seconds,
+            key_bytes + constants + arenas)
 
     def __str__(self) -> str:
         mib = 2**20
@@ -114,7 +126,7 @@ class Plan:
             f"bootstrappings     {self.bootstraps}",
             *([f"table lookups      {self.lookups:,}"] if self.lookups else []),
             f"data moved         {self.bytes_moved / 2**30:,.2f} GiB",
-            f"predicted time     {self.seconds:.3g} s",
+            f"predicted time     {self.seconds:.3g} s, {self.prepared_seconds:.3g} s once all constants are encoded",
         ]
         lines += [f"tables of {slots:<8} back by route {way.route}"
                   for (_, slots, _), way in self.repack_routes.items()]
@@ -131,6 +143,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     twin, recorder = context._dry()
     inputs = [stand_in(twin, context, x) for x in examples]
     input_bytes = twin._native.live_bytes
+    twin._native.note_allocations()
     with Numbers(scalars, twin).given() as numbers:
         results = _ciphertexts(program(*inputs, **numbers))
     report = twin._native.report
@@ -141,6 +154,13 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     # Switching keys live in the twin's memory as they will in the device's; all others do not.
     key_bytes = recorder.bytes + sum(switching.values()) + sum(products.values())
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
+    seconds = twin._native.predicted_seconds(*twin._timed)
+    # A recording has copies of its inputs, and each run gives copies of its results. What else the program leaves
+    # behind stays with the keys: sums of their digits.
+    made = sum(r.nbytes for r in results)
+    in_memory = input_bytes + constants + key_bytes - recorder.bytes
+    kept = max(0, twin._native.live_bytes - in_memory - made)
+    copies = 2 * input_bytes + made
     return Plan(
         params_hash=context.params.hash,
         keys=dict(recorder.request),
@@ -149,7 +169,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         peak_bytes=recorder.bytes + max(peak, input_bytes + constants),
         levels=tuple(r.level for r in results),
         bootstraps=twin.bootstraps,
-        seconds=twin._native.predicted_seconds(*twin._timed),
+        seconds=seconds,
         bytes_moved=report["bytes_moved"],
         operations=report["operations"],
         bytes_by_name=dict(report["bytes_by_name"]),
@@ -159,7 +179,9 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         products=products,
         lookups=report["ciphertexts_by_name"].get("BlindRotate", 0),
         bits=tuple((*r._known.bits(r.size, r._full), r._known.kind) for r in results),
-        notes=list(twin._notes))
+        notes=list(twin._notes),
+        prepared_seconds=seconds - twin._native.predicted_preparation(*twin._timed),
+        recorded_peak_bytes=key_bytes + constants + kept + copies + twin._native.arena_bytes)
 
 
 def stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:

@@ -235,7 +235,7 @@ class Executor:
             raise errors.ValueError.explain("cluster", f"the number {arrays.shown(unknown[0])}",
                                             "numbers that a program takes", "leave it out")
         bundle = self.put_keys(keys)
-        shares = shares_of([p.predicted_seconds for p in programs]) if placed else [(0.0, 1.0)] * len(programs)
+        shares = shares_of([p.prepared_seconds for p in programs]) if placed else [(0.0, 1.0)] * len(programs)
         out = []
         for k, (program, share) in enumerate(zip(programs, shares)):
             own = {name: value for name, value in numbers.items() if name in program.scalars}

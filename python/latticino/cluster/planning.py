@@ -54,10 +54,11 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of a batch. Seconds: ``one`` run of all programs, ``computing`` of the worker that has the most to do, ``first``
-    and ``moving`` of the traffic."""
+    """Of a batch. Seconds: ``one`` run of all programs once their constants are encoded, ``encoding`` them in the first
+    run, ``computing`` of the worker that has the most to do, ``first`` and ``moving`` of the traffic."""
 
     one: float
+    encoding: float
     computing: float
     first: float
     moving: float
@@ -66,7 +67,7 @@ class Prediction:
     @property
     def seconds(self) -> float:
         """Of the whole batch, where nothing overlaps."""
-        return self.first + self.moving + self.computing
+        return self.first + self.moving + self.encoding + self.computing
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ def predicted(programs: Sequence[SavedProgram], sizes: Sequence[int], workers: i
               link: float) -> Prediction:
     """A batch of so many inputs. ``sizes``: bytes of the files of the programs; ``link``: bytes per second."""
     facts = [Model(program, answers=False).facts() for program in programs]
-    seconds = [program.predicted_seconds for program in programs]
+    seconds = [program.prepared_seconds for program in programs]
+    encoding = sum(program.predicted_seconds for program in programs) - sum(seconds) if inputs else 0.0
     shares = [slots(share, workers) for share in shares_of(seconds)]
     loads = [sum(inputs * s / len(own) for s, own in zip(seconds, shares) if slot in own) for slot in range(workers)]
     if len(programs) == 1:
@@ -101,7 +103,7 @@ def predicted(programs: Sequence[SavedProgram], sizes: Sequence[int], workers: i
         keys=sum(len(own) * key_file_bytes(fact) for own, fact in zip(shares, facts)),
         programs=sum(len(own) * size for own, size in zip(shares, sizes)),
         inputs=inputs * facts[0].request_bytes, between=2 * inputs * sum(results[:-1]), results=inputs * results[-1])
-    return Prediction(sum(seconds), computing, traffic.at_first / link, traffic.of_batch / link, traffic)
+    return Prediction(sum(seconds), encoding, computing, traffic.at_first / link, traffic.of_batch / link, traffic)
 
 
 def key_file_bytes(facts: Facts) -> int:
@@ -184,7 +186,7 @@ def described(made: Prediction, programs: Sequence[SavedProgram], workers: int, 
     alone = predicted(programs, [0] * len(programs), 1, inputs, math.inf)
     traffic, several = made.traffic, "s" if workers > 1 else ""
     rows = [
-        ("one run", display.seconds(made.one)),
+        ("one run", f"{display.seconds(made.one)}, and {display.seconds(made.encoding)} for encoding in the first one"),
         (f"{inputs:,} runs, 1 worker", f"{display.seconds(alone.computing)}, without traffic"),
         (f"on {workers:,} worker{several}", display.seconds(made.computing)),
         ("keys, programs", f"{display.size(traffic.at_first)} to all workers at first, {display.seconds(made.first)}"),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from .. import _native, arrays, errors
 
 NOT_ENCRYPTED = "not-encrypted"
+CARDS = {"cuda-h100": "NVIDIA H100 80GB HBM3", "cuda": "NVIDIA H200"}  # by the rates that predict their times
+_CARD: ContextVar[str | None] = ContextVar("_CARD", default=None)
 
 
 def choose(device: str | None) -> tuple[str, int]:
@@ -53,12 +58,22 @@ def threads(number: int) -> int:
 
 
 def timed_as(device: str, number: int, simd: bool) -> tuple[str, int]:
-    """Names the measured rates that predict a context's times: ``"cuda"``, or the kernels of this CPU and the number of
-    its threads that run at once."""
+    """Names the measured rates that predict a context's times: ``"cuda"`` or ``"cuda-h100"``, or the kernels of this
+    CPU and the number of its threads that run at once. Where there is no GPU, times on ``"cuda"`` are an H200's."""
     if device.startswith("cuda"):
-        return "cuda", 1
+        return _CARD.get() or _native.timed_gpu(int(device.partition(":")[2] or 0)), 1
     kernels, _, usable = _native.cpu_choice(number, simd)
     return kernels, usable
+
+
+@contextmanager
+def timed_on(rates: str) -> Iterator[None]:
+    """Within it, times on ``"cuda"`` are those of one of the `CARDS`, whatever GPU is here."""
+    before = _CARD.set(rates)
+    try:
+        yield
+    finally:
+        _CARD.reset(before)
 
 
 def fast_doubles(kind: str, index: int, number: int, simd: bool) -> bool:

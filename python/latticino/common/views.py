@@ -103,6 +103,7 @@ def plan(p: Plan) -> str:
           for mean, worst, kind in p.bits),
         ("bootstrappings", p.bootstraps), *([("table lookups", p.lookups)] if p.lookups else []),
         ("data moved", display.size(p.bytes_moved)), ("predicted time", display.seconds(p.seconds)),
+        ("once constants are encoded", display.seconds(p.prepared_seconds)),
         *((f"tables of {slots} slots", f"back by route {way.route}") for (_, slots, _), way in p.repack_routes.items())]
     return display.facts("Plan", rows, p.notes)
 

@@ -51,10 +51,10 @@ class Placed:
         reached = {t for t, _, _ in every}
         return every + [(t, 0, [0]) for t in range(self.target.count) if t not in reached]
 
-    def transform(self, native: _native.Context, level: int) -> _native.BlockTransform:
+    def transform(self, native: _native.Context, level: int, light: bool = False) -> _native.BlockTransform:
         """The transform without its diagonals; `encode` makes them."""
         counts = self.source.count, self.target.count
-        return _native.BlockTransform(native, self.blocks(), *counts, self.map.slots, level)
+        return _native.BlockTransform(native, self.blocks(), *counts, self.map.slots, level, light)
 
     def encode(self, to: _native.BlockTransform, spent: Callable[[int], None]) -> None:
         """Encodes all diagonals, a few at a time. It tells `spent` how many bytes the diagonals take so far."""
@@ -143,8 +143,9 @@ def require_budget(operation: str, limit: int) -> Callable[[int], None]:
     return spent
 
 
-def encoded(ctx: Context, way: Placed, level: int, spent: Callable[[int], None]) -> _native.BlockTransform:
-    """The transform with its diagonals."""
-    out = way.transform(ctx._native, level)
+def encoded(ctx: Context, way: Placed, level: int, spent: Callable[[int], None],
+            light: bool = False) -> _native.BlockTransform:
+    """The transform with its diagonals. `light`: they are kept as integers, and expanded at each use."""
+    out = way.transform(ctx._native, level, light)
     way.encode(out, spent)
     return out

@@ -13,13 +13,13 @@ from . import records
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
             "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # on a device
 PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
-         "workloads": ("words", "scales")}
+         "workloads": ("words", "scales", "predictions")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),
     "threads": ("precision", "cpu", "gates", "switching", "exactness", "messages", "bitpacker", "workloads",
                 "ceilings", "repacking"),
-    "files": ("compare", "roofline", "growth", "bitpacker"), "tuning": ("gpu",), "part": tuple(PARTS),
+    "files": ("compare", "roofline", "growth", "bitpacker", "workloads"), "tuning": ("gpu",), "part": tuple(PARTS),
     "arithmetic": ("exactness",),
     "plot": ("roofline", "growth", "bitpacker"),
     "preset": tuple(m for m in MEASURES if m not in ("bitpacker", "workloads", "ceilings", "host")),
@@ -39,6 +39,9 @@ def require_read(args: argparse.Namespace) -> None:
     if args.part and args.part not in PARTS[args.what]:
         raise errors.UnsupportedError.explain(f"bench {args.what}", f"--part {args.part}", ", ".join(PARTS[args.what]),
                                               "name one of these")
+    if args.files and args.what == "workloads" and args.part != "predictions":
+        raise errors.UnsupportedError.explain("bench workloads", "files", "--part predictions, which reads records",
+                                              "leave them out")
     if args.preset and args.what not in ("switching", "repacking"):
         for name in args.preset.split(","):
             (tfhe.preset if args.what in ("gates", "exactness") else preset)(name)

@@ -143,7 +143,7 @@ class Compiled(Network):
     """
 
     def __init__(self, network: Scaled, placement: Placement, machine: Machine, context: Context, plan: NetworkPlan,
-                 errors_: Sequence[float], device: str | None, memory: int | None) -> None:
+                 errors_: Sequence[float], device: str | None) -> None:
         graph = network.graph
         first, last = graph.nodes[graph.inputs[0]], graph.nodes[graph.output]
         unit = network.units[graph.inputs[0]]
@@ -155,7 +155,7 @@ class Compiled(Network):
         self.key_budget: int | None = None  # of the context
         self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
         self._network, self._placement, self._machine = network, placement, machine
-        self._errors, self._device, self._memory = tuple(errors_), device, memory
+        self._errors, self._device = tuple(errors_), device
         self._shadow = Shadow(graph, network.units, placement.steps, self._errors, network.shown)
         self._refreshes = tuple(sorted({keys_of.Refresh(machine.packings[s.node].slots, s.level, s.form == "merged")
                                         for s in placement.steps if s.form}))
@@ -166,9 +166,7 @@ class Compiled(Network):
     def context(self) -> Context:
         """The context that it runs in, on the device that it was compiled for."""
         context = Context(self.preset, self._device, threads=self.threads, key_budget=self.key_budget)
-        # Encoded weights are kept. With a memory limit, as many are kept as fit beside all else and one more layer.
-        room = (self._memory or 0) - self.plan.least_bytes + max(layer.bytes for layer in self.plan.layers)
-        context._products.limit = math.inf if self._resident else room
+        context._products.limit = math.inf  # the plan counts all weights, encoded or as integers
         return context
 
     @property
@@ -176,21 +174,14 @@ class Compiled(Network):
         """Whether each layer's values lie in one ciphertext."""
         return all(p.count == 1 for p in self._machine.packings)
 
-    @property
-    def _resident(self) -> bool:
-        """Whether all weights stay encoded. Only then a run can be recorded."""
-        return self._memory is None or self.plan.peak_bytes <= self._memory
-
     def __call__(self, x: Ciphertext) -> Ciphertext:
         """The network of an encrypted sample, or of ``images`` of them.
 
-        The first call records the run, later ones replay it, unless weights are encoded at each run (``memory``).
+        The first call encodes the weights and records the run, later ones replay it.
         ContextError or ShapeError for what `encrypt` did not make.
         """
         roles.require_kind("network", x, Ciphertext, "enc.encrypt(client, sample) makes it")
         self._require_input(x)
-        if not self._resident:
-            return self._run(x)
         with self._lock:
             held, key, program = self._recorded or (None, "", None)
             if program is None or held is not x.context or key != x._key:  # one: a recording has memory of its own
@@ -293,7 +284,7 @@ class Compiled(Network):
         graph, weights = files.of_graph(self._network.graph)
         plan = {name: getattr(self.plan, name) for name in ("device", "bits")}
         head = {**self._head("server"), "groups": self._machine.groups, "nodes": graph,
-                "output": self._network.graph.output, "plan": plan,
+                "output": self._network.graph.output, "plan": plan, "light": list(self.plan.light),
                 "units": list(self._network.units), "before": list(self._network.before),
                 "errors": list(self._errors), "steps": files.of_steps(self._placement.steps),
                 "layers": [asdict(layer) for layer in self.plan.layers]}

@@ -12,7 +12,6 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context, presets
-from ..ckks.plan import Plan
 from ..claims import noise
 from ..claims.known import Range
 from ..common import devices, display
@@ -27,8 +26,9 @@ from .graph import Graph
 from .lowered import Lowered
 from .maps import splitting
 from .maps.transforms import Transform, with_moves
+from .memory import fitted, planned
 from .packing import Packing, groups_for
-from .placement import Placement, Rates, placed, stand_in
+from .placement import Placement, Rates, placed, prepared_seconds, stand_in
 from .plan import LayerPlan, NetworkPlan
 from .products.arranging import arranged
 from .ranges import MARGIN, Normal
@@ -57,8 +57,8 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
 
     ``preset``: the parameters. None takes those of 128-bit security with the least predicted time that leave ``bits``
     of precision relative to the largest result. ``device``: as of `Context`; ``"cuda"`` needs no GPU to compile.
-    ``memory``: bytes of device memory that a run may take, or a text such as ``"16GiB"``; weights that do not fit
-    beside the keys are encoded at each run.
+    ``memory``: bytes of device memory that a run may take, or a text such as ``"16GiB"``. Weights that do not fit stay
+    there as integers, which take far less memory, and every run expands them.
     ``images``: inputs of one run, side by side in the slots.
 
     Nothing is encrypted and no key is made. UnsupportedError names a layer that cannot run encrypted. ParameterError or
@@ -236,14 +236,16 @@ class _Search:
         network, machine, placement = _fastest_maps(self, context)
         graph = network.graph
         rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, self.samples))
-        program = _planned(machine, placement, context)
+        first = machine.packings[graph.inputs[0]]
+        program = planned(machine, placement, context, _fresh_error(context.params, placement.level, first))
         shadow = Shadow(graph, network.units, placement.steps, own, network.units)
         measured = _bits(shadow, self.samples)
         layers = _by_layer(rows, machine, measured, context.params)
         plan = NetworkPlan(tuple(layers), program, preset, self.kind, self.images, placement.level,
                            measured[graph.output], tuple(program.notes))
-        require_memory(plan, self.memory)
-        return Compiled(network, placement, machine, context, plan, own, self.device, self.memory)
+        if self.memory is not None:
+            machine, plan = fitted(machine, placement, context, plan, self.memory)
+        return Compiled(network, placement, machine, context, plan, own, self.device)
 
     def ways(self, slots: int) -> dict[int, splitting.Way]:
         return splitting.splittable(self.network.graph, slots, self.images // self.groups(slots))
@@ -285,15 +287,6 @@ def _fastest_maps(search: _Search, context: Context) -> tuple[Scaled, Machine, P
             break
         best = network, machine, placement
     return best
-
-
-def require_memory(plan: NetworkPlan, memory: int | None) -> None:
-    """Raises OutOfMemoryError if a run takes more than this memory even when it encodes the weights as it goes."""
-    if memory is not None and min(plan.peak_bytes, plan.least_bytes) > memory:
-        raise errors.OutOfMemoryError.explain(
-            "compile", f"memory={display.size(memory)}",
-            f"{display.size(min(plan.peak_bytes, plan.least_bytes))} with weights that are encoded at each run",
-            "allow more memory, or run fewer images at once")
 
 
 def _moved(network: Scaled, graph: Lowered) -> Scaled:
@@ -340,7 +333,7 @@ def _profiled(machine: Machine, placement: Placement, context: Context,
     sums = [0.0, 0, 0, 0]
 
     def watch(step: Step, y: Ciphertext) -> Ciphertext:
-        now = [float(twin._native.predicted_seconds(*twin._timed)), twin.bootstraps, len(recorder.request),
+        now = [prepared_seconds(twin), twin.bootstraps, len(recorder.request),
                twin._products.bytes]
         took = [b - a for a, b in zip(sums, now)]
         sums[:] = now
@@ -356,15 +349,6 @@ def _profiled(machine: Machine, placement: Placement, context: Context,
 
 def _fresh_error(params: _native.Params, level: int, packing: Packing) -> float:
     return noise.fresh(params, params.scale(level), packing.slots)
-
-
-def _planned(machine: Machine, placement: Placement, context: Context) -> Plan:
-    """Keys, memory and time of the run."""
-    first = machine.graph.inputs[0]
-    packing, bound = machine.packings[first], machine.graph.nodes[first].bound
-    error = _fresh_error(context.params, placement.level, packing)
-    return context.plan(lambda x: machine.run(placement.steps, [x]),
-                        stand_in(context, packing, placement.level, bound, error))
 
 
 def _bits(shadow: Shadow, samples: np.ndarray) -> list[float]:

@@ -17,7 +17,7 @@ from ..files.notes import Note
 from ..linear.arranged import FORMS, SIDES, Arrangement, Side
 from .lowered import Affine, Grid, Lowered, Node, Series
 from .ranges import Normal
-from .run import Form, Step
+from .run import Form, Machine, Step
 
 CONTAINER = Container(b"LTNNFILE", 1, "a network", "enc.save")
 MAGIC, VERSION = CONTAINER.magic, CONTAINER.version
@@ -169,6 +169,15 @@ _FORMS: tuple[Form | None, ...] = (None, "real", "merged")
 
 def of_steps(steps: Sequence[Step]) -> list[int]:
     return [n for s in steps for n in (s.node, s.level, _FORMS.index(s.form))]
+
+
+def light_of(head: Note, machine: Machine) -> tuple[int, ...]:
+    """The maps whose weights every run expands. FileError for nodes that are no maps, or not in order."""
+    nodes = integers(head, "light") if "light" in head._fields else ()  # of an older version, without such maps
+    if list(nodes) != sorted(set(nodes)) or not all(
+            n < len(machine.transforms) and machine.transforms[n] for n in nodes):
+        refuse("weights of maps that do not exist")
+    return tuple(nodes)
 
 
 def steps_of(head: Note, graph: Lowered, top: int) -> tuple[Step, ...]:

@@ -31,6 +31,7 @@ def of_plan(plan: Plan, refreshes: Sequence[Refresh]) -> dict[str, Any]:
     its numbers."""
     return {"key_names": [repr(label) for label in plan.keys], "key_levels": list(plan.keys.values()),
             "refreshes": [int(n) for row in refreshes for n in row], "seconds": plan.seconds,
+            "prepared_seconds": plan.prepared_seconds, "recorded_peak_bytes": int(plan.recorded_peak_bytes),
             "levels": list(plan.levels), "notes": list(plan.notes),
             **{name: int(getattr(plan, name)) for name in _NUMBERS}}
 
@@ -53,8 +54,12 @@ def plan_of(head: Note, context: Context) -> Plan:
         raise errors.FileError.explain("load", f"keys of levels that they have not ({why})",
                                        "a file that enc.save wrote", "obtain it again") from why
     counts: dict[str, Any] = {name: integer(head, name) for name in _NUMBERS}
+    if "recorded_peak_bytes" in head._fields:  # files of older versions have neither
+        counts["recorded_peak_bytes"] = integer(head, "recorded_peak_bytes")
+        counts["prepared_seconds"] = head.number("prepared_seconds")
     return Plan(params.hash, keys, sum(sizes.values()), levels=integers(head, "levels", 0, params.top_level),
-                seconds=head.number("seconds"), bytes_by_key=sizes, notes=list(texts(head, "notes")), **counts)
+                seconds=head.number("seconds"),
+                bytes_by_key=sizes, notes=list(texts(head, "notes")), **counts)
 
 
 def refreshes_of(head: Note, params: _native.Params) -> tuple[Refresh, ...]:

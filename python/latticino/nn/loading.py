@@ -18,7 +18,8 @@ from ..files.notes import Note
 from . import files
 from . import keys as keys_of
 from .compiled import Compiled, Network
-from .compiling import as_bytes, require_memory
+from .compiling import as_bytes
+from .memory import fitted
 from .placement import Placement
 from .plan import LayerPlan, NetworkPlan
 from .run import Machine
@@ -28,7 +29,8 @@ from .scaling import Scaled
 def load(path: str | os.PathLike[str], device: str | None = None, *, memory: int | str | None = None) -> Network:
     """A network from a file that ``enc.save`` wrote: a `Network` from the client's, a `Compiled` from the server's.
 
-    ``device`` and ``memory`` of the server's, as of `compile`. FileError for damaged and foreign files.
+    ``device`` and ``memory`` of the server's, as of `compile`; without ``memory``, a run takes what the file's plan
+    says. FileError for damaged and foreign files.
     """
     data = files.CONTAINER.bytes_of(arrays.as_path(path, "load"))
     return from_bytes(data, device, None if memory is None else as_bytes(memory))
@@ -102,13 +104,15 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     layers = tuple(_layer_of(row) for row in files.parts(head, "layers"))
     level = files.integer(head, "level")
     plan = NetworkPlan(layers, program, context.params.name, stated.text("device"), images, level,
-                       stated.number("bits"), tuple(program.notes))
+                       stated.number("bits"), tuple(program.notes), files.light_of(head, machine))
     if not layers:
         files.refuse("a plan without layers")
-    require_memory(plan, memory)
     placement = Placement(steps, level, program.seconds)
+    machine = machine.with_light(plan.light)
+    if memory is not None:
+        machine, plan = fitted(machine, placement, context, plan, memory)
     facts = {"units": {node.name: number for node, number in zip(graph.nodes, before)}}
-    return Compiled(Scaled(replace(graph, facts=facts), units), placement, machine, context, plan, own, device, memory)
+    return Compiled(Scaled(replace(graph, facts=facts), units), placement, machine, context, plan, own, device)
 
 
 def _layer_of(row: Note) -> LayerPlan:

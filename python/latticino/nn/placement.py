@@ -54,7 +54,8 @@ class Rates:
 
     @property
     def _seconds(self) -> float:
-        """The predicted seconds of all that the twin has run so far."""
+        """The predicted seconds of all that the twin has run so far, with encoding. It counts against high levels, where
+        weights take more memory too."""
         return float(self._twin._native.predicted_seconds(*self._twin._timed))
 
     def node(self, i: int, level: int) -> Cost | None:
@@ -106,6 +107,12 @@ class Rates:
         except (errors.LevelError, errors.ScaleError):
             return None
         return Cost(self._seconds - before, y.level, y._known.estimate.rms)
+
+
+def prepared_seconds(twin: Context) -> float:
+    """The predicted seconds of all that a twin has run so far, once its constants are encoded."""
+    of = twin._native
+    return float(of.predicted_seconds(*twin._timed) - of.predicted_preparation(*twin._timed))
 
 
 def stand_in(twin: Context, packing: Packing, level: int, bound: float, error: float = 0.0,

@@ -18,8 +18,8 @@ class LayerPlan:
     - ``bootstraps``: bootstrappings before or in it
     - ``diagonals``: of its linear maps
     - ``keys``: evaluation keys that no earlier layer uses
-    - ``bytes``: of its encoded weights
-    - ``seconds``: predicted time
+    - ``bytes``: of its weights, as they are kept
+    - ``seconds``: predicted time, once the weights are encoded
     - ``bits``: expected precision of its result, relative to the largest value in the calibration
     """
 
@@ -42,6 +42,8 @@ class NetworkPlan:
 
     - ``layers``: a `LayerPlan` per layer
     - ``program``: keys, memory and predicted time of the whole run, as `Context.plan` gives them
+    - ``light``: nodes of the lowered graph whose weights are kept as integers, which every run expands on the device,
+      because there is not enough memory for all of them encoded
     - ``preset``, ``device``: what the plan is for
     - ``images``: inputs per run
     - ``level``: at which inputs are encrypted
@@ -57,10 +59,17 @@ class NetworkPlan:
     level: int
     bits: float
     notes: tuple[str, ...] = ()
+    light: tuple[int, ...] = ()
 
     @property
     def seconds(self) -> float:
-        """Predicted time of a run."""
+        """Predicted time of a run after the first one, which finds the weights encoded."""
+        return self.program.prepared_seconds
+
+    @property
+    def first_seconds(self) -> float:
+        """Predicted time of the device in the first run, which encodes the weights. What the host does before, such as
+        arranging the weights, is not predicted."""
         return self.program.seconds
 
     @property
@@ -73,19 +82,18 @@ class NetworkPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """Device memory at the worst moment, keys and weights included."""
-        return self.program.peak_bytes
+        """Device memory at the worst moment, keys and weights included, once the run is recorded."""
+        return self.program.recorded_peak_bytes
 
     @property
     def weight_bytes(self) -> int:
-        """Encoded weights of all layers."""
+        """Weights of all layers, as they are kept."""
         return sum(layer.bytes for layer in self.layers)
 
     @property
-    def least_bytes(self) -> int:
-        """Device memory if weights are encoded again at each run: everything but the weights, plus those of two
-        layers."""
-        return self.peak_bytes - self.weight_bytes + 2 * max(layer.bytes for layer in self.layers)
+    def expansions(self) -> int:
+        """How many maps expand their weights in a run."""
+        return len(self.light)
 
     def _facts(self) -> list[tuple[str, str]]:
         each = f", {display.seconds(self.seconds / self.images)} each" if self.images > 1 else ""
@@ -94,10 +102,11 @@ class NetworkPlan:
             ("preset", f"{self.preset}, for {self.device}"),
             ("input", f"{self.images} a run, encrypted at level {self.level}"),
             ("evaluation keys", f"{len(p.keys)}, {display.size(p.key_bytes)}"),
-            ("encoded weights", display.size(p.constant_bytes)),
+            ("weights", display.size(p.constant_bytes)),
             ("peak memory", display.size(p.peak_bytes)),
             ("bootstrappings", f"{p.bootstraps}"),
             ("predicted time", display.seconds(self.seconds) + each),
+            ("and for encoding", f"{display.seconds(self.first_seconds - self.seconds)} in the first run"),
             ("expected precision", f"{self.bits:.1f} bits of the largest result"),
         ]
 

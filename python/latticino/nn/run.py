@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
@@ -52,6 +53,13 @@ class Machine:
         users = graph.users
         self._last = [max(u, default=i) for i, u in enumerate(users)]
         self._last[graph.output] = len(graph.nodes)
+        self.light: frozenset[int] = frozenset()  # affine nodes whose weights are expanded at each use
+
+    def with_light(self, nodes: Iterable[int]) -> Machine:
+        """The same machine, with these nodes as `light`."""
+        out = copy(self)
+        out.light = frozenset(nodes)
+        return out
 
     @property
     def consistent(self) -> bool:
@@ -111,9 +119,10 @@ class Machine:
         node = self.graph.nodes[i]
         if not self.transforms[i]:  # the same values in another order
             return moves.taken(xs[0], _index(node, self.images))
-        y = self.transforms[i][0].apply(xs[0], level)
+        light = i in self.light
+        y = self.transforms[i][0].apply(xs[0], level, light)
         for t, x in zip(self.transforms[i][1:], xs[1:]):
-            y = y + t.apply(x, level)
+            y = y + t.apply(x, level, light)
         return self._plus(i, y)
 
     def _plus(self, i: int, y: Ciphertext) -> Ciphertext:

@@ -268,16 +268,17 @@ def named(operation: str) -> Iterator[None]:
 
 
 def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str,
-          gain: float = 1.0) -> tuple[list[_native.Ciphertext], float, float]:
+          gain: float = 1.0, light: bool = False) -> tuple[list[_native.Ciphertext], float, float]:
     """The target ciphertexts, one level below, and the errors that were added to each slot. One error comes from key
     switches and divisions. The other comes from the rounding of weights, for values of size 1. `gain`: the root of the
-    sum of squares of the weights of any one result."""
-    parts, added, rounded = _applied(x, sources, m, operation, gain, False)
+    sum of squares of the weights of any one result. `light`: weights are kept as integers, and expanded at each
+    use."""
+    parts, added, rounded = _applied(x, sources, m, operation, gain, False, light)
     return [p for p in parts if p is not None], added, rounded
 
 
 def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str, gain: float,
-             empty: bool) -> tuple[list[_native.Ciphertext | None], float, float]:
+             empty: bool, light: bool = False) -> tuple[list[_native.Ciphertext | None], float, float]:
     """The target ciphertexts. A target to which nothing comes holds zeros, or is None (`empty`)."""
     ctx, e = x.context, x._evaluator
     matrices: Callable[[int, Group], np.ndarray] | None = None
@@ -285,9 +286,9 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
     def encoded(target: int, group: Group, level: int) -> _native.LinearTransform:
         nonlocal matrices
         if not m.known:
-            return _native.LinearTransform.unknown(ctx._native, list(group.distances), m.slots, level)
+            return _native.LinearTransform.unknown(ctx._native, list(group.distances), m.slots, level, light)
         matrices = matrices or m.matrices()
-        return _native.LinearTransform(ctx._native, list(group.distances), matrices(target, group), level)
+        return _native.LinearTransform(ctx._native, list(group.distances), matrices(target, group), level, light)
 
     firsts = {group.first for groups in m.groups() for group in groups} - {0}
     bits = len(firsts) > m.slots.bit_length()  # then a key for each power of two is less
@@ -304,7 +305,7 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
             for step in steps if group.first else ():
                 part = e.rotate(part, step)
             turns = max(turns, len(steps) if group.first else 0)
-            key = (*m.name, i, group.source, part.level)
+            key = (*m.name, i, group.source, part.level, light)
             made = ctx._products.get(key, partial(encoded, i, group, part.level))
             with named(operation):
                 products.append(made.apply(e, part))

@@ -13,15 +13,19 @@ from ..ckks.plan import Plan
 from ..common import devices, display, roles
 from ..common.progress_bar import Task
 
+_COLUMNS = ("preset", "time", "first run", "memory", "bits")
+
 
 class Candidate(NamedTuple):
-    """A preset that `choose` planned. ``bootstraps``: whether the context bootstraps by itself. ``seconds``,
-    ``bytes`` (peak memory with keys) and ``bits`` (expected mean precision of the least precise result) of the plan;
-    None if there is none. ``refused``: why the preset cannot be used; empty if it can."""
+    """A preset that `choose` planned. ``bootstraps``: whether the context bootstraps by itself. ``seconds`` of a run
+    that finds all constants encoded, ``first_seconds`` of the first one, which encodes them, ``bytes`` (peak memory
+    with keys) and ``bits`` (expected mean precision of the least precise result) of the plan; None if there is none.
+    ``refused``: why the preset cannot be used; empty if it can."""
 
     preset: str
     bootstraps: bool
     seconds: float | None
+    first_seconds: float | None
     bytes: int | None
     bits: float | None
     refused: str
@@ -51,24 +55,25 @@ class Choice:
             others = f"the next takes {display.seconds(fit[1].seconds or 0)} ({fit[1].preset})"
         how = " with auto_bootstrap=True" if first.bootstraps else ""
         return (f"{first.preset}{how} runs the program with {first.bits:.1f} bits in "
-                f"{display.seconds(first.seconds or 0)} and {display.size(first.bytes or 0)} on {self.device}; "
-                f"{others}")
+                f"{display.seconds(first.seconds or 0)} (the first run: {display.seconds(first.first_seconds or 0)}) "
+                "and "
+                f"{display.size(first.bytes or 0)} on {self.device}; {others}")
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [(c.preset + (" + bootstrapping" if c.bootstraps else ""),
-                 "" if c.seconds is None else display.seconds(c.seconds),
+                 *("" if took is None else display.seconds(took) for took in (c.seconds, c.first_seconds)),
                  "" if c.bytes is None else display.size(c.bytes), "" if c.bits is None else f"{c.bits:.1f}",
                  c.refused or ("chosen" if c is self.table[0] else "possible")) for c in self.table]
 
     def __repr__(self) -> str:
-        rows = [("preset", "time", "memory", "bits", "")] + self._rows()
-        widths = [max(len(r[i]) for r in rows) for i in range(4)]
+        rows = [(*_COLUMNS, "")] + self._rows()
+        widths = [max(len(r[i]) for r in rows) for i in range(len(_COLUMNS))]
         lines = ["  ".join(text.ljust(width) for text, width in zip(r, [*widths, 0])).rstrip() for r in rows]
         return "\n".join([self.reason, *lines])
 
     def _repr_html_(self) -> str:
-        return display.table(f"Choice of a preset: {self.preset}", ("preset", "time", "memory", "bits", "verdict"),
-                             self._rows(), [self.reason])
+        return display.table(
+            f"Choice of a preset: {self.preset}", (*_COLUMNS, "verdict"), self._rows(), [self.reason])
 
 
 def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: str | None = None,
@@ -76,9 +81,9 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
     """The cheapest preset that runs a program with the precision asked for: ``lt.choose(program, x, bits=20)``.
 
     Plans the program with every preset of 128-bit security, those with bootstrapping also with ``auto_bootstrap=True``,
-    and takes the one with the least predicted time, then the least memory. ``inputs``: arrays or `Shape`, as in
-    ``ctx.plan``; state their ranges, because precision depends on
-    them. ``bits``: mean precision of the least precise result.
+    and takes the one with the least predicted time of a run whose constants are encoded, then the least memory.
+    ``inputs``: arrays or `Shape`, as in ``ctx.plan``; state their ranges, because precision depends on them.
+    ``bits``: mean precision of the least precise result.
     ``device``: whose times are compared, as for `Context`; ``"cuda"`` needs no GPU here (times are an H200's).
     ``own``: sets of `make_params` that are tried beside the presets, whatever their security.
 
@@ -137,13 +142,13 @@ def _tried(params: _native.Params, auto: bool, kind: str, program: Callable[...,
     try:
         plan = Context._for_plans(params, kind, auto).plan(program, *inputs)
     except errors.Error as why:
-        return Candidate(name, auto, None, None, None, f"{type(why).__name__}: {why}"), None
+        return Candidate(name, auto, None, None, None, None, f"{type(why).__name__}: {why}"), None
     if not plan.bits:
         raise errors.ShapeError.explain(
             "choose", "a program that returns no ciphertext", "encrypted results", "return them")
     least = min(mean for mean, _, _ in plan.bits)
     refused = "" if least >= bits else f"precision: {least:.1f} bits of {bits:g}"
-    return Candidate(name, auto, plan.seconds, plan.peak_bytes, least, refused), plan
+    return Candidate(name, auto, plan.prepared_seconds, plan.seconds, plan.peak_bytes, least, refused), plan
 
 
 def _without_repeats(found: list[tuple[Candidate, Plan | None]]) -> list[tuple[Candidate, Plan | None]]:

@@ -87,7 +87,8 @@ class SavedProgram(roles.Handle, ABC):
     - ``plan``: what `Context.plan` gives, for the device that it was planned for; it makes the keys:
       ``client.server_keys(program.plan)``
     - ``keys``: label and highest level of every evaluation key (empty of TFHE, whose keys serve every program)
-    - ``predicted_seconds`` of a run, ``peak_bytes`` of device memory, keys included
+    - ``predicted_seconds`` of a run that encodes the constants, ``prepared_seconds`` of one that finds them encoded
+    - ``peak_bytes`` of device memory, keys included
     - ``digest``: the SHA-256 of the file, in hex
 
     ``program.run(session, x, y)`` computes. A saved program is also a function of arrays: ``program(x, y)``, which
@@ -112,6 +113,10 @@ class SavedProgram(roles.Handle, ABC):
     @property
     def predicted_seconds(self) -> float:
         return float(self.plan.seconds)
+
+    @property
+    def prepared_seconds(self) -> float:
+        return float(self.plan.prepared_seconds if isinstance(self.plan, Plan) else self.plan.seconds)
 
     @property
     def peak_bytes(self) -> int:
@@ -208,7 +213,7 @@ class SavedProgram(roles.Handle, ABC):
         takes = ", ".join(f"{x.shape} {x.dtype}" for x in self.inputs)
         gives = ", ".join(f"{y.shape} {y.dtype}" for y in self.outputs)
         return (f"{type(self).__name__}({takes} to {gives}, {self.parameters.name}, "
-                f"{display.seconds(self.predicted_seconds)}, {display.size(self.peak_bytes)})")
+                f"{display.seconds(self.prepared_seconds)}, {display.size(self.peak_bytes)})")
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ def of_plan(plan: Any) -> dict[str, Any]:
     """What a head states of a plan: for readers that do not plan."""
     keys = plan.keys if isinstance(plan, Plan) else {}
     return {"key_names": [repr(label) for label in keys], "key_levels": list(keys.values()),
-            "key_bytes": int(plan.key_bytes), "peak_bytes": int(plan.peak_bytes), "seconds": float(plan.seconds)}
+            "key_bytes": int(plan.key_bytes), "peak_bytes": int(plan.peak_bytes), "seconds": float(plan.seconds),
+            **({"prepared_seconds": plan.prepared_seconds} if isinstance(plan, Plan) else {})}
 
 
 # ---- for clients ----

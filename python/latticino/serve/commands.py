@@ -276,7 +276,8 @@ def _models_of(texts: Sequence[str]) -> dict[str, str]:
 
 def _described(name: str, facts: Any) -> str:
     return (f"{name}: {facts.parameters}, requests of {display.size(facts.request_bytes)}, bundles of at most "
-            f"{display.size(facts.bundle_bytes)}, {display.seconds(facts.predicted_seconds)} predicted")
+            f"{display.size(facts.bundle_bytes)}, {display.seconds(facts.predicted_seconds)} predicted, "
+            f"{display.seconds(facts.first_seconds)} for the first run")
 
 
 # ---- tenants' ----

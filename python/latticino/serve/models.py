@@ -51,8 +51,9 @@ class Facts:
 
     ``kind``: ``"network"`` or ``"program"``. ``digest``: SHA-256 of the file; ``client``: of the part that clients
     need. ``keys``: label and highest level of each; ``key_bytes`` on the device; ``bundle_bytes``: the most that a
-    bundle's file may have. ``predicted_seconds`` of a run and ``peak_bytes`` are the plan's. ``switching``: sets of
-    switching to TFHE that a bundle has keys of. ``scheme``: ``"ckks"`` or ``"tfhe"``, of which ``keys`` lists none.
+    bundle's file may have. ``predicted_seconds`` of a run, ``first_seconds`` of the first one of a worker, which
+    encodes constants, and ``peak_bytes`` are the plan's. ``switching``: sets of switching to TFHE that a bundle has
+    keys of. ``scheme``: ``"ckks"`` or ``"tfhe"``, of which ``keys`` lists none.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Facts:
     peak_bytes: int
     switching: tuple[str, ...] = ()
     scheme: str = "ckks"
+    first_seconds: float = 0.0
 
     @property
     def request_bytes(self) -> int:
@@ -136,8 +138,8 @@ class Model:
         # Half of a key is stored as a seed, so the file is shorter than what the device holds; a public key beside it.
         return Facts(kind, program.digest, client, program.parameters.name, program.parameters.hash, tuple(places),
                      tuple(results), {repr(label): level for label, level in program.keys.items()}, self.key_bytes,
-                     self.key_bytes + (1 << 20), program.predicted_seconds, program.peak_bytes,
-                     tuple(getattr(program.plan, "switching", ())), program.scheme)
+                     self.key_bytes + (1 << 20), program.prepared_seconds, program.peak_bytes,
+                     tuple(getattr(program.plan, "switching", ())), program.scheme, program.predicted_seconds)
 
     def client_file(self) -> bytes:
         """The part of the file that clients need."""

@@ -58,6 +58,8 @@ class Result:
     device_peak_bytes: int = 0
     host_peak_bytes: int = 0
     predicted: float = 0.0
+    predicted_key_bytes: int = 0
+    predicted_peak_bytes: int = 0
     mode: str = "immediate"  # or replayed
 
 
@@ -102,9 +104,13 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     trainer = helr.Trainer(context, settings)
 
     plan = context.plan(trainer.cycle, *trainer.examples(batches[0]))
-    result.predicted = plan.seconds / trainer.steps_between * settings.iterations
+    result.predicted = plan.prepared_seconds / trainer.steps_between * settings.iterations
+    if recorded or (recorded is None and context.device.startswith("cuda")):
+        result.mode = "replayed"
+    result.predicted_key_bytes, result.predicted_peak_bytes = plan.key_bytes, (
+        trainer.recorded_bytes(batches[0]) if result.mode == "replayed" else plan.peak_bytes)
     print(f"plan: {len(plan.keys)} evaluation keys, {plan.key_bytes / MIB:,.0f} MiB; peak memory about "
-          f"{plan.peak_bytes / MIB:,.0f} MiB; about {result.predicted:,.0f} s for all iterations")
+          f"{result.predicted_peak_bytes / MIB:,.0f} MiB; about {result.predicted:,.0f} s for all iterations")
     start = time.monotonic()
     client = keygen(context)
     context.use(client.server_keys(plan))
@@ -114,11 +120,10 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     start = time.monotonic()
     encrypted = [trainer.encrypt(client, z) for z in track(batches, "encrypting")]
     print(f"{len(encrypted)} batches encrypted in {time.monotonic() - start:.1f} s")
-    if recorded or (recorded is None and context.device.startswith("cuda")):
+    if result.mode == "replayed":
         start = time.monotonic()
         count = trainer.record(trainer.first_state(client, chosen.columns), encrypted[0])
         context.synchronize()
-        result.mode = "replayed"
         print(f"{count} steps of different levels recorded in {time.monotonic() - start:.1f} s")
     for _ in range(repeat):
         _train(trainer, client, chosen, batches, encrypted, result)
@@ -213,9 +218,11 @@ def row(r: Result) -> dict[str, Any]:
     return {"name": "helr.iteration", "value": middle, "unit": "ms", "median_of": len(r.walls), **spread,
             "device": r.device_name, "backend": r.device.partition(":")[0], "mode": r.mode,
             "preset": r.preset,
-            "params": {**r.sizes, "iterations": len(r.rows), "dataset": r.dataset},
+            "params": {**r.sizes, "iterations": len(r.rows), "dataset": r.dataset,
+                       "predicted_ms": 1e3 * r.predicted / len(r.rows)},
             "accuracy": r.accuracy, "clear_accuracy": r.clear_accuracy, "bootstraps": r.bootstraps,
             "key_bytes": r.key_bytes, "peak_bytes": r.device_peak_bytes,
+            "predicted_key_bytes": r.predicted_key_bytes, "predicted_peak_bytes": r.predicted_peak_bytes,
             "mean_error_bits": r.rows[-1].precision.mean, "max_error_bits": r.rows[-1].precision.worst}
 
 

@@ -24,6 +24,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ from .. import errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.context import Context
+from ..ckks.plan import Shape
 from ..claims.known import Range
 from ..ops.scalar import Scalar
 from ..programs.program import Program
@@ -200,10 +203,16 @@ class Trainer:
             state = self.step(state, batch, eta)
         return self.refresh(state)
 
+    def recorded_bytes(self, batch: np.ndarray) -> int:
+        """Device memory of a training whose steps are recorded, as a plan predicts it."""
+        state, *parts = self.examples(batch)
+        levels = range(self.last_level, self.start_level + 1, LEVELS)  # those that `record` finds
+        steps = [self.context.plan(self._refreshed_step, state._replace(level=level), *parts, eta=ETA)
+                 for level in levels]
+        return reduce(or_, steps).recorded_peak_bytes
+
     def examples(self, batch: np.ndarray) -> list[Any]:
         """Arguments of `cycle` for a plan."""
-        from ..ckks.plan import Shape
-
         shapes = self._packings(batch, lambda x: Shape(x.shape, self.start_level))
         parts = shapes[0] if len(shapes[0]) == 1 else (*shapes[0], shapes[1])
         return [Shape((batch.shape[1],), self.start_level), *parts]

@@ -73,6 +73,8 @@ class Result:
     outside: int = 0  # inputs of which a value left a range: they count as wrong
     seconds: list[float] = field(default_factory=list)  # of runs whose weights were encoded before
     first: float = 0.0  # seconds of the first run, which encodes them
+    compiling: float = 0.0  # seconds of what came before it
+    keys: float = 0.0
     encrypted: int = 0  # inputs
     right: tuple[int, int, int] = (0, 0, 0)
     equal: int = 0  # encrypted labels that are the shadow's
@@ -88,18 +90,18 @@ class Result:
     key_count: int = 0
     peak_bytes: int = 0
     generated: bool = False
-    mode: str = "replayed"
 
 
 @dataclass(frozen=True)
 class Made:
-    """A workload, compiled, and what it was compiled from."""
+    """A workload, compiled, and what it was compiled from. ``seconds`` that compiling took."""
 
     work: Workload
     enc: nn.Compiled
     weights: Weights
     data: Inputs
     graph: Graph
+    seconds: float = 0.0
 
     def prepared(self, x: np.ndarray) -> np.ndarray:
         return self.work.prepared(self.weights, x)
@@ -116,12 +118,13 @@ def compiled(work: Workload, preset: str | None = None, device: str | None = Non
     start = time.monotonic()
     enc = nn.compile(graph, calibration=calibration, preset=preset or work.preset,
                      device=device, memory=memory, images=batch or work.batch, **work.options(graph))
-    say(f"compiled in {time.monotonic() - start:.0f} s\n{enc.plan}\n")
+    took = time.monotonic() - start
+    say(f"compiled in {took:.0f} s\n{enc.plan}\n")
     if data.labels is None:
         wanted = " and ".join(data.wanted)
         missing = f"LATTICINO_DATA names no folder with {wanted}, so these are " if wanted else ""
         say(f"{missing}{data.name}. Labels are those of the network in the clear, and tell nothing about its accuracy")
-    return Made(work, enc, w, data, graph)
+    return Made(work, enc, w, data, graph, took)
 
 
 def run(work: Workload, preset: str | None = None, device: str | None = None, count: int | None = None,
@@ -143,7 +146,8 @@ def run_compiled(made: Made, count: int | None = None, encrypted: int = 0, threa
     x = data.test[: count or len(data.test)]
     shadow, clear = in_the_clear(made, x)
     labels = classes_of(clear) if data.labels is None else data.labels[: len(x)]
-    result = Result(work, data.name, enc.plan, len(x), generated=data.labels is None)
+    result = Result(work, data.name, enc.plan, len(x), generated=data.labels is None,
+                    compiling=made.seconds)
     inside = np.isfinite(shadow).all(axis=1)
     result.accuracy = float((classes_of(clear) == labels).mean())
     result.shadow_accuracy = float((inside & (classes_of(shadow) == labels)).mean())
@@ -211,7 +215,8 @@ def _encrypted(enc: nn.Compiled, x: np.ndarray, known: tuple[np.ndarray, np.ndar
     keys = enc.context.keys
     result.device, result.device_name = enc.context.device, enc.context._native.device["name"]
     result.key_bytes, result.key_count = (0, 0) if keys is None else (keys.bytes, len(keys.labels))
-    say(f"{result.key_count} keys, {display.size(result.key_bytes)}, made in {time.monotonic() - start:.1f} s")
+    result.keys = time.monotonic() - start
+    say(f"{result.key_count} keys, {display.size(result.key_bytes)}, made in {result.keys:.1f} s")
     got = np.zeros((len(inside), *shadow.shape[1:]))
     with Task(f"{result.workload.name}, encrypted", len(inside)) as task:
         for at in range(0, len(inside), enc.images):
@@ -220,7 +225,6 @@ def _encrypted(enc: nn.Compiled, x: np.ndarray, known: tuple[np.ndarray, np.ndar
             part[:] = _answer(enc, client, x[some], result)[: len(part)]
             task.advance(len(part))
     result.peak_bytes = enc.context.peak_bytes
-    result.mode = "replayed" if enc._resident else "immediate"  # weights that are encoded at each run
     _compare(enc, got, tuple(part[inside] for part in (clear, shadow, labels)), result)
     if layers:
         some = np.resize(inside, enc.images)
@@ -304,6 +308,7 @@ def _print(r: Result, say: Callable[..., None]) -> None:
                      display.seconds(plan.seconds / plan.images)))
     if r.seconds:
         rows.append(("the first run, with encoding", display.seconds(r.first), "-"))
+    rows += [("compiling", display.seconds(r.compiling), "-"), ("making keys", display.seconds(r.keys), "-")]
     rows += [("bits of the mean error of scores", f"{r.bits:.1f}", f"{plan.bits:.1f}"),
              ("bits of the worst error", f"{r.worst_bits:.1f}", "-"),
              ("keys", display.size(r.key_bytes), display.size(plan.key_bytes)),
@@ -332,7 +337,10 @@ def verdict(r: Result) -> int:
 
 
 def row(r: Result) -> dict[str, Any]:
-    """The measurements as a row of a record; UnsupportedError if nothing ran encrypted."""
+    """The measurements as a row of a record; UnsupportedError if nothing ran encrypted.
+
+    ``compile_s``, ``keys_s`` and ``first_s``: what a user waits for until the first result. The first run arranges and
+    encodes the weights, and records, unless no other run followed, as on a CPU."""
     ran, plan = seconds_of(r), r.plan
     if not ran:
         raise errors.UnsupportedError.explain(f"demo {r.workload.name}", "--record, and nothing that ran encrypted",
@@ -341,9 +349,12 @@ def row(r: Result) -> dict[str, Any]:
     low, middle, high = (factor * float(v) for v in np.quantile(ran, [0, 0.5, 1]))
     unit = r.workload.unit
     return {"name": r.workload.record, "value": middle, "unit": unit, "median_of": len(ran), "low": low, "high": high,
-            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": r.mode, "preset": plan.preset,
+            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": "replayed", "preset": plan.preset,
             "params": {"batch": plan.images, "dataset": r.dataset, "inputs": r.inputs, "encrypted": r.encrypted,
-                       "level": plan.level, f"predicted_{unit}": factor * plan.seconds},
+                       "level": plan.level, "light_maps": plan.expansions,
+                       f"predicted_{unit}": factor * plan.seconds,
+                       f"predicted_first_{unit}": factor * plan.first_seconds},
+            "compile_s": r.compiling, "keys_s": r.keys, "first_s": r.first,
             "accuracy": r.shadow_accuracy, "clear_accuracy": r.accuracy,
             "correct": dict(zip(("clear", "shadow", "encrypted"), r.right)), "equal_labels": r.equal,
             "bootstraps": plan.bootstraps, "key_bytes": r.key_bytes, "peak_bytes": r.peak_bytes,

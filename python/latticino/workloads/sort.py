@@ -22,6 +22,7 @@ from ..key_generation import keygen
 
 MIB = 2**20
 SMALL, LARGE = 16, 2**14  # numbers, where nobody says how many: on a CPU, and on a GPU
+BITS = 12.0
 _DIFFERENT = 10  # values of the data with duplicates
 
 
@@ -52,6 +53,8 @@ class Result:
     key_bytes: int = 0
     device_peak_bytes: int = 0
     predicted: float = 0.0
+    predicted_peak_bytes: int = 0
+    predicted_bits: float = 0.0
 
 
 def numbers(kind: str, size: int) -> np.ndarray:
@@ -65,7 +68,7 @@ def numbers(kind: str, size: int) -> np.ndarray:
 KINDS = ("random", "sorted", "reversed", "duplicates")
 
 
-def run(preset: str, device: str | None = None, size: int | None = None, bits: float = 12, threads: int = 0,
+def run(preset: str, device: str | None = None, size: int | None = None, bits: float = BITS, threads: int = 0,
         repeat: int = 1) -> Result:
     """Sorts numbers of each kind, the random ones `repeat` times, and prints a line for each."""
     for name, value in (("size", size), ("repeat", repeat)):
@@ -82,7 +85,8 @@ def run(preset: str, device: str | None = None, size: int | None = None, bits: f
     sizes = {"N": params.n, "limbs": params.limbs(params.top_level), "slots": context.slots, "batch": 1,
              "threads": threads, "values": count}
     result = Result(preset, context.device, context._native.device["name"], bits, fit_sort(count, (0, 1), bits), sizes,
-                    plan.bootstraps, predicted=plan.seconds)
+                    plan.bootstraps, predicted=plan.prepared_seconds,
+                    predicted_peak_bytes=plan.peak_bytes, predicted_bits=plan.bits[0][0])
     client = _prepared(context, plan, result)
     print(f"{'numbers':>12} {'time':>10} {'precision':>26} {'polynomials in the clear':>26}")
     for kind in KINDS:
@@ -102,7 +106,7 @@ def _prepared(context: Context, plan: Plan, result: Result) -> Client:
     print(f"parameters {result.preset}: N = 2^{context.params.log_n}, log2 PQ = {context.params.log_pq:.0f}, "
           f"device {context.device} ({result.device_name})")
     print(f"plan: {plan.bootstraps} bootstrappings, {len(plan.keys)} evaluation keys, {plan.key_bytes / MIB:,.0f} MiB; "
-          f"peak memory about {plan.peak_bytes / MIB:,.0f} MiB; about {_time(plan.seconds)} for a sort")
+          f"peak memory about {plan.peak_bytes / MIB:,.0f} MiB; about {_time(plan.prepared_seconds)} for a sort")
     start = time.monotonic()
     client = keygen(context)
     context.use(client.server_keys(plan))
@@ -155,6 +159,7 @@ def row(r: Result) -> dict[str, Any]:
             "device": r.device_name, "backend": r.device.partition(":")[0], "mode": "immediate", "preset": r.preset,
             "params": {**r.sizes, "bits": r.bits, "stages": r.fit.stages}, "bootstraps": r.bootstraps,
             "predicted": r.predicted, "key_bytes": r.key_bytes, "peak_bytes": r.device_peak_bytes,
+            "predicted_peak_bytes": r.predicted_peak_bytes, "predicted_bits": r.predicted_bits,
             "mean_error_bits": random.precision.mean, "max_error_bits": random.precision.worst,
             **{f"{row.kind}_mean_error_bits": row.precision.mean for row in r.rows[1:]}}
 

@@ -1,5 +1,5 @@
-"""`latticino bench workloads`: the papers' workloads at other scales and in other words. Plans and the noise of the
-shadow need no GPU; with ``--device cuda`` the same workloads also run."""
+"""`latticino bench workloads`: the papers' workloads at other scales and in other words, and what plans predict. Plans
+and the noise of the shadow need no GPU; with ``--device cuda`` the same workloads also run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..functions.sorting import fit_sort
 from ..measure import records
 from ..measure.records import Row
 from ..nn.forests.comparing import classes_of
-from . import data, demo, helr, networks
+from . import data, demo, helr, networks, predictions
 from . import sort as sorting
 
 # BitPacker, Table 1: the workloads, with log2 of the scale in which the paper computes each (its Section 5).
@@ -29,13 +29,21 @@ WORDS = (28, 30)
 SCALES = (30, 35, 40, 48)
 IMAGES = 1000  # of the test set, in the shadow
 ENCRYPTED = 20  # inputs of a network that run on a GPU
-SORTED, SORT_BITS = sorting.LARGE, 12.0
+SORTED, SORT_BITS = sorting.LARGE, sorting.BITS
 PREDICTED = "NVIDIA H200, predicted"
 Say = Callable[..., None]
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Rows of both tables, or of one of them (``--part words`` or ``scales``)."""
+    """Rows of both tables, or of one of them (``--part words`` or ``scales``); or ``--part predictions`` beside the
+    records that are named."""
+    if args.part == "predictions":
+        if args.device is not None:
+            raise errors.UnsupportedError.explain(
+                "bench workloads", "--device beside --part predictions", "one of them",
+                "leave --device out: plans of all cards are made")
+        made = predictions.run((), predictions.measurements(args.files))
+        return [records.stamped(row) for row in made], True
     measured = args.device is not None and devices.choose(args.device)[0] == "cuda"
     rows: list[Row] = []
     for part, table in (("words", of_words), ("scales", of_scales)):
@@ -104,7 +112,7 @@ def _helr_row(preset: str) -> Row:
     context, trainer, batches = _training(preset)
     plan = context.plan(trainer.cycle, *trainer.examples(batches[0]))
     return _planned(context, preset, plan, trainer.start_level) | {
-        "value": 1e3 * plan.seconds / trainer.steps_between, "unit": "ms",
+        "value": 1e3 * plan.prepared_seconds / trainer.steps_between, "unit": "ms",
         "params": {"batch": 1, "rows": trainer.settings.rows, "steps": trainer.steps_between}}
 
 
@@ -177,5 +185,5 @@ def _sort(preset: str) -> Row:
         return {"name": "sort.refused", "value": 0.0, "unit": "bits", "preset": preset, "why": str(why),
                 "params": {"values": SORTED}}
     return {"name": "sort.plan", "value": plan.bits[0][0], "unit": "bits", "preset": preset, "device": PREDICTED,
-            "worst_bits": plan.bits[0][1], "predicted": plan.seconds, "bootstraps": plan.bootstraps,
+            "worst_bits": plan.bits[0][1], "predicted": plan.prepared_seconds, "bootstraps": plan.bootstraps,
             "params": {"values": SORTED, "bits": SORT_BITS, "stages": fit.stages}}

@@ -50,6 +50,8 @@ class Row:
     bits: float = 0.0  # of the mean of these errors, relative to the bound of scores, as those of the plan
     key_bytes: int = 0
     peak_bytes: int = 0
+    compiling: float = 0.0  # seconds
+    keys: float = 0.0
 
 
 def tasks() -> list[Task]:
@@ -80,8 +82,10 @@ def run(preset: str | None = None, device: str | None = None, encrypted: int = E
         start = time.monotonic()
         enc = nn.compile(task.model, calibration=task.x_train, preset=preset, device=device)
         enc.threads = threads
-        print(f"{task.name} on {task.dataset}: compiled in {time.monotonic() - start:.0f} s\n{enc.plan}\n", flush=True)
+        took = time.monotonic() - start
+        print(f"{task.name} on {task.dataset}: compiled in {took:.0f} s\n{enc.plan}\n", flush=True)
         rows.append(_measured(task, enc, min(encrypted, len(task.x))))
+        rows[-1].compiling = took
     _print(rows)
     return rows
 
@@ -92,8 +96,10 @@ def _measured(task: Task, enc: nn.Compiled, encrypted: int) -> Row:
               float(np.mean(classes_of(shadow) == task.y)), enc.context.device, enc.context._native.device["name"])
     if not encrypted:
         return row
+    start = time.monotonic()
     client = keygen(enc.context)
     enc.context.use(enc.server_keys(client))
+    row.keys = time.monotonic() - start
     keys = enc.context.keys
     row.key_bytes = 0 if keys is None else keys.bytes
     most, wrong = float(np.abs(shadow).max()), np.zeros((encrypted, *shadow.shape[1:]))
@@ -150,4 +156,5 @@ def row(r: Row) -> dict[str, Any]:
                        "predicted_ms": 1e3 * r.plan.seconds, "level": r.plan.level},
             "accuracy": r.shadow_accuracy, "clear_accuracy": r.accuracy, "bootstraps": r.plan.bootstraps,
             "key_bytes": r.key_bytes, "peak_bytes": r.peak_bytes, "score_error": r.error, "score_bits": r.bits,
-            "predicted_bits": r.plan.bits, "equal_classes": r.equal}
+            "predicted_bits": r.plan.bits, "equal_classes": r.equal, "compile_s": r.compiling, "keys_s": r.keys,
+            "first_s": r.seconds[0]}

@@ -167,6 +167,13 @@ bool cuda_has_fast_doubles(int device) noexcept {
   return false;
 }
 
+std::string gpu_name(int device) {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, device) == cudaSuccess) return properties.name;
+  cudaGetLastError();
+  return {};
+}
+
 int gpu_arch(int device) noexcept {
   int major = 0, minor = 0;
   if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&

@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -93,6 +94,7 @@ std::vector<Plaintext> uploaded(const std::shared_ptr<const Context>& context,
     }
   }
   Queue& queue = context->queue();
+  const Queue::Preparing preparing(queue);
   std::vector<Plaintext> out;
   for (std::size_t first = 0; first < batch.size(); first += kMaxBatch) {
     const std::size_t count = std::min(kMaxBatch, batch.size() - first);
@@ -146,39 +148,6 @@ std::size_t period_of(Values values) {
   return period;
 }
 
-// A polynomial in X^(N/2^log_n) in the ring of that degree, from its 2^log_n coefficients; none are
-// given in a dry run.
-Plaintext from_integers(const std::shared_ptr<const Context>& context,
-                        std::span<const std::int64_t> integers, int slots, int log_n, int level,
-                        double scale, bool extended) {
-  Queue& queue = context->queue();
-  const Params& params = context->params();
-  const Basis basis = extended ? params.extended(level) : params.basis(level);
-  Plaintext out{context, {}, level, scale, slots, extended};
-  out.poly = allocate(queue, context->subring(log_n), basis, Use::Kept);
-  const std::size_t bytes = sizeof(std::int64_t) << log_n;
-  const Buffer staged = queue.allocate(bytes);
-  if (!queue.is_dry()) queue.copy_in(staged->data(), integers.data(), bytes);
-  const auto* in = static_cast<const std::int64_t*>(staged->data());
-  const PolyView eval = out.poly.view.in(Domain::Eval);
-  queue.submit(FromIntegers{{{.in = in, .out = out.poly.view}}});
-  queue.submit(Transform{{{.in = out.poly.view, .out = eval}}});
-  out.poly.view = eval;
-  return out;
-}
-
-// Values of this period as a polynomial in X^(N/2^log_n).
-Plaintext encode_in_subring(const std::shared_ptr<const Context>& context, Values values,
-                            std::size_t period, int log_n, int level, double scale, bool extended) {
-  const std::vector<std::int64_t> sparse =
-      context->encoder().embed(values.first(period), scale, coefficient_bound(*context, level));
-  const int log_gap = context->ring().log_n() - log_n;
-  std::vector<std::int64_t> integers(std::size_t{1} << log_n);
-  for (std::size_t i = 0; i < integers.size(); ++i) integers[i] = sparse[i << log_gap];
-  return from_integers(context, integers, static_cast<int>(values.size()), log_n, level, scale,
-                       extended);
-}
-
 // The degree 2^log_n of the ring that holds values of this period; none: the whole ring.
 std::optional<int> subring_of(const Context& context, std::size_t period) {
   const int log_n = std::bit_width(std::max(period, kMinPeriod));
@@ -186,25 +155,93 @@ std::optional<int> subring_of(const Context& context, std::size_t period) {
   return log_n;
 }
 
-std::vector<Plaintext> encode_unknown(const std::shared_ptr<const Context>& context, int count,
-                                      int slots, int level, double scale, bool extended) {
+const Ring& ring_of(const Context& context, int log_n) {
+  return log_n == context.ring().log_n() ? context.ring() : context.subring(log_n);
+}
+
+// Integers of a factor on the device; in a dry run there are none.
+LightFactor placed(const std::shared_ptr<const Context>& context,
+                   std::span<const std::int64_t> integers, int slots, int log_n, int level,
+                   double scale, bool extended) {
   Queue& queue = context->queue();
+  LightFactor out{{context, {}, level, scale, slots, extended}, {}, log_n};
+  const std::size_t bytes = sizeof(std::int64_t) << log_n;
+  out.integers = queue.allocate(bytes);
+  if (!queue.is_dry()) queue.copy_in(out.integers->data(), integers.data(), bytes);
+  return out;
+}
+
+// The coefficients of X^0, X^(N/2^log_n) .. of values that repeat after `period`.
+std::vector<std::int64_t> integers_of(const Context& context, Values values, std::size_t period,
+                                      int log_n, int level, double scale) {
+  const int log_gap = context.ring().log_n() - log_n;
+  std::vector<std::int64_t> all =
+      context.encoder().embed(values.first(period), scale, coefficient_bound(context, level));
+  if (log_gap == 0) return all;
+  std::vector<std::int64_t> out(std::size_t{1} << log_n);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = all[i << log_gap];
+  return out;
+}
+
+std::vector<Plaintext> expand(std::span<const LightFactor* const> factors, Use use) {
+  std::vector<Plaintext> out;
+  if (factors.empty()) return out;
+  Queue& queue = factors[0]->form.context->queue();
+  std::map<int, std::pair<FromIntegers, Transform>> work;  // by degree: a record has one ring
+  Linear scaled;
+  for (const LightFactor* f : factors) {
+    const Context& context = *f->form.context;
+    const Params& params = context.params();
+    const Basis basis =
+        f->form.extended ? params.extended(f->form.level) : params.basis(f->form.level);
+    Plaintext& p = out.emplace_back(f->form);
+    p.poly = allocate(queue, ring_of(context, f->log_n), basis, use);
+    const PolyView eval = p.poly.view.in(Domain::Eval);
+    auto& [integers, transform] = work[f->log_n];
+    integers.items.push_back(
+        {.in = static_cast<const std::int64_t*>(f->integers->data()), .out = p.poly.view});
+    transform.items.push_back({.in = p.poly.view, .out = eval});
+    p.poly.view = eval;
+    if (f->times_p) scaled.items.push_back(times_p(p));
+  }
+  for (auto& [log_n, both] : work) {
+    queue.submit(std::move(both.first));
+    queue.submit(std::move(both.second));
+  }
+  for (Linear::Item& item : scaled.items) queue.submit(Linear{{std::move(item)}});
+  return out;
+}
+
+void require_dry(const Queue& queue) {
   if (!queue.is_dry()) {
     throw ContextError("ckks.encode", "factors without values", "their values",
                        "encode them; only dry runs do without");
   }
+}
+
+// Throws what encoding values of this form would, whatever they are.
+void require_form(const Context& context, int slots, int level, double scale) {
   std::vector<Complex> one(static_cast<std::size_t>(slots));
   one[0] = 1;
-  require_fit(*context, one, scale, coefficient_bound(*context, level));
+  require_fit(context, one, scale, coefficient_bound(context, level));
+}
+
+std::vector<Plaintext> encode_unknown(const std::shared_ptr<const Context>& context, int count,
+                                      int slots, int level, double scale, bool extended) {
+  Queue& queue = context->queue();
+  require_dry(queue);
+  require_form(*context, slots, level, scale);
   std::vector<Plaintext> out;
-  const std::optional<int> log_n = subring_of(*context, one.size());
+  const std::optional<int> log_n = subring_of(*context, static_cast<std::size_t>(slots));
   while (static_cast<int>(out.size()) < count) {
     if (log_n) {
-      out.push_back(from_integers(context, {}, slots, *log_n, level, scale, extended));
+      const LightFactor one = placed(context, {}, slots, *log_n, level, scale, extended);
+      const LightFactor* const made = &one;
+      out.push_back(std::move(expand({&made, 1}, Use::Kept).front()));
       continue;
     }
     const int some = std::min(static_cast<int>(kMaxBatch), count - static_cast<int>(out.size()));
-    const Buffer staged = queue.allocate(some * sizeof(Complex) * one.size());
+    const Buffer staged = queue.allocate(some * sizeof(Complex) * static_cast<std::size_t>(slots));
     for (Plaintext& p :
          embedded(context, nullptr, some, slots, level, scale, extended, Use::Kept)) {
       out.push_back(std::move(p));
@@ -215,9 +252,19 @@ std::vector<Plaintext> encode_unknown(const std::shared_ptr<const Context>& cont
 
 }  // namespace
 
+Linear::Item times_p(const Plaintext& x) {
+  const Context& context = *x.context;
+  const Basis q = context.params().basis(x.level);
+  std::vector<std::uint32_t> p_mod;
+  p_mod.reserve(q.size());
+  for (int i = 0; i < q.size(); ++i) p_mod.push_back(context.constants().p_mod()[q.prime(i)]);
+  return {.terms = {{.x = x.poly.view, .residues = std::move(p_mod)}}, .out = x.poly.view};
+}
+
 std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& context,
                                       const Factors& given, int level, double scale,
                                       bool extended) {
+  const Queue::Preparing preparing(context->queue());
   if (given.unknown > 0) {
     return encode_unknown(context, given.unknown, given.slots, level, scale, extended);
   }
@@ -228,7 +275,11 @@ std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& cont
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::size_t period = period_of(batch[i]);
     if (const std::optional<int> log_n = subring_of(*context, period)) {
-      out[i] = encode_in_subring(context, batch[i], period, *log_n, level, scale, extended);
+      const LightFactor one =
+          placed(context, integers_of(*context, batch[i], period, *log_n, level, scale),
+                 static_cast<int>(batch[i].size()), *log_n, level, scale, extended);
+      const LightFactor* const made = &one;
+      out[i] = std::move(expand({&made, 1}, Use::Kept).front());
     } else {
       whole.push_back(batch[i]);
       place.push_back(i);
@@ -238,6 +289,38 @@ std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& cont
   std::vector<Plaintext> encoded = uploaded(context, whole, level, scale, extended, Use::Kept);
   for (std::size_t k = 0; k < place.size(); ++k) out[place[k]] = std::move(encoded[k]);
   return out;
+}
+
+std::vector<LightFactor> light_factors(const std::shared_ptr<const Context>& context,
+                                       const Factors& given, int level, double scale,
+                                       bool extended) {
+  const Queue::Preparing preparing(context->queue());
+  const int whole = context->ring().log_n();
+  std::vector<LightFactor> out;
+  if (given.unknown > 0) {
+    require_dry(context->queue());
+    require_form(*context, given.slots, level, scale);
+    const int log_n = subring_of(*context, static_cast<std::size_t>(given.slots)).value_or(whole);
+    for (int i = 0; i < given.unknown; ++i) {
+      out.push_back(placed(context, {}, given.slots, log_n, level, scale, extended));
+    }
+    return out;
+  }
+  for (const Values values : given.batch) {
+    require_fit(*context, values, scale, coefficient_bound(*context, level));
+    const std::size_t period = period_of(values);
+    const std::optional<int> subring = subring_of(*context, period);
+    const int log_n = subring.value_or(whole);
+    out.push_back(
+        placed(context,
+               integers_of(*context, values, subring ? period : values.size(), log_n, level, scale),
+               static_cast<int>(values.size()), log_n, level, scale, extended));
+  }
+  return out;
+}
+
+std::vector<Plaintext> expand(std::span<const LightFactor* const> factors) {
+  return expand(factors, Use::Once);
 }
 
 std::vector<std::vector<Complex>> project_all(const Context& context,

@@ -163,8 +163,8 @@ void check(std::vector<Block>& blocks, int sources, int targets, int slots) {
 struct BlockTransform::Plan {
   std::shared_ptr<const Context> context;
   std::vector<Block> blocks;
-  int slots = 0, level = 0;
-  double scale = 0;
+  int slots = 0;
+  TermForm form;
   Steps steps;
   HoistedSum sum;
   std::size_t diagonals = 0, encoded = 0;
@@ -172,7 +172,7 @@ struct BlockTransform::Plan {
 
 BlockTransform::BlockTransform(const std::shared_ptr<const Context>& context,
                                std::vector<Block> blocks, int sources, int targets, int slots,
-                               int level)
+                               int level, bool light)
     : plan_(std::make_unique<Plan>()) {
   const Params& params = context->params();
   require_level(kName, level, 1);
@@ -185,17 +185,19 @@ BlockTransform::BlockTransform(const std::shared_ptr<const Context>& context,
   Plan& plan = *plan_;
   plan.context = context;
   plan.slots = slots;
-  plan.level = level;
+  plan.form.level = level;
+  plan.form.light = light;
   const double keep = params.rescale_factor(level);
-  plan.scale = level > params.default_level()
-                   ? keep
-                   : keep * (params.scale(level - 1) / params.scale(level));
+  plan.form.scale = level > params.default_level()
+                        ? keep
+                        : keep * (params.scale(level - 1) / params.scale(level));
   plan.steps = cheapest(blocks, slots);
   plan.sum.sources = sources;
   plan.sum.targets = targets;
   plan.sum.babies = plan.steps.babies;
   plan.sum.giants = plan.steps.giants;
   plan.sum.rows.resize(targets * plan.sum.giants.size());
+  plan.form.rotates = plan.sum.rotates();
   for (const Block& block : blocks) plan.diagonals += block.rotations.size();
   plan.blocks = std::move(blocks);
 }
@@ -231,7 +233,6 @@ void BlockTransform::place(int block, int first, std::size_t count,
            "those of the block, " + std::to_string(all));
   }
   const Block& to = plan.blocks[block];
-  const bool rotates = plan.sum.rotates();
   for (const bool rotated_input : {false, true}) {
     std::vector<std::vector<Complex>> turned;  // the giant rotation comes after the product
     std::vector<int> rotations;
@@ -248,14 +249,12 @@ void BlockTransform::place(int block, int first, std::size_t count,
     if (rotations.empty()) continue;
     const std::vector<Values> batch(turned.begin(), turned.end());
     const Factors given{batch, values.empty() ? static_cast<int>(rotations.size()) : 0, plan.slots};
-    std::vector<Plaintext> encoded =
-        rotates ? encode_hoisted(plan.context, given, plan.level, plan.scale, rotated_input)
-                : encode_factors(plan.context, given, plan.level, plan.scale, false);
+    std::vector<LightFactor> encoded = encode_terms(plan.context, given, plan.form, rotated_input);
     for (std::size_t k = 0; k < rotations.size(); ++k) {
       const int giant = position(plan.sum.giants, plan.steps.giant_of(rotations[k]));
       const int baby = position(plan.sum.babies, plan.steps.baby_of(rotations[k]));
       plan.sum.rows[to.target * plan.sum.giants.size() + giant].push_back(
-          {baby, std::move(encoded[k]), to.source});
+          HoistedSum::term(baby, std::move(encoded[k]), to.source));
     }
     plan.encoded += rotations.size();
   }
@@ -280,8 +279,10 @@ std::vector<Ciphertext> BlockTransform::apply(const Evaluator& evaluator,
     require_compatible(kName, in[i], first);
     require_same_scale(kName, in[i].scale, first.scale);
   }
-  return plan.sum.rotates() ? hoisted_sum(evaluator, plan.sum, in)
-                            : plain_sum(evaluator, plan.sum, in);
+  const auto applied = [&](const HoistedSum& sum) {
+    return sum.rotates() ? hoisted_sum(evaluator, sum, in) : plain_sum(evaluator, sum, in);
+  };
+  return plan.form.light ? applied(plan.sum.expanded()) : applied(plan.sum);
 }
 
 std::vector<int> BlockTransform::rotations() const {
@@ -297,18 +298,12 @@ int BlockTransform::babies() const { return turns(plan_->blocks, plan_->steps).f
 int BlockTransform::giants() const { return turns(plan_->blocks, plan_->steps).second; }
 std::size_t BlockTransform::diagonals() const { return plan_->diagonals; }
 
-std::size_t BlockTransform::bytes() const {
-  std::size_t total = 0;
-  for (const auto& row : plan_->sum.rows) {
-    for (const auto& term : row) total += term.factor.poly.buffer->bytes();
-  }
-  return total;
-}
+std::size_t BlockTransform::bytes() const { return plan_->sum.bytes(); }
 
 std::size_t BlockTransform::working_bytes() const {
   const Plan& plan = *plan_;
   const Params& params = plan.context->params();
-  const std::size_t pair = std::size_t{8} * params.n() * params.extended(plan.level).size();
+  const std::size_t pair = std::size_t{8} * params.n() * params.extended(plan.form.level).size();
   const auto [babies, giants] = turns(plan.blocks, plan.steps);
   return pair * (babies + 2 * giants + 2 * plan.sum.targets);
 }

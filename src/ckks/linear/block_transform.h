@@ -21,9 +21,10 @@ class BlockTransform {
     std::vector<int> rotations;  // diagonal k multiplies the source rotated left by rotations[k]
   };
   // Values come later, by encode(). Rotations are taken modulo `slots`; a block and a rotation in
-  // it occur once. Every target has a block. `level`: of the inputs. Throws ShapeError, LevelError.
+  // it occur once. Every target has a block. `level`: of the inputs. `light`: diagonals are kept as
+  // integers, and expanded by each apply(). Throws ShapeError, LevelError.
   BlockTransform(const std::shared_ptr<const Context>& context, std::vector<Block> blocks,
-                 int sources, int targets, int slots, int level);
+                 int sources, int targets, int slots, int level, bool light = false);
   ~BlockTransform();
   BlockTransform(BlockTransform&&) noexcept;
   BlockTransform& operator=(BlockTransform&&) noexcept;
@@ -42,7 +43,7 @@ class BlockTransform {
   int babies() const;                  // rotations of the sources
   int giants() const;                  // rotations of sums, over all targets
   std::size_t diagonals() const;
-  std::size_t bytes() const;          // of the encoded diagonals
+  std::size_t bytes() const;          // of the diagonals, as they are kept
   std::size_t working_bytes() const;  // of the rotated sources and sums of one application, about
 
  private:

@@ -215,19 +215,55 @@ class DoubleHoisting {
 
 }  // namespace
 
-std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& context,
-                                      const Factors& given, int level, double scale, bool rotated) {
-  std::vector<Plaintext> out = encode_factors(context, given, level, scale, rotated);
-  if (rotated) return out;
-  const Basis q = context->params().basis(level);
-  std::vector<std::uint32_t> p_mod;
-  p_mod.reserve(q.size());
-  for (int i = 0; i < q.size(); ++i) p_mod.push_back(context->constants().p_mod()[q.prime(i)]);
-  for (const Plaintext& x : out) {
-    context->queue().submit(
-        Linear{{{.terms = {{.x = x.poly.view, .residues = p_mod}}, .out = x.poly.view}}});
+std::vector<LightFactor> encode_terms(const std::shared_ptr<const Context>& context,
+                                      const Factors& given, const TermForm& form, bool rotated) {
+  const bool extended = form.rotates && rotated, times = form.rotates && !rotated;
+  if (form.light) {
+    std::vector<LightFactor> out = light_factors(context, given, form.level, form.scale, extended);
+    for (LightFactor& f : out) f.times_p = times;
+    return out;
+  }
+  const Queue::Preparing preparing(context->queue());
+  std::vector<LightFactor> out;
+  for (Plaintext& p : encode_factors(context, given, form.level, form.scale, extended)) {
+    if (times) context->queue().submit(Linear{{times_p(p)}});
+    out.push_back({std::move(p), {}});
   }
   return out;
+}
+
+HoistedSum HoistedSum::expanded() const {
+  HoistedSum out = *this;
+  std::vector<const LightFactor*> light;
+  for (auto& row : out.rows) {
+    for (Term& term : row) {
+      if (term.light) light.push_back(term.light.get());
+    }
+  }
+  std::vector<Plaintext> made = expand(light);
+  auto next = made.begin();
+  for (auto& row : out.rows) {
+    for (Term& term : row) {
+      if (term.light) term.factor = std::move(*next++);
+    }
+  }
+  return out;
+}
+
+HoistedSum::Term HoistedSum::term(int baby, LightFactor factor, int source) {
+  if (factor.integers == nullptr) return {baby, std::move(factor.form), source, nullptr};
+  Plaintext form = factor.form;
+  return {baby, std::move(form), source, std::make_shared<LightFactor>(std::move(factor))};
+}
+
+std::size_t HoistedSum::bytes() const {
+  std::size_t total = 0;
+  for (const auto& row : rows) {
+    for (const Term& t : row) {
+      total += t.light ? t.light->integers->bytes() : t.factor.poly.buffer->bytes();
+    }
+  }
+  return total;
 }
 
 const Plaintext& HoistedSum::any_factor() const {

@@ -2,6 +2,8 @@
 // for several ciphertexts x, the sources, and several such sums of them, the targets.
 #pragma once
 
+#include <memory>
+
 #include "ckks/encoding/encoder.h"
 #include "ckks/evaluator/evaluator.h"
 
@@ -9,10 +11,12 @@ namespace latticino::ckks {
 
 struct HoistedSum {
   struct Term {
-    int baby;  // position in `babies`
-    Plaintext factor;
+    int baby;          // position in `babies`
+    Plaintext factor;  // without its polynomial if there is `light`
     int source = 0;
+    std::shared_ptr<const LightFactor> light = {};
   };
+  static Term term(int baby, LightFactor factor, int source = 0);
   int sources = 1, targets = 1;
   std::vector<int> babies, giants;  // rotations, increasing
   std::vector<std::vector<Term>>
@@ -20,22 +24,32 @@ struct HoistedSum {
   bool merged = true;  // one division by P and the rescale factor together
   bool rotates() const { return babies.back() != 0 || giants.back() != 0; }
   const Plaintext& any_factor() const;  // there is at least one term
+  HoistedSum expanded() const;          // with the polynomials of all light factors
+  std::size_t bytes() const;            // of the factors, as they are kept
 };
 
-// Factors of hoisted_sum(). For rotations of the input they are over P Q. For the input itself
-// (rotation 0), which is modulo Q, they are multiplied by P.
-std::vector<Plaintext> encode_hoisted(const std::shared_ptr<const Context>& context,
-                                      const Factors& given, int level, double scale, bool rotated);
+// The factors of a transform. Those that are not light have no integers.
+//
+// If it rotates, they are made for hoisted_sum(): for rotations of the input they are over P Q; for
+// the input itself (rotation 0), which is modulo Q, they are multiplied by P. If not, they are made
+// for plain_sum().
+struct TermForm {
+  int level = 0;
+  double scale = 0;
+  bool rotates = false, light = false;
+};
+std::vector<LightFactor> encode_terms(const std::shared_ptr<const Context>& context,
+                                      const Factors& given, const TermForm& form, bool rotated);
 
 // Double hoisting (Bossuat et al. 2021; paper: Cheddar, Fig. 5): everything between the one
 // ModUp of x and the one ModDown + rescale at the end stays modulo P Q. Factors are made by
-// encode_hoisted(). `x`: all sources one after another, for one application or for several; all at
+// encode_terms(). `x`: all sources one after another, for one application or for several; all at
 // the factors' level. Results: all targets one after another, one level lower. Every source is
 // raised once, and each of its rotations is made once for all targets.
 std::vector<Ciphertext> hoisted_sum(const Evaluator& evaluator, const HoistedSum& sum,
                                     std::span<const Ciphertext> x);
 
-// The same if there is no rotation. Factors are made by encode_factors(), modulo Q alone.
+// The same if there is no rotation. Factors are modulo Q alone.
 std::vector<Ciphertext> plain_sum(const Evaluator& evaluator, const HoistedSum& sum,
                                   std::span<const Ciphertext> x);
 

@@ -67,10 +67,10 @@ void fill_rows(HoistedSum& sum, const BabyGiant& steps, const Diagonals& given, 
     if (indices.empty()) continue;
     const std::vector<Values> batch(turned.begin(), turned.end());
     const int unknown = turned.empty() ? static_cast<int>(indices.size()) : 0;
-    std::vector<Plaintext> encoded = encode({batch, unknown, slots}, rotated_input);
+    std::vector<LightFactor> encoded = encode({batch, unknown, slots}, rotated_input);
     for (std::size_t k = 0; k < indices.size(); ++k) {
       sum.rows[position(sum.giants, steps.giant_of(indices[k]))].push_back(
-          {position(sum.babies, steps.baby_of(indices[k])), std::move(encoded[k])});
+          HoistedSum::term(position(sum.babies, steps.baby_of(indices[k])), std::move(encoded[k])));
     }
   }
 }
@@ -92,6 +92,10 @@ void require_form(const Params& params, int slots, const LinearTransform::Option
     throw ShapeError(kName, std::to_string(slots) + " slots",
                      "a power of two up to " + std::to_string(params.max_slots()),
                      "pad the matrix");
+  }
+  if (options.light && !options.hoisted) {
+    throw UnsupportedError(kName, "light diagonals and minimal keys", "one of them",
+                           "keep the diagonals encoded");
   }
   if (options.baby_steps != 0 && !std::has_single_bit(unsigned(std::abs(options.baby_steps)))) {
     throw UnsupportedError(kName, std::to_string(options.baby_steps) + " baby steps",
@@ -149,10 +153,9 @@ void LinearTransform::fill(const std::shared_ptr<const Context>& context, const 
   plan.sum.giants = plan.steps.giants;
   plan.sum.rows.resize(plan.sum.giants.size());
   fill_rows(plan.sum, plan.steps, given, slots, [&](const Factors& factors, bool rotated) {
-    const double scale = plan.options.plaintext_scale;
-    return plan.rotates && options.hoisted
-               ? encode_hoisted(context, factors, options.level, scale, rotated)
-               : encode_factors(context, factors, options.level, scale, false);
+    const TermForm form{options.level, plan.options.plaintext_scale,
+                        plan.rotates && options.hoisted, options.light};
+    return encode_terms(context, factors, form, rotated);
   });
 }
 
@@ -163,6 +166,21 @@ LinearTransform& LinearTransform::operator=(LinearTransform&&) noexcept = defaul
 int LinearTransform::level() const { return plan_->options.level; }
 double LinearTransform::plaintext_scale() const { return plan_->options.plaintext_scale; }
 
+namespace {
+
+std::vector<Ciphertext> applied(const Evaluator& evaluator, const HoistedSum& sum,
+                                const std::vector<Ciphertext>& in) {
+  if (sum.rotates()) return hoisted_sum(evaluator, sum, in);
+  std::vector<Ciphertext> products;
+  products.reserve(in.size());
+  for (const Ciphertext& c : in) {
+    products.push_back(evaluator.multiply_no_rescale(c, sum.rows[0][0].factor));
+  }
+  return evaluator.rescale(products);
+}
+
+}  // namespace
+
 Ciphertext LinearTransform::apply(const Evaluator& evaluator, const Ciphertext& x) const {
   return std::move(apply(evaluator, std::span(&x, 1)).front());
 }
@@ -172,15 +190,8 @@ std::vector<Ciphertext> LinearTransform::apply(const Evaluator& evaluator,
   const Plan& plan = *plan_;
   const std::vector<Ciphertext> in =
       transform_inputs(kName, evaluator, x, plan.slots, plan.sum.any_factor());
-  if (!plan.rotates) {
-    std::vector<Ciphertext> products;
-    products.reserve(in.size());
-    for (const Ciphertext& c : in) {
-      products.push_back(evaluator.multiply_no_rescale(c, plan.sum.rows[0][0].factor));
-    }
-    return evaluator.rescale(products);
-  }
-  if (plan.options.hoisted) return hoisted_sum(evaluator, plan.sum, in);
+  if (plan.options.light) return applied(evaluator, plan.sum.expanded(), in);
+  if (!plan.rotates || plan.options.hoisted) return applied(evaluator, plan.sum, in);
   std::vector<Ciphertext> out;
   out.reserve(in.size());
   for (const Ciphertext& c : in) {
@@ -207,12 +218,6 @@ std::vector<int> LinearTransform::rotations() const {
   return out;
 }
 
-std::size_t LinearTransform::bytes() const {
-  std::size_t total = 0;
-  for (const auto& row : plan_->sum.rows) {
-    for (const auto& term : row) total += term.factor.poly.buffer->bytes();
-  }
-  return total;
-}
+std::size_t LinearTransform::bytes() const { return plan_->sum.bytes(); }
 
 }  // namespace latticino::ckks

@@ -29,6 +29,7 @@ class LinearTransform {
     // Whether to divide by P and the rescale factor at once. If false, the divisions follow each
     // other: one pass more, and a rounding error of fewer primes, which counts at small scales.
     bool merged = true;
+    bool light = false;   // diagonals are kept as integers, and expanded by each apply(); hoisted
     bool hoisted = true;  // false: minimal keys, one rotation by `step` iterated
   };
   // Throws ShapeError for diagonals of another length than `slots`, LevelError, ValueError.
@@ -48,7 +49,7 @@ class LinearTransform {
   std::vector<int> rotations() const;  // all that apply() uses
   int level() const;
   double plaintext_scale() const;
-  std::size_t bytes() const;  // of the encoded diagonals
+  std::size_t bytes() const;  // of the diagonals, as they are kept
 
  private:
   void fill(const std::shared_ptr<const Context>& context, const Diagonals& given, int slots,

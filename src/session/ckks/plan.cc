@@ -127,6 +127,8 @@ Plan detail::plan_of(const Context& context, const ListProgram& program,
   out.bytes_moved = counts.bytes_moved;
   out.operations = counts.operations;
   out.seconds = counts.seconds;
+  out.prepared_seconds =
+      counts.seconds - session::counts_of(queue.preparation(), host->timed).seconds;
   out.notes = host->notes();
   return Plan(std::make_shared<const PlanState>(std::move(out)));
 }
@@ -148,6 +150,7 @@ std::vector<Bits> Plan::bits() const { return state_->bits; }
 std::uint64_t Plan::bootstraps() const { return state_->bootstraps; }
 std::uint64_t Plan::lookups() const { return state_->lookups; }
 double Plan::seconds() const { return state_->seconds; }
+double Plan::prepared_seconds() const { return state_->prepared_seconds; }
 std::uint64_t Plan::bytes_moved() const { return state_->bytes_moved; }
 std::uint64_t Plan::operations() const { return state_->operations; }
 std::vector<std::string> Plan::notes() const { return state_->notes; }
@@ -182,7 +185,8 @@ std::string Plan::str() const {
   out << "\nbootstrappings     " << state_->bootstraps;
   if (state_->lookups > 0) out << "\ntable lookups      " << state_->lookups;
   out << "\ndata moved         " << formatted("%.2f GiB", mib(state_->bytes_moved) / 1024)
-      << "\npredicted time     " << formatted("%.3g s", state_->seconds);
+      << "\npredicted time     " << formatted("%.3g s", state_->seconds) << ", "
+      << formatted("%.3g s", state_->prepared_seconds) << " once all constants are encoded";
   for (const std::string& note : state_->notes) out << "\n" << note;
   return out.str();
 }
@@ -211,6 +215,7 @@ Plan operator|(const Plan& x, const Plan& y) {
   out.bytes_moved += b.bytes_moved;
   out.operations += b.operations;
   out.seconds += b.seconds;
+  out.prepared_seconds += b.prepared_seconds;
   for (const std::string& note : b.notes) {
     if (std::ranges::find(out.notes, note) == out.notes.end()) out.notes.push_back(note);
   }

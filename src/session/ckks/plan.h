@@ -24,7 +24,7 @@ struct PlanState {
   std::vector<int> levels;
   std::vector<Bits> bits;
   std::uint64_t bootstraps = 0, lookups = 0, bytes_moved = 0, operations = 0;
-  double seconds = 0;
+  double seconds = 0, prepared_seconds = 0;
   std::vector<std::string> notes;
   std::uint64_t key_bytes() const;
 };

@@ -12,10 +12,9 @@ from test_scaling import gate, residual, squares
 import latticino as lt
 from claimed import LUCK
 from latticino.ckks.context import Context
-from latticino.nn.compiling import _Search, compiled
+from latticino.nn.compiling import compiled
 from latticino.nn.lowered import Affine, Grid, Lowered, Node, Series
 from latticino.nn.placement import stand_in
-from latticino.nn.scaling import scaled
 
 BOOT = "test-n10-boot-insecure"
 
@@ -270,54 +269,6 @@ def test_a_preset_is_chosen():
     assert lt.preset(enc.preset).secure and not enc.plan.bootstraps and enc.plan.bits > 12
     with pytest.raises(lt.ParameterError, match="fewer bits"):
         compiled(graph, x, device="cpu", bits=60)
-
-
-def three_maps():
-    x = rng(9).uniform(-1, 1, (20, 512))
-    maps = [Affine.dense(rng(k).normal(size=(512, 512)) / 23) for k in range(3)]
-    nodes = [Node("x", "input", (), (512,))]
-    nodes += [Node(f"fc{k}", "affine", (k,), (512,), maps=(m,), layer=f"fc{k}") for k, m in enumerate(maps)]
-    return calibrated(nodes, x), x
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["cpu", "cuda"])
-def test_the_plan_has_the_peak_of_a_run(device, kind):
-    """Recorded, and step by step. The first map, at the highest level, works in the most memory, before the weights of the
-    others are there: they are in every later run. As planned for either kind of device, whose levels differ."""
-    graph, x = three_maps()
-    enc = _Search(scaled(graph), kind, device, x, None, 1).tried(BOOT)
-    client = lt.keygen(enc.context)
-    enc.context.use(enc.server_keys(client))
-    given = enc.encrypt(client, x[0])
-    enc.context.reset_peak()
-    y = enc(given)
-    assert enc.context.peak_bytes == pytest.approx(enc.plan.peak_bytes, rel=0.02)
-    del y
-    enc._recorded = None  # has memory of its own
-    enc.context.reset_peak()
-    enc._run(given)
-    assert enc.context.peak_bytes == pytest.approx(enc.plan.peak_bytes, rel=0.02)
-
-
-@pytest.mark.slow
-def test_memory(device):
-    """If the memory is less than all weights take, they are encoded at each run, within it. Too little memory is an
-    error."""
-    graph, x = three_maps()
-    enc, client = world(graph, x, device)
-    given = enc.encrypt(client, x[0])
-    want = enc(given)
-    memory = (enc.plan.least_bytes + enc.plan.peak_bytes) // 2
-    less = compiled(graph, x, BOOT, device, memory=memory)
-    other = lt.keygen(less.context)
-    less.context.use(less.server_keys(other))
-    for _ in range(2):
-        y = less(less.encrypt(other, x[0]))
-        assert np.abs(less.decrypt(other, y).unmarked() - client.decrypt(want).unmarked()).max() < 1e-5
-    assert less.context.peak_bytes < memory
-    with pytest.raises(lt.OutOfMemoryError, match="memory="):
-        compiled(graph, x, BOOT, device, memory=enc.plan.least_bytes - 1)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <random>
 #include <thread>
 
 #include "math/errors.h"
@@ -160,6 +161,56 @@ TEST_F(QueueTest, ArenaReusesWhatTheBodyFrees) {
   EXPECT_EQ(queue_.live_bytes(), live) << "a result still lies in the arena";
   out = {};
   EXPECT_EQ(queue_.live_bytes(), in.buffer->bytes());
+}
+
+// Blocks of three sizes that end in another order than they began: with holes that do not fit.
+TEST_F(QueueTest, ADryRunKnowsTheArena) {
+  const auto body = [](Queue& queue) {
+    std::mt19937_64 random(3);
+    std::vector<Buffer> held;
+    for (int i = 0; i < 400; ++i) {
+      if (held.size() > 12 || (held.size() > 3 && random() % 2 == 0)) {
+        held.erase(held.begin() + static_cast<std::ptrdiff_t>(random() % held.size()));
+      } else {
+        held.push_back(queue.allocate(1000 + random() % 3 * 37'000 + random() % 5));
+      }
+    }
+    return held;
+  };
+  std::vector<Buffer> results;
+  Program program = queue_.record([&] { results = body(queue_); });
+  const auto dry = Queue::dry();
+  const Buffer before = dry->allocate(12345);
+  dry->note_allocations();
+  const std::vector<Buffer> noted = body(*dry);
+  EXPECT_EQ(dry->arena_bytes(), program.arena_bytes());
+  EXPECT_GE(dry->arena_bytes(), dry->peak_bytes() - before->bytes());
+  {
+    const Queue::Preparing preparing(*dry);
+    const Buffer constant = dry->allocate(1 << 20);
+    EXPECT_EQ(dry->arena_bytes(), program.arena_bytes());
+  }
+  dry->note_allocations();
+  EXPECT_EQ(dry->arena_bytes(), 0u);
+}
+
+TEST_F(QueueTest, ADryRunTellsPreparationApart) {
+  const auto dry = Queue::dry();
+  const Poly in = dry->allocate(ring_, basis_, Domain::Eval);
+  const Poly out = dry->allocate(ring_, basis_, Domain::Eval);
+  dry->submit(scaled(in, 2, out));
+  {
+    const Queue::Preparing outer(*dry);
+    { const Queue::Preparing inner(*dry); }
+    dry->submit(Copy{{{in.view, out.view}}});
+  }
+  dry->submit(scaled(in, 2, out));
+  EXPECT_EQ(dry->report().operations, 3u);
+  const DryReport preparation = dry->preparation();
+  EXPECT_EQ(preparation.operations, 1u);
+  EXPECT_EQ(preparation.operations_by_name.at("Copy"), 1u);
+  EXPECT_EQ(preparation.bytes_by_name.at("Copy"), preparation.bytes_moved);
+  EXPECT_EQ(dry->report().bytes_by_name.at("Copy"), preparation.bytes_moved);
 }
 
 TEST_F(QueueTest, ReplayClearsSecrets) {

@@ -93,6 +93,21 @@ TEST(Rates, ChooseByKernelsAndThreads) {
   }
 }
 
+// bench/records/2026-11-26-h100-before-after.json and -systems.json: the same processors as an
+// H200, with slower memory.
+TEST(Rates, PredictAnH100) {
+  const auto context = ckks::Context::create_dry(preset("n16-d40-boot-v1"));
+  const int top = context->params().top_level();
+  const auto rotate = [](const ckks::Evaluator& e, const ckks::Ciphertext& x) { e.rotate(x, 1); };
+  const DryReport large = counted(context, top, rotate);
+  EXPECT_NEAR(predicted_seconds(large, h100_rates()) / 202.6e-6, 1, 0.1);
+  const ckks::Bootstrapper bootstrapper(context);
+  const DryReport boot = counted(
+      context, 0, [&](const ckks::Evaluator& e, const auto& x) { bootstrapper.bootstrap(e, x); });
+  EXPECT_NEAR(predicted_seconds(boot, h100_rates()) / 10.22e-3, 1, 0.1);
+  EXPECT_GT(predicted_seconds(boot, h100_rates()), 1.1 * predicted_seconds(boot, cuda_rates()));
+}
+
 // What a backend computes with, and no more threads at once than there are cores.
 TEST(Rates, KnowWhatTheCpuBackendChooses) {
   const int cores = cpu_choice().threads;

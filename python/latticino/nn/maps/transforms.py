@@ -169,9 +169,9 @@ class Transform:
         added = noise.switched(params, first.level, self.target.slots, first.scale)
         return x._like(parts, x._known.mapped(self._of_sample, 1.0, 1.0, True, added, 0.0), layout=self._result)
 
-    def apply(self, x: Ciphertext, level: int) -> Ciphertext:
+    def apply(self, x: Ciphertext, level: int, light: bool = False) -> Ciphertext:
         """The result for an array in the source packing, brought to `level`. It is one level below, or at that level if
-        the map only rotates."""
+        the map only rotates. `light`: weights are kept as integers, and expanded at each use."""
         x = x if x.level == level else x.to_level(level)
         if self.turns is not None:
             return self._turned(x)
@@ -179,10 +179,10 @@ class Transform:
         made = self.map.unknown() if context._without_data else self.map
         l1, l2 = self.norms
         if self.groups * self.source.count * self.map.count > 1:
-            parts, added, rounded = self._in_blocks(x, made)
+            parts, added, rounded = self._in_blocks(x, made, light)
         else:
             self.map.require_possible("matmul")
-            parts, added, rounded = moves.apply(x, x._parts, made, "matmul", l2)
+            parts, added, rounded = moves.apply(x, x._parts, made, "matmul", l2, light)
         slots, own = self.map.slots, self.target.slots
         params = context.params
         if self.fold > 1:
@@ -195,13 +195,13 @@ class Transform:
         known = known.mapped(self._of_sample, l1, l2, True, added, rounded)
         return x._like(parts, known, layout=self._result)
 
-    def _in_blocks(self, x: Ciphertext, m: moves.Map) -> tuple[list[_native.Ciphertext], float, float]:
+    def _in_blocks(self, x: Ciphertext, m: moves.Map, light: bool) -> tuple[list[_native.Ciphertext], float, float]:
         """The result for several ciphertexts. Each is rotated once for all targets that it adds to, as in
         `moves.apply`."""
         context, params, slots, level = x.context, x.context.params, m.slots, x.level
         way = placement.Placed(m, self.source.layout, m.target)
-        make = partial(placement.encoded, context, way, level, lambda _: None)
-        made = context._products.get((*m.name, "blocks", level), make)
+        make = partial(placement.encoded, context, way, level, lambda _: None, light)
+        made = context._products.get((*m.name, "blocks", level, light), make)
         sources, parts = [p.with_slots(slots) for p in x._parts], []
         step = self.source.count * max(1, _MAX_WORKING // max(made.working_bytes, 1))
         with moves.named("matmul"):

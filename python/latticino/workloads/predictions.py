@@ -1,0 +1,167 @@
+"""`latticino bench workloads --part predictions`: what the plan of each workload says for each card, beside what was
+measured: in the records that are named, or in all of the checkout. It needs no GPU.
+
+    ./latticino bench workloads --part predictions --record predictions.json
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import nn
+from ..array_functions import sort
+from ..ckks.context import Context
+from ..ckks.plan import Plan, Shape
+from ..common import devices, display
+from ..measure import records
+from ..measure.records import Row
+from . import data, demo, helr, networks, trees
+from . import sort as sorting
+
+NAME = "workload.prediction"
+PRESET = "n16-d40-boot-v1"  # of the workloads that are no networks
+Say = Callable[..., None]
+
+
+class Case(NamedTuple):
+    """A workload as a record measures it: its name, the row's name and unit, the inputs of a run, and what else tells
+    such rows apart. ``plans``: makes the prediction."""
+
+    workload: str
+    record: str
+    unit: str
+    batch: int
+    same: dict[str, Any]
+    plans: Callable[[], Row]
+
+
+def cases() -> list[Case]:
+    """All workloads, as their demos run them."""
+    out = [_network(name) for name in ("resnet20", "resnet20-aespa", "squeezenet", "rnn", "transformer", "resnet18")]
+    out.insert(1, _network("resnet20", 16))
+    out += [Case("trees", "trees.input", "ms", 1, {"model": task.name}, partial(_trees, task))
+            for task in trees.tasks()]
+    chosen = demo.choose_data(None)
+    settings = helr.Settings(iterations=32, rows=1024) if "MNIST" in chosen.name else helr.Settings(16, 128)
+    out.append(Case("helr", "helr.iteration", "ms", 1, {"rows": settings.rows, "dataset": chosen.name},
+                    lambda: _helr(chosen, settings)))
+    return [*out, Case("sort", "sort.run", "s", 1, {"values": sorting.LARGE}, _sort)]
+
+
+def run(names: Sequence[str], measured: Sequence[Row], say: Say = print) -> list[Row]:
+    """A row for each workload, or those that are named, and each card; prints them beside the newest measurements."""
+    rows = []
+    for case in cases():
+        if names and case.workload not in names:
+            continue
+        for rates, card in devices.CARDS.items():
+            with devices.timed_on(rates):
+                made = case.plans()
+            rows.append({"name": NAME, "unit": case.unit, "device": card, "backend": "cuda", **made,
+                         "params": {"workload": case.workload, "record": case.record, "batch": case.batch,
+                                    **case.same}})
+            say(" | ".join(cells(rows[-1], beside(rows[-1], measured))), flush=True)
+    return rows
+
+
+# ---- what plans say ----
+
+
+def _network(name: str, batch: int | None = None) -> Case:
+    work: networks.Workload = importlib.import_module(f".{name.replace('-', '_')}", __package__).WORKLOAD
+    images = batch or work.batch
+
+    def plans() -> Row:
+        made = networks.compiled(work, None, "cuda", images, say=lambda *_: None)
+        return _of_network(made.enc.plan, 1 if work.unit == "s" else 1e3 / images)
+
+    return Case(name, work.record, work.unit, images, {}, plans)
+
+
+def _trees(task: trees.Task) -> Row:
+    return _of_network(nn.compile(task.model, calibration=task.x_train, device="cuda").plan, 1e3)
+
+
+def _of_network(plan: nn.NetworkPlan, factor: float) -> Row:
+    return {"value": factor * plan.seconds, "first": factor * plan.first_seconds, "preset": plan.preset,
+            "level": plan.level, "bootstraps": plan.bootstraps, "key_bytes": plan.program.key_bytes,
+            "peak_bytes": plan.peak_bytes, "predicted_bits": plan.bits}
+
+
+def _helr(chosen: data.Dataset, settings: helr.Settings) -> Row:
+    """Of an iteration, where the step of each level has a recording."""
+    trainer = helr.Trainer(Context._for_plans(PRESET, "cuda", False), settings)
+    batch = data.batches(chosen, settings.rows)[0]
+    plan = trainer.context.plan(trainer.cycle, *trainer.examples(batch))
+    return _of_plan(plan, 1e3 / trainer.steps_between) | {
+        "peak_bytes": trainer.recorded_bytes(batch), "level": trainer.start_level}
+
+
+def _sort() -> Row:
+    plan = Context._for_plans(PRESET, "cuda", False).plan(
+        lambda x: sort(x, (0, 1), sorting.BITS), Shape((sorting.LARGE,), None, (0, 1)))
+    return _of_plan(plan, 1) | {"predicted_bits": plan.bits[0][0]}
+
+
+def _of_plan(plan: Plan, factor: float) -> Row:
+    return {"value": factor * plan.prepared_seconds, "first": factor * plan.seconds, "preset": PRESET,
+            "bootstraps": plan.bootstraps, "key_bytes": plan.key_bytes, "peak_bytes": plan.peak_bytes}
+
+
+# ---- beside what was measured ----
+
+
+def beside(row: Row, measured: Iterable[Row]) -> Row | None:
+    """The newest measurement of the same workload on the same card, of rows that are sorted by date."""
+    wanted = {k: v for k, v in row["params"].items() if k not in ("workload", "record")}
+    found = None
+    for other in measured:
+        params = other.get("params", {})
+        if (other.get("name") == row["params"]["record"] and other.get("device") == row["device"]
+                and other.get("preset") == row["preset"] and not params.get("light_maps")
+                and all(params.get(k) == v for k, v in wanted.items())
+                and (other.get("mode") == "replayed" or row["params"]["workload"] == "sort")):
+            found = other
+    return found
+
+
+HEAD = ("workload", "card", "time", "peak memory", "keys", "bits", "measured")
+
+
+def cells(row: Row, other: Row | None) -> list[str]:
+    """A line of the table: predicted, and measured where it was."""
+    params = row["params"]
+    name = params["workload"] + (f", {params['model']}" if "model" in params else "") + (
+        f", {params['batch']} a run" if params["batch"] > 1 else "")
+    told = [_pair(row, other, "value", lambda v: f"{v:.3g} {row['unit']}"),
+            _pair(row, other, "peak_bytes", display.size), _pair(row, other, "key_bytes", display.size),
+            _bits(row, other)]
+    return [name, row["device"].split()[1], *told, "-" if other is None else other["date"]]
+
+
+def _pair(row: Row, other: Row | None, key: str, shown: Callable[[Any], str]) -> str:
+    if other is None:
+        return shown(row[key])
+    apart = 100 * (row[key] / other[key] - 1)
+    return f"{shown(row[key])}, {shown(other[key])} ({apart:+.0f} %)"
+
+
+def _bits(row: Row, other: Row | None) -> str:
+    if "predicted_bits" not in row:
+        return "-"
+    of = None if other is None else other.get("score_bits", other.get("mean_error_bits"))
+    return f"{row['predicted_bits']:.1f}" + ("" if of is None else f", {of:.1f}")
+
+
+def measurements(files: Sequence[Path]) -> list[Row]:
+    """The rows of these records, or of all in the checkout, the oldest first."""
+    rows = [row for path in files for row in records.read(path)]
+    if not files:
+        found = [json.loads(path.read_text()) for path in sorted(records.FOLDER.glob("*.json"))]
+        rows = [row for record in found if isinstance(record, list) for row in record if isinstance(row, dict)]
+    return sorted(rows, key=lambda row: str(row.get("date", "")))
