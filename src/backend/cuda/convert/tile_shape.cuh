@@ -64,7 +64,7 @@ struct TileShape : ColumnShape<LOG_ROWS> {
   static constexpr bool kTeamRounds = TEAMS;
   static constexpr bool kMatrix = MATRIX;
   static constexpr bool kLazy = LAZY;
-  static constexpr int kMinBlocks = THREADS > 256 && !TEAMS ? 1 : 2;
+  static constexpr int kMinBlocks = (THREADS > 256 && !TEAMS) || OUTPUTS < 8 ? 1 : 2;
   static constexpr int kSupers = SUPERS, kBuffers = BUFFERS;
   static constexpr int kSteps = STEPS;
   static constexpr int kOutputs = OUTPUTS;
