@@ -34,8 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=positive, default=200.0, help="requests per second of all connections")
     parser.add_argument("--tenants", type=count(1), default=200)
     parser.add_argument("--queued", type=count(1), default=10_000, help="jobs that wait all the time")
-    parser.add_argument("--more", type=count(0), default=500, help="jobs that wait beside them at the start, for workers "
-                        "to do")
+    parser.add_argument("--more", type=count(0), default=500, help="jobs that wait beside them at the start, for "
+                        "workers to do")
     parser.add_argument("--program", choices=tuple(PROGRAMS), default="fresh", help="of the jobs of front")
     parser.add_argument("--seconds", type=positive, default=60.0, help="of requests")
     parser.add_argument("--uploads", type=count(1), default=100)

@@ -39,8 +39,9 @@ def gpu_name(device: str) -> str:
 
 
 def _asked(device: str, what: str) -> str:
-    command = ["nvidia-smi", f"--id={device.partition(':')[2] or 0}", f"--query-gpu={what}", "--format=csv,noheader,nounits"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    index = device.partition(":")[2] or "0"
+    return subprocess.run(["nvidia-smi", f"--id={index}", f"--query-gpu={what}", "--format=csv,noheader,nounits"],
+                          capture_output=True, text=True, check=True).stdout.strip()
 
 
 class Sampler:

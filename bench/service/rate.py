@@ -77,7 +77,7 @@ def _warm(made: Prefilled, running: Running, workers: int) -> int:
         for _ in range(workers):
             made.submit(made.seats[0])
         sent += workers
-        until(lambda: _done(made)[0] == sent, "the first jobs", _START)
+        until(lambda sent=sent: _done(made)[0] == sent, "the first jobs", _START)
     return sent
 
 

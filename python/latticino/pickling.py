@@ -67,8 +67,8 @@ def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
 
     Load only pickles of your own: a pickle runs the code of its sender when it is loaded. For data from others use
     ``lt.from_bytes``. ContextError if nothing given has the parameters, KeyError for objects
-    under another key than a session's, FileError for bytes that are no pickle, and for anything else that loading
-    raises: its cause is that exception.
+    under another key than a session's, OutOfMemoryError where memory has run out, FileError for bytes that are no
+    pickle, and for anything else that loading raises: its cause is that exception.
     """
     for context in contexts:
         roles.require_kind("loads", context, (Context, tfhe.Context), "pass contexts or sessions")
@@ -78,6 +78,10 @@ def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
         return pickle.loads(data)
     except errors.Error:
         raise
+    except MemoryError as why:  # also of a damaged pickle, which may ask for any amount
+        raise errors.OutOfMemoryError.explain(
+            "loads", f"too little memory for what a pickle of {len(data)} bytes asks for",
+            "more of it, or a whole pickle", "load it on a larger machine, or obtain it again") from why
     except Exception as why:  # a damaged pickle names other functions, and gives them other arguments
         text = arrays.printable(f"{type(why).__name__}: {why}")[:100]
         raise errors.FileError.explain(

@@ -14,6 +14,7 @@ from running import until
 def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
     """And the result of the one before is stored meanwhile. Without that the three would wait for each other in turn."""
     worker, body = world.worker(), world.body(0)
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)
     monkeypatch.setattr("latticino.serve.worker._LEAD", 1e9)  # at once: this model was never run
     events, lock = [], threading.Lock()
 
@@ -58,6 +59,7 @@ def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
 def test_a_job_that_was_taken_ahead_goes_back_at_the_end(world, monkeypatch):
     """It was not tried: its attempts stay as they were, and another worker takes it at once."""
     worker, body = world.worker(), world.body(0)
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)
     worker._open_models()
     monkeypatch.setattr(worker, "_open_models", lambda: None)
     model, facts = worker._models[world.facts.digest]
@@ -77,6 +79,60 @@ def test_a_job_that_was_taken_ahead_goes_back_at_the_end(world, monkeypatch):
     assert (row.state, row.attempts, row.lease) == ("queued", 0, None) and world.rows.job(first).state == "done"
     done, = world.run(world.worker(), [second])
     assert done.state == "done" and done.attempts == 1
+
+
+def test_an_idle_worker_takes_what_waits_for_a_long_run(world, monkeypatch):
+    """A run that takes longer than the last one keeps the job that was taken ahead of its end for `_PATIENCE` seconds
+    only. Another worker has done it while the run still goes on, and it counts as one try."""
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 0.2)
+    busy, body, gate = world.worker(), world.body(0), threading.Event()
+    busy._open_models()
+    monkeypatch.setattr(busy, "_open_models", lambda: None)
+    model, facts = busy._models[world.facts.digest]
+    real = model.run
+    monkeypatch.setattr(model, "run", lambda *arguments: gate.wait(60) and real(*arguments))
+    busy._seconds[facts.digest] = 0.0
+    first, second = (world.submit(0, body) for _ in range(2))
+    thread = threading.Thread(target=busy.run)
+    thread.start()
+    try:
+        until(lambda: busy.counters()["jobs"] == {"returned": 1}, "a job that was taken ahead and given back")
+        assert (world.rows.job(second).state, world.rows.job(second).attempts) == ("queued", 0)
+        idle = world.worker()
+        row, = world.run(idle, [second])
+        assert (row.state, row.attempts) == ("done", 1) and world.rows.job(first).state == "running"
+        assert idle.counters()["jobs"] == {"done": 1}
+        gate.set()
+        until(lambda: world.rows.job(first).state == "done", "the end of the long run")
+    finally:
+        gate.set()
+        busy._stop.set()
+        thread.join()
+    assert busy.counters()["jobs"] == {"returned": 1, "done": 1}
+
+
+def test_a_worker_alone_takes_again_what_it_gave_back(world, monkeypatch):
+    """Nothing is lost where nobody else is idle: it runs the job next."""
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 0.05)
+    worker, gate = world.worker(), threading.Event()
+    worker._open_models()
+    monkeypatch.setattr(worker, "_open_models", lambda: None)
+    model, facts = worker._models[world.facts.digest]
+    real = model.run
+    monkeypatch.setattr(model, "run", lambda *arguments: gate.wait(60) and real(*arguments))
+    worker._seconds[facts.digest] = 0.0
+    ids = [world.submit(0, world.body(0)) for _ in range(2)]
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        until(lambda: worker.counters()["jobs"] == {"returned": 1}, "a job that was given back")
+        gate.set()
+        until(lambda: all(world.rows.job(id_).state == "done" for id_ in ids), "the end of jobs")
+    finally:
+        gate.set()
+        worker._stop.set()
+        thread.join()
+    assert [world.rows.job(id_).attempts for id_ in ids] == [1, 1]
 
 
 def test_a_store_that_is_away_while_a_job_is_stored(world, monkeypatch):
@@ -104,6 +160,7 @@ def held_ahead(world, monkeypatch, worker, act, **options):
     """Runs two jobs. ``act(id)`` is called while the second one is taken ahead and the first one computes."""
     worker._open_models()
     monkeypatch.setattr(worker, "_open_models", lambda: None)
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)
     monkeypatch.setattr("latticino.serve.leases.LOOK", 0.02)
     model, facts = worker._models[world.facts.digest]
     real, gate, runs = model.run, threading.Event(), []
@@ -212,6 +269,7 @@ def test_an_error_that_nobody_foresaw_ends_the_worker(world, monkeypatch, fails)
     with monkeypatch.context() as m:
         m.setattr(worker, "_open_models", lambda: None)
         m.setattr(model, "run", run)
+        m.setattr("latticino.serve.worker._PATIENCE", 60.0)
         if fails == "put":
             m.setattr(worker._blobs, "put", fail)
         else:

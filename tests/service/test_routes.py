@@ -230,3 +230,33 @@ def test_commands_with_names_that_nobody_made(rows):
             if (call, name) not in ((rows.tenants.add, "none"),):
                 with pytest.raises(lt.ValueError):
                     call(name)
+
+
+@pytest.mark.parametrize("size", [1000, 300_000])
+def test_a_damaged_result_is_not_sent(rows, size, monkeypatch, capsys):
+    """Neither a short one, which is read with its row, nor a long one, which goes out in pieces. One bit is changed, and the
+    length and the name stay."""
+    tenant, model, bundle = rows.ready()
+    made = Front(rows.store, rows.blobs, Settings(rate=1e9, burst=1e9), lambda: False)
+    front, data = (made.app(), rows.tenants.token("a")), bytes(range(250)) * (size // 250)
+    id_, name = rows.submit(tenant, model, bundle), rows.blobs.put("results", tenant, data)
+    assert rows.jobs.finish(rows.jobs.claim([model]), name, len(data), 1.0)
+    whole, part = {}, {"range": "bytes=10-19"}
+
+    def asked_for(headers):
+        return asked(front, "GET", f"/v1/jobs/{id_}/result", {}, b"", headers)
+
+    looks, real = [], rows.blobs.intact
+    monkeypatch.setattr(rows.blobs, "intact", lambda *names: (looks.append(names), real(*names))[1])
+    assert asked_for(whole)[0] == 200 and [asked_for(part)[0] for _ in range(5)] == [206] * 5
+    assert len(looks) == 1  # the file is not read again for each range of it
+    path = rows.blobs.path("results", tenant, name)
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    for headers in (whole, part):
+        status, said = asked_for(headers)
+        assert status == 500 and "bytes were changed on the disk" in said["message"] and "another key" in said["message"]
+    assert made.metrics.damaged._value.get() == 2
+    assert sum("result.damaged" in line and id_ in line for line in capsys.readouterr().err.splitlines()) == 2
+    assert rows.job(id_).state == "done" and rows.job(id_).result == name  # an operator may still restore the file
+    path.write_bytes(data)
+    assert asked_for(whole)[0] == 200 and asked_for(part)[0] == 206

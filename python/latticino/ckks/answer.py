@@ -102,9 +102,9 @@ def _factor(x: Ciphertext) -> int:
 def _shift(x: Ciphertext, step: float) -> int:
     """The number of low bits of a part that may be dropped if rounding to `step` is allowed."""
     most = math.ceil(x.context.params.log_q(0)) - 9  # files keep 8 bits of each coefficient
-    if step < 2 or not math.isfinite(step):  # of an error that nothing is known of, nothing is rounded away
+    if step < 2 or math.isinf(step):  # where nothing is known of the error, nothing is rounded away
         return 0
-    return min(math.floor(math.log2(step)), most)
+    return int(min(math.floor(math.log2(step)), most))
 
 
 def _step(shift: int) -> float:

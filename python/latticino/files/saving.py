@@ -27,6 +27,7 @@ from . import bundles, notes, secret_files, signing
 from . import saving_tfhe as tfhe_files
 
 PUBLIC_SUFFIX = ".public"
+_LARGEST = 1e308  # of the bounds in a note
 _LONGEST_NOTE = 1 << 16  # bytes, as src/io reads them
 _MAX_PLACES = 1 << 24  # values of an array with a layout of its own
 
@@ -321,19 +322,26 @@ def note_of(x: Ciphertext, known: _native.Known | None = None) -> str:
     """What a file says of an array beside its ciphertexts; or, with `known`, of one of which that is known."""
     r, where = x._known.widest, x.layout  # what samples showed is stated as a range: it holds for them alone
     error = (known or x._known).error
-    fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{error:.6g}"), "range": {
+    fields = {"shape": x.shape, "clean": x._clean, "error": _finite(float(f"{error:.6g}")), "range": {
         "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
-        "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}}
+        "numbers": [_finite(r.low, -1), _finite(r.high), _finite(r.imag_low, -1), _finite(r.imag_high),
+                    _finite(r.bound), _finite(r.rms)]}}
     if where.is_plain and where.rest != "unknown" and where.bound <= r.reach:
         return json.dumps(fields)
     # Readers of the first version would take it for a plain layout, so they find no shape.
-    fields |= {"layout": {"rest": where.rest, "bound": where.bound, "runs": where.runs()}}
+    fields |= {"layout": {"rest": where.rest, "bound": _finite(where.bound), "runs": where.runs()}}
     text = json.dumps({"version": 2, "array": fields}, separators=(",", ":"))
     if len(text) >= _LONGEST_NOTE or where.size > _MAX_PLACES:
         raise errors.UnsupportedError.explain(
             "save_ciphertext", "an array whose layout is too irregular for a file",
             f"a layout of less than {_LONGEST_NOTE} bytes, for up to {_MAX_PLACES:,} values", "save x.contiguous()")
     return text
+
+
+def _finite(number: float, sign: int = 1) -> float:
+    """A number that JSON has, for a bound above (or below, with the sign -1). One of 1e308 says as little as one of
+    infinity, or of infinity times 0."""
+    return sign * _LARGEST if math.isnan(number) else min(max(number, -_LARGEST), _LARGEST)
 
 
 def described(context: Context, parts: list[_native.Ciphertext], note: str, final: bool) -> Ciphertext:

@@ -22,6 +22,7 @@ from .manifest import Joined, Manifest, is_hash
 AREAS = ("models", "chunks", "inputs", "results")
 OPERATOR = "operator"  # the owner of models
 _OWNER = re.compile(r"[0-9a-z]{1,32}")
+_PIECE = 1 << 20  # bytes that are read at once of a file that nobody needs whole
 
 
 class Blobs:
@@ -91,12 +92,15 @@ class Blobs:
 
     def intact(self, area: str, owner: str, hash_: str) -> bool:
         """Whether a blob is there and has the bytes that its name states. OSError if the folder cannot be read."""
+        found = hashlib.sha256()
         try:
-            data = self.path(area, owner, hash_).read_bytes()
+            with self.path(area, owner, hash_).open("rb") as file:
+                while piece := file.read(_PIECE):
+                    found.update(piece)
         except FileNotFoundError:
             (self.folder / area).stat()  # a disk that is not mounted has lost no blob
             return False
-        return _hash_of(data) == hash_
+        return found.hexdigest() == hash_
 
     def joined(self, owner: str, manifest: Manifest) -> Joined:
         """All bytes of a bundle of keys, in order; each chunk is compared with its hash as it is read."""

@@ -7,9 +7,12 @@ import errno
 import json
 import math
 import re
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -41,11 +44,16 @@ from .traffic import Page, Traffic
 from .waiting import Polls, Waiting
 
 LONGEST_WAIT = 30.0  # seconds of a long poll
-# Requests that read the store, or write to it, at a time. With SQLite, more threads do not help: it allows one writer,
-# and its readers mostly need the processor. Each thread also keeps pages of the database in memory.
+# Requests that read the store, or write to it, at a time. These numbers are reasoned and not measured. With SQLite,
+# more threads do not help: it allows one writer, beside which a second one prepares, and its readers mostly need
+# Python's lock. Each thread also keeps pages of the database in memory. With PostgreSQL a thread mostly waits for the
+# network; both together stay below the 40 threads of the front, and below the 60 connections of its pool.
 READERS, WRITERS = {"sqlite": 3, "postgresql": 16}, {"sqlite": 2, "postgresql": 8}
-DISK = 16  # bodies that are written at a time
-_AT_ONCE = 1 << 18  # bytes of a result that are read with its row
+DISK = 16  # bodies that are written, or results that are compared, at a time: the rest of the front's 40 threads
+# Bytes of a result that are read with its row, so that the answer is one turn of a thread. A longer one goes out in
+# pieces of 64 KiB: a client that reads slowly makes the front hold no more of it.
+_AT_ONCE = 1 << 18
+_COMPARED = 1000  # results of which the front knows that their files are sound
 Found = TypeVar("Found")
 _CHECKED_NEXT = ("uploaded", "checking")  # states of a bundle
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
@@ -77,6 +85,7 @@ class Front:
         kind = "sqlite" if store.sqlite else "postgresql"
         self._readers, self._writers = asyncio.Semaphore(READERS[kind]), asyncio.Semaphore(WRITERS[kind])
         self._disk = asyncio.Semaphore(DISK)
+        self._lock, self._compared = threading.Lock(), OrderedDict[Path, tuple[int, int, int]]()
         self._page = Page(settings.page) if settings.page else None
 
     def app(self) -> Any:
@@ -264,10 +273,16 @@ class Front:
                 raise Refused.of(410, "jobs", "a result that was taken away", "one that is kept", "send the job again")
             if row.result_size > _AT_ONCE or "range" in request.headers:
                 return row, None
-            with self._blobs.open("results", who.tenant, row.result) as file:
-                return row, file.read()
+            try:
+                return row, self._blobs.read("results", who.tenant, row.result)
+            except errors.FileError as why:
+                raise self._damaged(row.id) from why
 
         who, (row, data) = await self._for(request, read)
+        if data is None:
+            async with self._disk:
+                if not await run_in_threadpool(self._sound, who.tenant, row.result):
+                    raise self._damaged(row.id)
         headers = {"ETag": f'"{row.result}"', "Accept-Ranges": "bytes"}
         if data is not None:
             return Response(data, media_type="application/octet-stream", headers=headers)
@@ -275,6 +290,30 @@ class Front:
                             media_type="application/octet-stream", headers=headers)
 
     # ---- parts ----
+
+    def _sound(self, tenant: str, result: str) -> bool:
+        """Whether the file of a result has the bytes that its name states. It is read once, and again after each
+        change: a client may ask for it in many ranges."""
+        path = self._blobs.path("results", tenant, result)
+        found = path.stat()
+        state = (found.st_ino, found.st_size, found.st_mtime_ns)
+        with self._lock:
+            if self._compared.get(path) == state:
+                return True
+        if not self._blobs.intact("results", tenant, result):
+            return False
+        with self._lock:
+            self._compared[path] = state
+            while len(self._compared) > _COMPARED:
+                self._compared.popitem(last=False)
+        return True
+
+    def _damaged(self, job: str) -> Refused:
+        """What a tenant hears of a result that is not what its worker has stored."""
+        self.metrics.damaged.inc()
+        log("result.damaged", job=job)
+        return Refused.of(500, "jobs", "a result whose bytes were changed on the disk of the service",
+                          "those that were stored", "tell its operator, or send the job again under another key")
 
     async def _for(self, request: Request, read: Callable[[Identity], Found]) -> tuple[Identity, Found]:
         """Who sent a request, and the result of ``read`` for them. All is read in one thread, from one state of the

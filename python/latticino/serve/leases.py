@@ -90,10 +90,11 @@ class Ahead(Generic[Job]):
     """Calls ``take``, which gives the next job or None, in another thread while the present job runs.
 
     The call should come shortly before the present run ends. A job that is taken earlier waits here, and an idle
-    worker cannot get it."""
+    worker cannot get it. After ``patience`` seconds ``give_back`` gets it, so that others can take it."""
 
-    def __init__(self, take: Callable[[], Job | None]) -> None:
-        self._take, self._pool, self._now = take, ThreadPoolExecutor(1, "ahead"), threading.Event()
+    def __init__(self, take: Callable[[], Job | None], give_back: Callable[[Job], None], patience: float) -> None:
+        self._take, self._give_back, self._patience = take, give_back, patience
+        self._pool, self._now = ThreadPoolExecutor(1, "ahead"), threading.Event()
         self._future: Future[Job | None] | None = None
 
     def start(self, after: float | None) -> None:
@@ -103,10 +104,15 @@ class Ahead(Generic[Job]):
 
     def _later(self, after: float | None) -> Job | None:
         self._now.wait(after)
-        return self._take()
+        job = self._take()
+        if job is None or self._now.wait(self._patience):
+            return job
+        self._give_back(job)
+        return None
 
     def following(self) -> Job | None:
-        """The job that was taken since `start`; None if `start` was not called. Raises as ``take``."""
+        """The job that was taken since `start`; None if it was given back, or `start` was not called. Raises as
+        ``take`` and ``give_back``."""
         future, self._future = self._future, None
         self._now.set()
         return None if future is None else future.result()

@@ -32,6 +32,8 @@ class Metrics:
         self.seconds = Histogram("latticino_request_seconds", "time until a response begins, long polls left out",
                                  registry=self.registry,
                                  buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0))
+        self.damaged = Counter("latticino_damaged_results", "results that were not sent, as their bytes had changed on "
+                               "the disk", registry=self.registry)
         self.registry.register(_FromStore(store))
 
 

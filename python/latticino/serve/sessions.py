@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -58,6 +59,18 @@ class Sessions:
         self._shrink(0)
 
     def _shrink(self, room: int) -> None:
+        before = self.dropped
         while self._held and self.bytes > max(room, 0):
             self._held.popitem(last=False)
             self.dropped += 1
+        if self.dropped > before:
+            _give_back()
+
+
+def _give_back() -> None:
+    """Returns freed memory to the system. What is left of a dropped bundle in the heap are holes between pieces that
+    stay. Smaller bundles fill them only in part, so that without this a heap of 130 MB grew to 180 MB in half an
+    hour."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+    if trim is not None:
+        trim(0)

@@ -216,3 +216,16 @@ def test_slots_without_values_count_for_what_an_answer_cuts_above(ctx, client):
     y = client.encrypt(x, range=(-500, 500))[:8].declare(-1, 1)
     z = lt.from_bytes(lt.to_bytes(y, final=True), ctx)
     assert lt.precision(client.decrypt(z), x[:8]).worst > 15
+
+
+@pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
+def test_arrays_of_which_no_error_is_known(ctx, client):
+    """Of such a product the bound of the error is infinite, and later that of the values too. Its files are read back, and
+    an answer stays whole, because no rounding is known to be small beside the error."""
+    y = client.encrypt(np.zeros(8))
+    while np.isfinite(y._known.error) or np.isfinite(y.range.high):
+        y = y * 2**20
+    assert np.array_equal(client.decrypt(lt.from_bytes(lt.to_bytes(y), ctx)), client.decrypt(y))
+    z = lt.from_bytes(lt.to_bytes(y, final=True), ctx)
+    assert z.shape == y.shape and z.level == 0 and z._known.error >= 1e308
+    assert len(lt.to_bytes(y, final=True)) > 5 * len(lt.to_bytes(client.encrypt(np.zeros(8)) * 2**20, final=True)) / 4

@@ -101,6 +101,21 @@ def test_a_damaged_pickle_is_a_file_error(client):
         pickle.loads(bytes(data))
 
 
+class Greedy:
+    """What asks for more memory than any machine has, when it is loaded."""
+
+    def __reduce__(self):
+        return bytearray, (1 << 62,)
+
+
+def test_a_lack_of_memory_is_no_damaged_pickle():
+    """A caller that handles MemoryError, or frees memory and tries again, gets one."""
+    with pytest.raises(lt.OutOfMemoryError, match="^loads: had too little memory") as found:
+        lt.loads(pickle.dumps(Greedy()))
+    assert isinstance(found.value, MemoryError) and isinstance(found.value.__cause__, MemoryError)
+    assert not isinstance(found.value, OSError)
+
+
 def damaged(data, random):
     """One to three changes: of bytes, of bits, of eight bytes at once, of the length. Most are where the opcodes are."""
     b = bytearray(data)
