@@ -3,6 +3,7 @@
 //   bench_records --only poly.key_inner,ckks.rotate
 //   bench_records --aux 13: so many auxiliary primes, and primes of a digit
 //   bench_records --batches 16: also the passes of so many rotations by one key, for each of them
+//   bench_records --tiles 1: conversions between halves on a GPU, in every tile that can take them
 //   bench_records --device cpu --threads 1 --cpu-time 1: what the process used, not what passed
 // Each case is recorded once over several buffer sets, so that the data of one run have left the
 // cache when it comes round again; the value is the median of the replays, divided by the sets.
@@ -38,8 +39,11 @@ bool listed(const std::string& list, const std::string& name) {
 }
 
 int run(const Arguments& arguments) {
-  Queue queue(make_backend(arguments.text("device"), arguments.number("threads"),
-                           arguments.text("tuning"), arguments.number("shared-limit")));
+  const auto tuning = std::make_shared<Tuning>();
+  const bool tiles = arguments.flag("tiles");
+  Queue queue(tiles ? make_cuda_backend({.tuning = tuning})
+                    : make_backend(arguments.text("device"), arguments.number("threads"),
+                                   arguments.text("tuning"), arguments.number("shared-limit")));
   const std::vector<int> sizes = numbers(arguments.text("limbs"));
   const int most = *std::max_element(sizes.begin(), sizes.end());
   const int log_n = arguments.number("log-n"), replays = arguments.number("replays");
@@ -51,7 +55,7 @@ int run(const Arguments& arguments) {
   double copy_rate = 0;  // bytes a microsecond
   for (const int limbs : sizes) {
     Shapes shapes(queue, ring, limbs, aux);
-    const auto measure = [&](const Case& c, int sets, int batch) {
+    const auto measure = [&](const Case& c, int sets, int batch, int tile = -1, int own = -1) {
       if (!listed(arguments.text("only"), c.name)) return;
       const std::uint64_t bytes = least_bytes(c) / batch;
       const Sample sample = microseconds(queue, c, sets, replays, clock).over(batch);
@@ -61,6 +65,7 @@ int run(const Arguments& arguments) {
       Row params;
       params.add("N", ring.n()).add("limbs", limbs).add("aux", aux).add("batch", batch);
       add_shared_limit(params, arguments);
+      if (tile >= 0) params.add("tile", tile).add("rule", own);
       Row row;
       row.add("name", c.name);
       sample.add_to(row, "us");
@@ -75,7 +80,28 @@ int run(const Arguments& arguments) {
                   1e-3 * rate, copy_rate > 0 ? rate / copy_rate : 0);
       std::fflush(stdout);
     };
-    for (const Case& c : shapes.cases()) measure(c, shapes.sets(), 1);
+    const auto every_tile = [&](const Case& c) {
+      if (!listed(arguments.text("only"), c.name)) return;
+      tuning->watch(true);
+      for (Operation& op : c.make(0)) queue.submit(std::move(op));
+      const std::vector<Tuning::Question> seen = tuning->seen();
+      tuning->watch(false);
+      if (seen.size() != 1 || seen[0].key.kernel != TunedKernel::ConvertTile) return;
+      for (int tile = 0; tile < Tuning::kVariants; ++tile) {
+        if ((seen[0].can_run >> tile & 1) == 0) continue;
+        tuning->force(TunedKernel::ConvertTile, tile);
+        std::printf("tile %2d%s ", tile, tile == seen[0].own ? "*" : " ");
+        measure(c, shapes.sets(), 1, tile, seen[0].own);
+      }
+      tuning->force(TunedKernel::ConvertTile, -1);
+    };
+    for (const Case& c : shapes.cases()) {
+      if (tiles) {
+        every_tile(c);
+      } else {
+        measure(c, shapes.sets(), 1);
+      }
+    }
     for (const int batch : numbers(arguments.text("batches"))) {
       const int sets = std::max(2, shapes.sets() / batch);
       for (const Case& c : shapes.batched_passes(batch)) measure(c, sets, batch);
@@ -100,6 +126,7 @@ int main(int argc, char** argv) {
        {"aux", "12"},
        {"limbs", "47,23,13,7"},
        {"only", ""},
+       {"tiles", "0"},
        {"batches", ""},
        {"replays", "15"},
        {"cpu-time", "0"}},

@@ -37,12 +37,13 @@ ROWS = (
          Line("a transform of 1 limb", "not given", transform(1)))),
     Row("Fig. 2", "gain of twiddles made on the fly (RTX 4090)", LATER,
         "The paper's gain is 18.5 % with 54 limbs and 14.5 % with 28. Row transforms here make most of their twiddles, too "
-        "([key switching](lab/key-switching.md)), and no option loads all of them."),
+        "([key switching](lab/key-switching.md)). The program measures them with all twiddles loaded as well.",
+        ("bench_transforms --log-n 16 --limbs 54,28 --polynomials 1 --output FILE",)),
     Row("Fig. 3", "transforms with the change to Montgomery form merged in", DRAWING,
         "A drawing. Residues here are not in Montgomery form ([architecture](architecture.md))."),
     Row("Fig. 4", "time of base conversion by shape of tile (A100 40GB)", LATER,
-        "The paper's best tile is 1.98 times (54 limbs) and 1.69 times (28 limbs) as fast as the library 100x. `./latticino tune` "
-        "times our tiles and prints the times, but no record keeps them.", ("./latticino tune --table FILE",)),
+        "The paper's best tile is 1.98 times (54 limbs) and 1.69 times (28 limbs) as fast as the library 100x. The program "
+        "times a conversion in each of our tiles.", ("bench_records --tiles 1 --only poly.mod_up --limbs 47,23 --output FILE",)),
     Row("Fig. 5", "addition, plain product and product beside two libraries, by class of kernel (A100 40GB, 54 and 28 limbs)",
         PARTLY,
         "The paper gives factors in its text, and times in the picture. Ours are 47 limbs on an H200; [the roofline](lab/roofline.md) has the passes of each.",

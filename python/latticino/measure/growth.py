@@ -25,10 +25,11 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def series(rows: list[Row], axis: str, by: str) -> dict[int | None, list[Row]]:
-    """The rows of one axis with cold operands, in lines of equal limbs (batch) or one line, in the order of the axis."""
+    """Rows of one axis with cold operands, in lines of equal limbs (batch) or one line, in the order of the axis."""
     key = {"limbs": "limbs", "N": "N", "batch": "batch"}[axis]
     lines: dict[int | None, list[Row]] = {}
-    for row in sorted((r for r in rows if r.get("axis") == axis and r.get("operands") != "warm"), key=lambda r: r["params"][key]):
+    drawn = (r for r in rows if r.get("axis") == axis and r.get("operands") != "warm")
+    for row in sorted(drawn, key=lambda r: r["params"][key]):
         lines.setdefault(row["params"][by] if by else None, []).append(row)
     return lines
 

@@ -143,8 +143,8 @@ def is_system(name: str) -> bool:
 
 
 def transforms(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Every form of a GPU's transforms: one limb at 2^12 to 2^16, as papers have it, and the shapes of operations; then the
-    forms of Chameleon's paper beside ours."""
+    """Every form of a GPU's transforms: one limb at 2^12 to 2^16, as papers have it, and the shapes of operations. Then
+    the forms of Chameleon's paper beside ours."""
     device_of("cuda")  # DeviceError where there is none
     rows: list[Row] = []
     good = True

@@ -29,7 +29,7 @@ sys.exit({status})
 
 PROGRAMS = ("bench_host", "bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
             "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates", "bench_bitpacker", "packing_study",
-            "bench_transforms", "bench_ceilings", "bench_repack")
+            "bench_transforms", "bench_transform_forms", "bench_ceilings", "bench_repack")
 
 
 @pytest.fixture
@@ -291,9 +291,11 @@ def test_transforms_are_those_of_papers_and_of_operations(fake, monkeypatch):
     record = fake()
     monkeypatch.setattr(programs.devices, "choose", lambda name: (name, 0))
     assert cli.main(["bench", "transforms", "--runs", "3", "--record", str(record)]) == 0
-    first, second = (row["options"] | {"output": ""} for row in json.loads(record.read_text()))
+    rows = json.loads(record.read_text())
+    assert [row["name"] for row in rows] == ["bench_transforms", "bench_transforms", "bench_transform_forms"]
+    first, second, third = (row["options"] | {"output": ""} for row in rows)
     assert first == {"log-n": "12,13,14,15,16", "limbs": "1", "polynomials": "1", "runs": "3", "output": ""}
-    assert second == {"runs": "3", "output": ""}
+    assert second == third == {"runs": "3", "output": ""}
 
 
 @pytest.mark.parametrize("status, message", [(1, "target was missed"), (2, "status 2 from bench_precision")])

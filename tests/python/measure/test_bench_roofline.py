@@ -166,8 +166,11 @@ def test_growth_is_drawn(tmp_path, monkeypatch):
             {"axis": axis, "footprint_bytes": 4_000_000 * limbs * batch, "params": {"N": n, "limbs": limbs, "batch": batch}}
             for axis, limbs, batch, n in (("limbs", 7, 1, 2**16), ("limbs", 47, 1, 2**16), ("N", 13, 1, 2**13),
                                           ("N", 13, 1, 2**16), ("batch", 7, 1, 2**16), ("batch", 7, 16, 2**16))]
+    rows += [row | {"operands": "warm", "value": 1.0} for row in rows if row["axis"] == "batch"]
     records.write(record, rows)
     assert cli.main(["bench", "growth", str(record), "--plot", str(picture)]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     time, _, _, memory, *_ = drawn[0].axes
     assert list(time.lines[0].get_ydata()) == [71.0, 471.0] and list(memory.lines[0].get_ydata()) == [28.0, 188.0]
+    cold = drawn[0].axes[2].lines[0].get_ydata()
+    assert len(cold) == 2 and 1.0 not in cold
