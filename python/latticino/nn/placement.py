@@ -54,9 +54,8 @@ class Rates:
 
     @property
     def _seconds(self) -> float:
-        """The predicted seconds of all that the twin has run so far, with encoding. It counts against high levels, where
-        weights take more memory too."""
-        return float(self._twin._native.predicted_seconds(*self._twin._timed))
+        """The predicted seconds of all that the twin has run so far. Weights are encoded once, in the first run."""
+        return prepared_seconds(self._twin)
 
     def node(self, i: int, level: int) -> Cost | None:
         """The cost of node i with its operands at `level`; None if the levels do not suffice."""

@@ -34,6 +34,14 @@ DryReport counted(const std::shared_ptr<const ckks::Context>& context, int level
     report.operations_by_name[name] -= count;
     report.bytes_by_name[name] -= before.bytes_by_name.at(name);
   }
+  for (const auto& [name, effort] : before.effort_by_name) {
+    Effort& left = report.effort_by_name[name];
+    left.items -= effort.items;
+    left.work -= effort.work;
+    left.path -= effort.path;
+    left.fourier_work -= effort.fourier_work;
+    left.fourier_path -= effort.fourier_path;
+  }
   return report;
 }
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -172,7 +172,7 @@ class Transform:
     def apply(self, x: Ciphertext, level: int, light: bool = False) -> Ciphertext:
         """The result for an array in the source packing, brought to `level`. It is one level below, or at that level if
         the map only rotates. `light`: weights are kept as integers, and expanded at each use."""
-        x = x if x.level == level else x.to_level(level)
+        x = x if x.level == level else self._lowered(x, level)
         if self.turns is not None:
             return self._turned(x)
         context = x.context
@@ -194,6 +194,28 @@ class Transform:
         known = x._known if slots <= x.slots else x._known.repeated(x.size, math.sqrt(slots / x.slots))
         known = known.mapped(self._of_sample, l1, l2, True, added, rounded)
         return x._like(parts, known, layout=self._result)
+
+    @cached_property
+    def _read(self) -> list[int]:
+        """The ciphertexts of the source that the map reads."""
+        used = {i for i, _ in self.turns} if self.turns is not None else {
+            g.source for groups in self.map.blocks() for g in groups}
+        return sorted(used) or [0]
+
+    def _lowered(self, x: Ciphertext, level: int) -> Ciphertext:
+        """x at a lower level. Only what the map reads is brought down, and stands where the rest would: a recurrent
+        network reads one ciphertext of all words at each step."""
+        read = [g + i for g in range(0, len(x._parts), self.source.count) for i in self._read]
+        if level > x.level or len(read) == len(x._parts) or x.context._debugger is not None:
+            return x.to_level(level)
+        where = x.layout
+        made = _native.Contents([x._parts[k] for k in read], x._known, where.rest, where.bound, where.number).lowered(
+            x._evaluator, level)
+        parts = [made.parts[0]] * len(x._parts)
+        for k, part in zip(read, made.parts):
+            parts[k] = part
+        rest: Any = made.rest
+        return x._like(parts, made.known, layout=where.with_rest(*rest))
 
     def _in_blocks(self, x: Ciphertext, m: moves.Map, light: bool) -> tuple[list[_native.Ciphertext], float, float]:
         """The result for several ciphertexts. Each is rotated once for all targets that it adds to, as in
