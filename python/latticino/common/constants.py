@@ -29,8 +29,8 @@ class ConstantCache(Generic[Kept]):
 
     @property
     def held(self) -> threading.RLock:
-        """While a thread holds this lock, nothing is dropped, and other threads wait: ``with cache.held: ...``. A thread
-        that encoded meanwhile would hold it while it waits for the recording, and the recording needs it."""
+        """While a thread holds this lock, nothing is dropped, and others wait: ``with cache.held: ...``. A thread that
+        encoded meanwhile would hold it while it waits for the recording, and the recording needs it."""
         return self._lock.own
 
     # An interrupt may come where a call ends, so no call lies between the two changes of each pair.

@@ -11,7 +11,7 @@ class Lock:
     there.
 
     `with` acts on the interpreter's own lock, which it acquires and releases in one step. If it called functions of
-    this class instead, an interrupt could come at the first line of the one that releases, and the lock would stay held.
+    this class instead, an interrupt could come at the first line of the one that releases: it would stay held.
 
     No list of all locks renews them: a weak one runs Python code whenever a lock is destroyed, and an interrupt that
     falls into that code is lost.

@@ -115,8 +115,8 @@ std::string Range::str() const {
 
 Range operator+(const Range& x, const Range& y) {
   const Claim claim = std::min(x.claim, y.claim);
-  return clipped({claim, plus(x.re, y.re), plus(x.im, y.im), x.bound + y.bound,
-                  x.rms + y.rms, x.random_like && y.random_like});
+  return clipped({claim, plus(x.re, y.re), plus(x.im, y.im), x.bound + y.bound, x.rms + y.rms,
+                  x.random_like && y.random_like});
 }
 
 Range operator-(const Range& x) {
