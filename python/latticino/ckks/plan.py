@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 class Shape(NamedTuple):
     """A ciphertext for a plan: its shape, its level (None: fresh), and the range of its values: ``(low,
-    high)`` or an ``lt.Range`` (None: the unit box is assumed)."""
+    high)`` or an ``lt.Range`` (None: a modulus of up to 1 is assumed)."""
 
     shape: tuple[int, ...]
     level: int | None = None
@@ -187,7 +187,8 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
 def stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     """A ciphertext without data, shaped as `x` would be once encrypted."""
     level, scale, known, sample = twin.level, None, None, None
-    layout, stated = None, _native.Range.assumed(False)
+    # Real values, or complex ones of modulus up to 1: nobody said which. Products then stay within 1.
+    layout, stated = None, _native.Range.rebuilt(0, [-1.0, 1.0, -1.0, 1.0, 1.0, 1.0], False)
     if isinstance(x, Ciphertext):
         if x.context._root is not context._root:
             raise errors.ContextError.explain(

@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar, copy_context
+from functools import partial
+from typing import Any, TypeVar
 
 from .. import errors
+
+Made = TypeVar("Made")
+_now: ContextVar[Scope | None] = ContextVar("latticino.recording", default=None)
 
 
 class Scope:
     """The time in which a function is recorded. Arrays that are made in it lie in the memory of the recording, which
-    every replay overwrites, so they are of use in it only, and in the thread that records: others wait for its end."""
+    every replay overwrites, so they are of use in it only, and in the thread that records: others wait for its end.
 
-    __slots__ = ("open",)
-    _now = threading.local()
+    The function runs in a copy of the thread's context (`contextvars`), which the interpreter takes back when it ends.
+    An interrupt cannot come between the two, as it can where Python code ends a scope."""
+
+    __slots__ = ("open", "thread")
 
     def __init__(self) -> None:
-        self.open = False
+        self.open, self.thread = False, threading.get_ident()
 
-    @classmethod
-    def current(cls) -> Scope | None:
+    @staticmethod
+    def current() -> Scope | None:
         """The scope of the function that this thread records, if it records one."""
-        return getattr(cls._now, "scope", None)
+        scope = _now.get()  # some interpreters hand a thread's context on to threads that it starts
+        return None if scope is None or scope.thread != threading.get_ident() else scope
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        outer, Scope._now.scope = Scope.current(), self
+    def run(self, function: Callable[..., Made], *arguments: Any) -> Made:
+        """Calls a function in this scope."""
+        return copy_context().run(self._run, function, arguments)
+
+    def _run(self, function: Callable[..., Made], arguments: tuple[Any, ...]) -> Made:
+        _now.set(self)
         self.open = True
         try:
-            yield
+            return function(*arguments)
         finally:
-            self.open, Scope._now.scope = False, outer
+            self.open = False
 
     def require(self) -> None:
         """Raises ContextError for arrays that were made in this scope and are used outside of it, or in another
@@ -68,14 +78,13 @@ class Recording:
         def body(parts: list[Any]) -> list[Any]:
             nonlocal results
             taken = iter(parts)
-            with scope.entered():
-                result = function(*[self._filled(x, [next(taken) for _ in self._parts(x)]) for x in examples])
-                self._single = isinstance(result, self.kind)
-                arrays = self._arrays([result] if self._single else result, "record")
-                results = [(r, len(self._parts(r))) for r in arrays]
-                return [part for r in arrays for part in self._parts(r)]
+            result = function(*[self._filled(x, [next(taken) for _ in self._parts(x)]) for x in examples])
+            self._single = isinstance(result, self.kind)
+            arrays = self._arrays([result] if self._single else result, "record")
+            results = [(r, len(self._parts(r))) for r in arrays]
+            return [part for r in arrays for part in self._parts(r)]
 
-        self._native = self.native([part for x in examples for part in self._parts(x)], body)
+        self._native = self.native([part for x in examples for part in self._parts(x)], partial(scope.run, body))
         # Only the shape of results is kept: their data lie in the recording's own memory.
         self._results = [(self._emptied(r), count) for r, count in results]
         self._forms = [self._form(x) for x in examples]

@@ -326,7 +326,7 @@ def note_of(x: Ciphertext, known: _native.Known | None = None) -> str:
         "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
         "numbers": [_finite(r.low, -1), _finite(r.high), _finite(r.imag_low, -1), _finite(r.imag_high),
                     _finite(r.bound), _finite(r.rms)]}}
-    if where.is_plain and where.rest != "unknown" and where.bound <= r.reach:
+    if where.is_plain and where.rest != "unknown" and where.bound <= r.bound:
         return json.dumps(fields)
     # Readers of the first version would take it for a plain layout, so they find no shape.
     fields |= {"layout": {"rest": where.rest, "bound": _finite(where.bound), "runs": where.runs()}}
@@ -356,7 +356,7 @@ def described(context: Context, parts: list[_native.Ciphertext], note: str, fina
     known = _range(fields.part("range"))
     slots = parts[0].slots if parts else 0
     fits = slots and all(p.slots == slots for p in parts)
-    where = Layout.plain(shape, slots, clean, known.reach) if fits and inner is None else None
+    where = Layout.plain(shape, slots, clean, known.bound) if fits and inner is None else None
     if fits and inner is not None:
         where = _layout(inner.part("layout"), shape, slots, len(parts))
     if where is None or where.count != len(parts) or error < 0:

@@ -331,7 +331,7 @@ class LinearMap(roles.Handle):
             shared: _native.BlockTransform = ctx._products.get(
                 (*way.map.name, level), lambda: placement.encoded(ctx, way, level, lambda _: None))
             return shared
-        with ctx._lock:
+        with ctx._lock.own:
             kept = ctx._maps.get(self, {})
             name = (way.source.name, way.target.name, way.map.slots, level)
             if name not in kept:
@@ -347,7 +347,7 @@ class LinearMap(roles.Handle):
         """The map for arguments of a layout. It leads to the given target, or else to the layout that takes the least
         work."""
         key = (source.name, most)
-        with self._lock:
+        with self._lock.own:
             if key not in self._known_ways:
                 made = self._made(source, most)
                 while len(self._known_ways) >= _MAX_LAYOUTS:
@@ -384,7 +384,7 @@ class LinearMap(roles.Handle):
 
     def _widened(self, lead: tuple[int, ...]) -> LinearMap:
         """The map of arrays with leading axes, for those whose rows share ciphertexts."""
-        with self._lock:
+        with self._lock.own:
             if lead not in self._wide:
                 self._wide[lead] = self._repeated(lead)
             return self._wide[lead]

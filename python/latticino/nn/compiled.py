@@ -182,7 +182,7 @@ class Compiled(Network):
         """
         roles.require_kind("network", x, Ciphertext, "enc.encrypt(client, sample) makes it")
         self._require_input(x)
-        with self._lock:
+        with self._lock.own:
             held, key, program = self._recorded or (None, "", None)
             if program is None or held is not x.context or key != x._key:  # one: a recording has memory of its own
                 program = Program(self._run)

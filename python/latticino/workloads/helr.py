@@ -45,6 +45,7 @@ LEVELS = 4  # of one step
 ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
 # The range of w and v, in units of `Settings.bound`. A bound derived from the data would grow with every step.
 BOX = Range(-1, 1, (-1, 1))
+_DOMAIN = 16.0  # of the sigmoid's polynomial, in both directions
 ETA = Scalar(-1, 1)  # of every step: see momentum()
 
 
@@ -189,12 +190,16 @@ class Trainer:
 
     def _margins(self, batch: Batch, twice_v: Ciphertext, root: float) -> list[Ciphertext]:
         """The margins root * m for each half, in every place of its rows."""
+        # The polynomial approximates the sigmoid of margins up to 16 in size. By their bounds alone they could be much
+        # larger, and so could all that follows.
+        largest = _DOMAIN * root
+        margins = Range(-largest, largest, (-largest, largest))
         products = batch.packed * twice_v
         if len(batch.halves) == 1:
-            return [products.spread_sum(root * self.settings.bound / 2)]
+            return [products.spread_sum(root * self.settings.bound / 2).declare(margins)]
         both = products.spread_sum(root * self.settings.bound / 4)
         conjugate = both.conj()
-        return [both + conjugate, (both - conjugate) * -1j]
+        return [(both + conjugate).declare(margins), ((both - conjugate) * -1j).declare(margins)]
 
     def cycle(self, state: Ciphertext, *parts: Ciphertext) -> Ciphertext:
         """All steps between two bootstrappings and one bootstrapping: what a plan runs."""

@@ -87,7 +87,7 @@ class Known {
   // Where values of other data may lie. This is the range, or a wider one if values cancel in the
   // sample.
   const Range& widest() const { return estimate_.range; }
-  double reach() const { return widest().reach(); }  // largest magnitude expected
+  double reach() const { return widest().bound; }  // largest magnitude
   // Expected mean error, and expected largest error of `size` values. `full`: all slots of the
   // ciphertexts are in use. For real values the error of the real part counts.
   Errors errors(double size, bool full) const;

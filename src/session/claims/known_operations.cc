@@ -610,10 +610,9 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, con
 
 Known Known::with_imaginary(const Known& partner) const {
   const Range &x = estimate_.range, &y = partner.estimate_.range;
-  // Assumed values have no structure. Those of the other array may.
-  const Claim claim = x.claim == y.claim ? x.claim : Claim::Declared;
-  const Range whole = Range::stated(claim, x.re, y.re, std::hypot(x.bound, y.bound),
-                                    std::hypot(x.rms, y.rms), x.random_like && y.random_like);
+  const Range whole =
+      Range::stated(std::min(x.claim, y.claim), x.re, y.re, std::hypot(x.bound, y.bound),
+                    std::hypot(x.rms, y.rms), x.random_like && y.random_like);
   Known out(Estimate{whole, estimate_.error});
   out.sample_ = both(sample_, partner.sample_, 0,
                      [](Complex a, Complex b) { return Complex(a.real(), b.real()); });

@@ -1,5 +1,6 @@
 """Contexts that do not encrypt, and computations that are checked with the secret key beside them."""
 
+import math
 import warnings
 
 import numpy as np
@@ -80,6 +81,9 @@ def test_random_programs_in_the_clear_claim_what_they_show():
     assert [r for r in results if r.wrong] == []
 
 
+RANDOM = lt.Range(-1, 1, rms=1 / math.sqrt(3), random=True)
+
+
 def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, client):
     x = np.full(512, 0.9)
 
@@ -90,7 +94,7 @@ def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, 
 
     ctx.use(client.server_keys(program, lt.Shape((512,))))
     with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
-        a = client.encrypt(x)  # assumed to be random in the unit box, but constant
+        a = client.encrypt(x, range=RANDOM)  # but constant
         with pytest.raises(lt.PrecisionError, match=r"bootstrap: .*test_debug.py:\d+"):
             program(a)
         good = client.encrypt(np.random.default_rng(1).uniform(-1, 1, 512))
@@ -112,9 +116,9 @@ def test_debugging_checks_recorded_programs_and_sessions(ctx, client):
     ctx.use(keys)
     session, x = ctx.bind(keys), np.full(512, 0.9)
     recorded = lt.record(program)
-    recorded(client.encrypt(x))
+    recorded(client.encrypt(x, range=RANDOM))
     with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
-        for f, encrypted in ((recorded, client.encrypt(x)), (program, session.encrypt(x))):
+        for f, encrypted in ((recorded, client.encrypt(x, range=RANDOM)), (program, session.encrypt(x, range=RANDOM))):
             with pytest.raises(lt.PrecisionError, match=r"bootstrap: .*test_debug.py:\d+"):
                 f(encrypted)
         for save in (lambda: lt.to_bytes(session.encrypt(x)), lambda: lt.save_server_keys("unused", session, keys)):

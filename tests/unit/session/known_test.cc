@@ -288,7 +288,7 @@ TEST(SessionKnown, OtherDataHaveTheValuesOfTheSampleAndLargeOnesInTheSamePlaces)
     }
     EXPECT_LT(same, 128u);
   }
-  EXPECT_EQ(x.reach(), x.range().reach());
+  EXPECT_EQ(x.reach(), x.range().bound);
   // Two encryptions of one sample stand for two arrays of its kind, each always for the same one.
   const Known y = sampled(values);
   EXPECT_GT(x.minus(y).reach(), 1);
@@ -340,7 +340,7 @@ TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
               0.5 * root * 4.36);
   const Known x = in_turn(512);
   EXPECT_EQ(x.plus(x.rotated(1, false, 0, 0, {})).reach(), 2);
-  EXPECT_EQ(x.plus(x.rotated(1, false, 0, 0, {})).range().reach(), 0);
+  EXPECT_EQ(x.plus(x.rotated(1, false, 0, 0, {})).range().bound, 0);
   EXPECT_EQ(x.plus(x.rotated(2, false, 0, 0, {})).reach(), 2);
   EXPECT_EQ(constant(0.5).summed(1, 512, 0, false).reach(), 256);
   Known tree = x;
@@ -349,7 +349,7 @@ TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
   }
   EXPECT_GT(tree.reach(), 1);
   EXPECT_LE(tree.reach(), 512);
-  EXPECT_LE(tree.range().reach(), 1e-9);
+  EXPECT_LE(tree.range().bound, 1e-9);
 }
 
 TEST(SessionKnown, WhatCancelsInTheSampleIsAFactorOfErrorsAllTheSame) {
