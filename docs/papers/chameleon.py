@@ -1,13 +1,19 @@
 """Chameleon."""
 
 from .ours import GATES, GATES_EXACT, GROWTH, REPACKING, SWITCH, TRANSFORMS, operation
-from .rows import DRAWING, LATER, MEASURED, OTHERS, PARTLY, Line, Paper, Recorded, Row, whole
+from .rows import DRAWING, LATER, MEASURED, OTHERS, PARTLY, Line, Paper, Ratio, Recorded, Row, whole
 
 DEFAULT = "switch-n16-d40-fp64-v1"
 
 
 def transform(log_n: int, form: int) -> Recorded:
     return Recorded(TRANSFORMS, "poly.ntt", {"N": 2**log_n, "limbs": 1, "polynomials": 1, "form": form})
+
+
+def form(log_n: int, name: str, sync: str = "local", chunks: int = 0) -> Recorded:
+    """A transform of the paper's forms, or "ours" with sync "none", beside each other in one record."""
+    where = {"N": 2**log_n, "form": name, "sync": sync, "chunks": chunks}
+    return Recorded("2026-11-27-h200-transform-forms", "ntt.form", where)
 
 
 def repacked(way: str, member: str, unit: str) -> Recorded:
@@ -60,12 +66,18 @@ ROWS = (
                         Line(f"{way}: keys", theirs[2], repacked(way, "rotation_keys", "rotation keys")),
                         Line(f"{way}: time", "not given", repacked(way, "value", "ms")))),)),
     Row("Table 3", "time of one transform of 2^12 to 2^16, by the paper's six forms (RTX 3070 and A100)", PARTLY,
-        "The paper's residues have 56 bits, ours 31: one of theirs holds as much as two of ours. Ours is the faster of our two "
-        "forms at that size. The paper's own forms are [built](lab/transform-forms.md) and not measured yet. Its best form of small N is M3, of large N M6.",
+        "The paper's residues have 56 bits, ours 30: one of theirs holds as much as two of ours. *Its form* is its best one at "
+        "that size as [built here](lab/transform-forms.md), in the same run as ours; ours is the faster at each N. The "
+        "paper's best form of small N is M3, of large N M6. All forms are in the record.",
         ("./latticino bench transforms --record FILE",),
-        (Line("N = 2^12", "7.14 us (RTX 3070), 6.82 us (A100)", transform(12, 1)),
-         Line("N = 2^13", "7.69, 6.93 us", transform(13, 0)), Line("N = 2^14", "9.61, 8.87 us", transform(14, 0)),
-         Line("N = 2^15", "12.19, 11.15 us", transform(15, 0)), Line("N = 2^16", "20.25, 19.01 us", transform(16, 0)))),
+        tuple(line for log_n, theirs, best, sync, chunks in (
+                  (12, "7.14 us (RTX 3070), 6.82 us (A100)", "OSSP-PCS-TA-NTT-2", "launches", 16),
+                  (13, "7.69, 6.93 us", "OSSP-PCS-TA-NTT-2", "launches", 16),
+                  (14, "9.61, 8.87 us", "OSSP-PCS-TA-NTT-2", "launches", 64),
+                  (15, "12.19, 11.15 us", "OSSP-PCS-TA-NTT-2", "launches", 64),
+                  (16, "20.25, 19.01 us", "OSSP-PCS-TA-NTT-2", "launches", 64))
+              for line in (Line(f"N = 2^{log_n}", theirs, form(log_n, "ours", "none")),
+                           Line(f"N = 2^{log_n}: its form", theirs, form(log_n, best, sync, chunks))))),
     Row("Table 4", "addition, product and rotation of CKKS at N = 2^13 to 2^15, beside three libraries on a CPU", PARTLY,
         "The paper's moduli have 218, 438 and 881 bits, and it does not say which of its two GPUs it took. Ours are 13 limbs "
         "(about 400 bits) at each N. Additions and products on a GPU were recorded at N = 2^16 only. Figures of the CPU libraries "
@@ -109,16 +121,26 @@ ROWS = (
     Row("Fig. 9", "coefficients in another order, so that a block needs no other block", DRAWING,
         "A drawing. Ours is in [transform forms](lab/transform-forms.md). Columns and rows of our transforms serve the same end."),
     Row("Fig. 10", "where a transform changes from one phase to the other", DRAWING, "A drawing."),
-    Row("Fig. 11", "time of a transform by form and by five kinds of synchronisation", LATER,
-        "The paper gives factors over its radix-2 form: up to 1.37 at N = 2^13 and 1.32 at 2^15. Its forms are "
-        "[built](lab/transform-forms.md).", ("./latticino bench transforms --record FILE",)),
+    Row("Fig. 11", "time of a transform by form and by five kinds of synchronisation", PARTLY,
+        "Ours are the paper's forms, [built here](lab/transform-forms.md), with the barrier that waits only for the blocks whose "
+        "entries are needed. The record has each form with six kinds of synchronisation. The paper names one of its kinds, so the "
+        "others are not its own.", ("./latticino bench transforms --record FILE",),
+        tuple(Line(f"gain of {label} over radix 2, N = 2^{log_n}", theirs, Ratio(form(log_n, "BASE-NTT"), form(log_n, name)))
+              for log_n, theirs in ((13, "up to 1.37 times"), (15, "up to 1.32 times"))
+              for label, name in (("halves of butterflies", "BD-NTT-2"), ("joined threads", "TA-NTT-2")))),
     Row("Fig. 12", "why warps wait, by form of transform", LATER, "No such counters were taken of [these forms](lab/transform-forms.md)."),
-    Row("Fig. 13", "gain of coefficients in another order", LATER,
-        "The paper's gain is 1.25 times at N = 2^12 and 1.2 times at 2^16. Its forms are [built](lab/transform-forms.md).",
-        ("./latticino bench transforms --record FILE",)),
-    Row("Fig. 14", "time of a transform by the place of the change between phases", LATER,
-        "The paper's best place is at 64 blocks of data on both of its GPUs. Its forms are [built](lab/transform-forms.md).",
-        ("./latticino bench transforms --record FILE",)),
+    Row("Fig. 13", "gain of coefficients in another order", PARTLY,
+        "The form with joined threads and a switching point, each with its best number of chunks, on an H200. The record has the "
+        "other sizes.", ("./latticino bench transforms --record FILE",),
+        (Line("N = 2^12", "1.25 times", Ratio(form(12, "OSSP-TA-NTT-2", chunks=4), form(12, "OSSP-PCS-TA-NTT-2", "launches", 16))),
+         Line("N = 2^16", "1.20 times", Ratio(form(16, "OSSP-TA-NTT-2", chunks=64), form(16, "OSSP-PCS-TA-NTT-2", "launches", 64))))),
+    Row("Fig. 14", "time of a transform by the place of the change between phases", PARTLY,
+        "The form with joined threads and coefficients in another order, at N = 2^16, with a launch for each phase. The paper's "
+        "best place is at 64 chunks on both of its GPUs, and so it is here. At N = 2^12 it is at 16 chunks here. The record has "
+        "the other forms and sizes.",
+        ("./latticino bench transforms --record FILE",),
+        tuple(Line(f"{chunks} chunks", "in the picture", form(16, "OSSP-PCS-TA-NTT-2", "launches", chunks))
+              for chunks in (16, 64, 256, 1024))),
 )
 
 PAPER = Paper(

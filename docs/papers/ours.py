@@ -14,10 +14,10 @@ GATES = "2026-11-23-h200-gates"
 GATES_EXACT = "2026-11-23-h200-gates-exact"
 SWITCH = "2026-11-23-h200-switch"
 REPACKING = "2026-11-26-xeon-repacking"
-HELR = "2026-11-23-h200-helr"
-NETWORKS = "2026-11-26-h100-networks"
-RNN = "2026-11-26-h100-rnn"
-SORT = "2026-11-26-h100-sort"
+HELR = "2026-11-27-h200-helr"
+NETWORKS = "2026-11-27-h200-networks"
+RNN = "2026-11-27-h200-rnn"
+SORT = "2026-11-27-h200-sort"
 SYSTEMS = "2026-11-26-h100-systems"
 SCALES = "2026-11-26-h100-helr-scales"
 FROM_BASELINE = "2026-11-26-h100-ablation"
@@ -47,7 +47,7 @@ def bytes_of(name: str, limbs: int) -> Recorded:
 
 
 def training(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
-    return Recorded(HELR, "helr.iteration", {}, member, unit, factor)
+    return Recorded(HELR, "helr.iteration", {"mode": "immediate"}, member, unit, factor)
 
 
 def trained_at(scale: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
@@ -64,7 +64,7 @@ def sorting(member: str = "value", unit: str = "", factor: float = 1.0) -> Recor
 
 
 def residual(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
-    return Recorded(NETWORKS, "resnet20.image", {"batch": 1, "inputs": 200}, member, unit, factor)
+    return Recorded(NETWORKS, "resnet20.image", {"batch": 1}, member, unit, factor)
 
 
 def recurrent(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
@@ -74,3 +74,9 @@ def recurrent(member: str = "value", unit: str = "", factor: float = 1.0) -> Rec
 def of_cheddar(name: str, **where: object) -> tuple[tuple[str, Cited], ...]:
     """Its own code on an H200, in one run: each kernel launched by itself, and the same as one graph."""
     return (("its code", Cited(LAUNCHED, name, where)), ("its code as a graph", Cited(AS_GRAPH, name, where)))
+
+
+def twiddles(name: str, limbs: int, kind: str) -> Recorded:
+    """A transform of one polynomial at 2^16 whose rows make most of their twiddles ("made") or load all ("loaded")."""
+    where = {"N": 65536, "limbs": limbs, "polynomials": 1, "form": 0, "twiddles": kind}
+    return Recorded("2026-11-27-h200-twiddles", name, where)

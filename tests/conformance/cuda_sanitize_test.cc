@@ -80,12 +80,19 @@ class CudaSanitize : public testing::Test {
   }
 
   // `variant`: of each kernel that has several; -1: what it chooses itself.
-  std::unique_ptr<Backend> device(int variant,
-                                  std::shared_ptr<const Features> features = nullptr) const {
+  std::unique_ptr<Backend> device(int variant, const Features& features = {},
+                                  std::size_t shared_limit = 0) const {
     auto tuning = std::make_shared<Tuning>();
     tuning->force(variant);
-    return make_cuda_backend(
-        {.tuning = tuning, .features = std::move(features), .launched = launched_});
+    return make_cuda_backend({.tuning = tuning,
+                              .features = left_out(features),
+                              .launched = launched_,
+                              .shared_limit = shared_limit});
+  }
+  // None if nothing is left out: scratch is cleared only then.
+  static std::shared_ptr<const Features> left_out(const Features& features) {
+    if (features == Features()) return nullptr;
+    return std::make_shared<const Features>(features);
   }
   static std::unique_ptr<Backend> oracle() {
     return make_cpu_backend({.simd = true, .threads = 0});
@@ -110,12 +117,13 @@ class CudaSanitize : public testing::Test {
   }
 
   // Transforms in one form, and in rotations by steps, which have arrays of them.
-  void expect_transforms(int log_n, int form) {
+  void expect_transforms(int log_n, int form, const Features& features = {}) {
     const auto on_device = [&] {
       auto tuning = std::make_shared<Tuning>();
       tuning->force(TunedKernel::Transform, form);
       tuning->force(TunedKernel::BlindRotate, cuda::kStepForm);
-      return make_cuda_backend({.tuning = tuning, .launched = launched_});
+      return make_cuda_backend(
+          {.tuning = tuning, .features = left_out(features), .launched = launched_});
     };
     for (const char* record : {"Transform", "BlindRotate"}) {
       if (record == std::string("BlindRotate") && log_n > kLargestTfheDegree) continue;
@@ -130,10 +138,10 @@ class CudaSanitize : public testing::Test {
 
   // Conversions of each size that has a kernel of its own, at the fewest limbs that choose it.
   // Twelve targets: two batches of a tile, or three parts, so that no tile has more than kVariants.
-  void expect_conversions(int log_n, int variant,
-                          std::shared_ptr<const Features> features = nullptr) {
+  void expect_conversions(int log_n, int variant, const Features& features = {},
+                          std::size_t shared_limit = 0) {
     constexpr int kTargets = 12, kMax = 17;
-    Queue queue[2] = {Queue(oracle()), Queue(device(variant, std::move(features)))};
+    Queue queue[2] = {Queue(oracle()), Queue(device(variant, features, shared_limit))};
     const Words primes = test::ntt_primes(log_n, kMax + kTargets, 1u << 30);
     const Ring ring[2] = {Ring(log_n, primes), Ring(log_n, primes)};
     std::mt19937_64 random(1);
@@ -227,9 +235,14 @@ class CudaSanitize : public testing::Test {
 TEST_F(CudaSanitize, EveryKernelThatShips) {
   for (int log_n = kSmallestDegree; log_n <= kLargestDegree; ++log_n) expect_degree(log_n);
   for (int variant = 0; variant < kVariants; ++variant) expect_variant(variant);
-  expect_conversions(16, -1, std::make_shared<const Features>(Features::without("matrix")));
+  for (const char* list : {"matrix", "matrix,lazy"}) {
+    expect_conversions(12, -1, Features::without(list));
+    expect_conversions(16, -1, Features::without(list));
+  }
+  expect_conversions(16, -1, {}, 99 << 10);  // as on sm_86, sm_89 and sm_120
   for (int log_n = kSmallestDegree; log_n <= kLargestDegree; ++log_n) {
     for (int form = 0; form <= cuda::kKeptRows; ++form) expect_transforms(log_n, form);
+    expect_transforms(log_n, 0, Features::without("twiddles"));
   }
   for (int log_n = kSmallestDegree; log_n <= kLargestTfheDegree; ++log_n) {
     for (int rotation = -1; rotation < kRotations; ++rotation) expect_tfhe(log_n, rotation);
