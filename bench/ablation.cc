@@ -286,7 +286,7 @@ class Ablation {
       of.add("class", c.name);
       const Sample sample = time_of(own, of);
       std::printf("  %-18s ", c.name);
-      add("ablation.class", step, sample, "ms", of);
+      add("ablation.class", step, sample, "ms", of, bytes_of(own));
     }
     if (counted < log.size()) std::printf("%zu records of no class\n", log.size() - counted);
     if (step.name == std::string("+ graph")) add_limbs(step, log, sizes);
@@ -306,7 +306,7 @@ class Ablation {
       of.add("least", least).add("most", least + kLimbRange - 1);
       const Sample sample = time_of(own, of);
       std::printf("  %2d to %2d limbs     ", least, least + kLimbRange - 1);
-      add("ablation.limbs", step, sample, "ms", of);
+      add("ablation.limbs", step, sample, "ms", of, bytes_of(own));
     }
   }
 
@@ -322,11 +322,15 @@ class Ablation {
     return most;
   }
 
-  // Milliseconds of these records in a program of their own. Their number and bytes go to `row`.
-  Sample time_of(const std::vector<Operation>& ops, Row& row) {
+  static std::uint64_t bytes_of(const std::vector<Operation>& ops) {
     std::uint64_t bytes = 0;
     for (const Operation& op : ops) bytes += bytes_moved(op);
-    row.add("records", static_cast<int>(ops.size())).add("bytes_moved", bytes);
+    return bytes;
+  }
+
+  // Milliseconds of these records in a program of their own. Their number goes to `row`.
+  Sample time_of(const std::vector<Operation>& ops, Row& row) {
+    row.add("records", static_cast<int>(ops.size()));
     const auto body = [&] {
       for (const Operation& op : ops) world_.queue().submit(Operation(op));
     };
@@ -347,7 +351,7 @@ class Ablation {
   }
 
   void add(const char* name, const Step& step, const Sample& sample, const char* unit,
-           const Row& sizes) {
+           const Row& sizes, std::uint64_t bytes = 0) {
     const DeviceInfo device = world_.queue().device();
     Row row;
     row.add("name", name).add("step", step.name).add("left_out", step.left_out);
@@ -357,6 +361,7 @@ class Ablation {
     row.add("mode", features_->graphs ? "replayed" : "launched");
     const bool scheme = std::string(name) == "ablation.bootstrap";
     row.add("preset", scheme ? world_.params()->name() : "none").add("params", sizes);
+    if (bytes > 0) row.add("bytes_moved", bytes);
     row.add("commit", arguments_.text("commit")).add("date", today());
     rows_.push_back(row);
     std::printf("%-20s %-30s %10.3f %s\n", name, step.name, sample.median, unit);
