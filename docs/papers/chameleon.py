@@ -1,19 +1,42 @@
 """Chameleon."""
 
-from .ours import GATES, GATES_EXACT, GROWTH, REPACKING, SWITCH, TRANSFORMS, operation
+from .ours import FORMS, GATES, GATES_EXACT, GROWTH, REPACKING, SWITCH, operation
 from .rows import DRAWING, LATER, MEASURED, OTHERS, PARTLY, Line, Paper, Ratio, Recorded, Row, whole
 
 DEFAULT = "switch-n16-d40-fp64-v1"
 
 
-def transform(log_n: int, form: int) -> Recorded:
-    return Recorded(TRANSFORMS, "poly.ntt", {"N": 2**log_n, "limbs": 1, "polynomials": 1, "form": form})
+# The forms of Table 3 with their times on an A100. Blocks wait for their neighbours; a switching point is at 64 chunks.
+TABLE_3 = {"M1": ("BD-NTT-2", 0, ("9.59", "9.87", "12.33", "16.99", "32.36")),
+           "M2": ("OSSP-BD-NTT-2", 64, ("7.78", "7.95", "10.16", "14.23", "27.88")),
+           "M3": ("OSSP-PCS-BD-NTT-2", 64, ("6.82", "6.93", "8.87", "12.47", "24.31")),
+           "M4": ("TA-NTT-2", 0, ("11.02", "11.10", "12.78", "15.03", "24.17")),
+           "M5": ("OSSP-TA-NTT-2", 64, ("9.21", "9.56", "10.89", "13.02", "21.30")),
+           "M6": ("OSSP-PCS-TA-NTT-2", 64, ("7.19", "8.02", "9.55", "11.15", "19.01"))}
+SYNCS = ("simple", "tree", "lock-free", "grid", "local")
 
 
 def form(log_n: int, name: str, sync: str = "local", chunks: int = 0) -> Recorded:
-    """A transform of the paper's forms, or "ours" with sync "none", beside each other in one record."""
-    where = {"N": 2**log_n, "form": name, "sync": sync, "chunks": chunks}
-    return Recorded("2026-11-27-h200-transform-forms", "ntt.form", where)
+    return Recorded(FORMS, "ntt.form", {"N": 2**log_n, "form": name, "sync": sync, "chunks": chunks})
+
+
+def forms_of_table_3() -> tuple[Line, ...]:
+    return tuple(line for i, log_n in enumerate(range(12, 17)) for line in (
+        *(Line(f"N = 2^{log_n}, {key}", f"{times[i]} us (A100)", form(log_n, name, chunks=chunks))
+          for key, (name, chunks, times) in TABLE_3.items()),
+        Line(f"N = 2^{log_n}, our transform", "", form(log_n, "ours", "none"))))
+
+
+def gains(log_n: int, slow: str, fast: str, theirs: str) -> tuple[Line, ...]:
+    return tuple(Line(f"{fast} over {slow}, N = 2^{log_n}, {sync}", theirs, Ratio(form(log_n, slow, sync), form(log_n, fast, sync)))
+                 for sync in SYNCS)
+
+
+def switching_points(log_n: int) -> tuple[Line, ...]:
+    """Of chunks of 4 to 4096 entries."""
+    points = [4**i for i in range(6) if 4 <= 2**log_n >> 2 * i <= 4096]
+    return tuple(Line(f"N = 2^{log_n}, {chunks} chunks", "in the picture",
+                      form(log_n, "OSSP-PCS-TA-NTT-2" if chunks > 1 else "OSSP-TA-NTT-2", chunks=chunks)) for chunks in points)
 
 
 def repacked(way: str, member: str, unit: str) -> Recorded:
@@ -65,19 +88,11 @@ ROWS = (
                         Line(f"{way}: products", theirs[1], repacked(way, "products", "products")),
                         Line(f"{way}: keys", theirs[2], repacked(way, "rotation_keys", "rotation keys")),
                         Line(f"{way}: time", "not given", repacked(way, "value", "ms")))),)),
-    Row("Table 3", "time of one transform of 2^12 to 2^16, by the paper's six forms (RTX 3070 and A100)", PARTLY,
-        "The paper's residues have 56 bits, ours 30: one of theirs holds as much as two of ours. *Its form* is its best one at "
-        "that size as [built here](lab/transform-forms.md), in the same run as ours; ours is the faster at each N. The "
-        "paper's best form of small N is M3, of large N M6. All forms are in the record.",
-        ("./latticino bench transforms --record FILE",),
-        tuple(line for log_n, theirs, best, sync, chunks in (
-                  (12, "7.14 us (RTX 3070), 6.82 us (A100)", "OSSP-PCS-TA-NTT-2", "launches", 16),
-                  (13, "7.69, 6.93 us", "OSSP-PCS-TA-NTT-2", "launches", 16),
-                  (14, "9.61, 8.87 us", "OSSP-PCS-TA-NTT-2", "launches", 64),
-                  (15, "12.19, 11.15 us", "OSSP-PCS-TA-NTT-2", "launches", 64),
-                  (16, "20.25, 19.01 us", "OSSP-PCS-TA-NTT-2", "launches", 64))
-              for line in (Line(f"N = 2^{log_n}", theirs, form(log_n, "ours", "none")),
-                           Line(f"N = 2^{log_n}: its form", theirs, form(log_n, best, sync, chunks))))),
+    Row("Table 3", "time of one transform of 2^12 to 2^16, by the paper's six forms (RTX 3070 and A100)", MEASURED,
+        "The paper's forms and our transform, on one limb over and over on the same memory. M1 is two decomposed stages, M4 two "
+        "aggregated ones; M2 and M5 have a switching point, M3 and M6 shuffled coefficients as well. The paper's residues have "
+        "56 bits, ours 30: one of theirs holds as much as two of ours. [Transform forms](lab/transform-forms.md) says what else "
+        "differs.", ("./latticino bench transforms --record FILE",), forms_of_table_3()),
     Row("Table 4", "addition, product and rotation of CKKS at N = 2^13 to 2^15, beside three libraries on a CPU", PARTLY,
         "The paper's moduli have 218, 438 and 881 bits, and it does not say which of its two GPUs it took. Ours are 13 limbs "
         "(about 400 bits) at each N. Additions and products on a GPU were recorded at N = 2^16 only. Figures of the CPU libraries "
@@ -121,26 +136,24 @@ ROWS = (
     Row("Fig. 9", "coefficients in another order, so that a block needs no other block", DRAWING,
         "A drawing. Ours is in [transform forms](lab/transform-forms.md). Columns and rows of our transforms serve the same end."),
     Row("Fig. 10", "where a transform changes from one phase to the other", DRAWING, "A drawing."),
-    Row("Fig. 11", "time of a transform by form and by five kinds of synchronisation", PARTLY,
-        "Ours are the paper's forms, [built here](lab/transform-forms.md), with the barrier that waits only for the blocks whose "
-        "entries are needed. The record has each form with six kinds of synchronisation. The paper names one of its kinds, so the "
-        "others are not its own.", ("./latticino bench transforms --record FILE",),
-        tuple(Line(f"gain of {label} over radix 2, N = 2^{log_n}", theirs, Ratio(form(log_n, "BASE-NTT"), form(log_n, name)))
-              for log_n, theirs in ((13, "up to 1.37 times"), (15, "up to 1.32 times"))
-              for label, name in (("halves of butterflies", "BD-NTT-2"), ("joined threads", "TA-NTT-2")))),
-    Row("Fig. 12", "why warps wait, by form of transform", LATER, "No such counters were taken of [these forms](lab/transform-forms.md)."),
-    Row("Fig. 13", "gain of coefficients in another order", PARTLY,
-        "The form with joined threads and a switching point, each with its best number of chunks, on an H200. The record has the "
-        "other sizes.", ("./latticino bench transforms --record FILE",),
-        (Line("N = 2^12", "1.25 times", Ratio(form(12, "OSSP-TA-NTT-2", chunks=4), form(12, "OSSP-PCS-TA-NTT-2", "launches", 16))),
-         Line("N = 2^16", "1.20 times", Ratio(form(16, "OSSP-TA-NTT-2", chunks=64), form(16, "OSSP-PCS-TA-NTT-2", "launches", 64))))),
-    Row("Fig. 14", "time of a transform by the place of the change between phases", PARTLY,
-        "The form with joined threads and coefficients in another order, at N = 2^16, with a launch for each phase. The paper's "
-        "best place is at 64 chunks on both of its GPUs, and so it is here. At N = 2^12 it is at 16 chunks here. The record has "
-        "the other forms and sizes.",
+    Row("Fig. 11", "time of a transform by form and by five kinds of synchronisation", MEASURED,
+        "The paper names one of its five kinds, Local Sync. Ours are a counter, a tree of counters, a word per block, the barrier "
+        "of CUDA's grids, and blocks that wait for their neighbours. The record has all forms, also three fused stages.",
         ("./latticino bench transforms --record FILE",),
-        tuple(Line(f"{chunks} chunks", "in the picture", form(16, "OSSP-PCS-TA-NTT-2", "launches", chunks))
-              for chunks in (16, 64, 256, 1024))),
+        (*gains(13, "BASE-NTT", "BD-NTT-2", "1.20 to 1.37 times"), *gains(15, "BASE-NTT", "TA-NTT-2", "1.20 to 1.32 times"),
+         *gains(16, "BD-NTT-2", "TA-NTT-2", "1.26 to 1.33 times"))),
+    Row("Fig. 12", "why warps wait, by form of transform", LATER, "No such counters were taken of [these forms](lab/transform-forms.md)."),
+    Row("Fig. 13", "gain of coefficients in another order", MEASURED,
+        "The paper does not say where its shuffled forms change from one phase to the other. Ours change in the middle: at 64 "
+        "chunks of 2^12 entries, and at 256 of 2^16.", ("./latticino bench transforms --record FILE",),
+        (Line("N = 2^12, two decomposed stages", "1.25 times",
+              Ratio(form(12, "BD-NTT-2"), form(12, "OSSP-PCS-BD-NTT-2", chunks=64))),
+         Line("N = 2^16, two aggregated stages", "1.20 times",
+              Ratio(form(16, "TA-NTT-2"), form(16, "OSSP-PCS-TA-NTT-2", chunks=256))))),
+    Row("Fig. 14", "time of a transform by the place of the change between phases", MEASURED,
+        "The paper's best place is at 64 chunks on both of its GPUs. Ours are two aggregated stages with shuffled coefficients, "
+        "a block for each chunk.", ("./latticino bench transforms --record FILE",),
+        tuple(line for log_n in range(12, 17) for line in switching_points(log_n))),
 )
 
 PAPER = Paper(

@@ -1,6 +1,6 @@
 """Figures of ours, and of other people's code on the same card, that several papers ask for."""
 
-from .rows import Cited, Recorded
+from .rows import Cited, Ratio, Recorded
 
 BOOT = "2026-11-23-h200-bootstrap"
 OPERATIONS = "2026-11-23-h200-operations"
@@ -21,6 +21,9 @@ SORT = "2026-11-27-h200-sort"
 SYSTEMS = "2026-11-26-h100-systems"
 SCALES = "2026-11-26-h100-helr-scales"
 FROM_BASELINE = "2026-11-26-h100-ablation"
+FORMS = "2026-11-27-h200-forms"
+TWIDDLES = "2026-11-27-h200-twiddles"
+KERNEL_OPTIONS = "2026-11-27-h200-kernel-options"
 LAUNCHED = "Cheddar 1.0, measured 2026-11, in one run with its graphs"
 AS_GRAPH = "Cheddar 1.0, measured 2026-11, captured into a CUDA graph"
 D40 = "n16-d40-boot-v1"
@@ -50,6 +53,12 @@ def training(member: str = "value", unit: str = "", factor: float = 1.0) -> Reco
     return Recorded(HELR, "helr.iteration", {"mode": "immediate"}, member, unit, factor)
 
 
+def made_twiddles(limbs: int) -> Ratio:
+    """The gain of a transform whose rows make their twiddles."""
+    where = {"limbs": limbs, "polynomials": 1, "form": 0}
+    return Ratio(*(Recorded(TWIDDLES, "poly.ntt", where | {"twiddles": how}) for how in ("loaded", "made")))
+
+
 def trained_at(scale: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
     return Recorded(SCALES, "helr.iteration", {"preset": f"n16-d{scale}-boot-v1"}, member, unit, factor)
 
@@ -74,9 +83,3 @@ def recurrent(member: str = "value", unit: str = "", factor: float = 1.0) -> Rec
 def of_cheddar(name: str, **where: object) -> tuple[tuple[str, Cited], ...]:
     """Its own code on an H200, in one run: each kernel launched by itself, and the same as one graph."""
     return (("its code", Cited(LAUNCHED, name, where)), ("its code as a graph", Cited(AS_GRAPH, name, where)))
-
-
-def twiddles(name: str, limbs: int, kind: str) -> Recorded:
-    """A transform of one polynomial at 2^16 whose rows make most of their twiddles ("made") or load all ("loaded")."""
-    where = {"N": 65536, "limbs": limbs, "polynomials": 1, "form": 0, "twiddles": kind}
-    return Recorded("2026-11-27-h200-twiddles", name, where)

@@ -1,6 +1,6 @@
 """Theodosian."""
 
-from .ours import COUNTERS, D40, GROWTH, SYSTEMS, ablated, bootstrapping, bytes_of, of_cheddar, residual, training
+from .ours import COUNTERS, D40, GROWTH, KERNEL_OPTIONS, SYSTEMS, ablated, bootstrapping, bytes_of, of_cheddar, residual, training
 from .rows import COMPUTED, DRAWING, HARDWARE, PARTLY, Line, Paper, Ratio, Recorded, Row, Sum, whole
 
 FASTEST = {"slot_to_coeff_first": 1, "over_mod_raise": 1}
@@ -10,6 +10,18 @@ D35 = "n16-d35-boot-v1"
 def at_its_sizes(member: str = "value", unit: str = "") -> Recorded:
     """100 bootstrappings with the paper's secret and sizes."""
     return Recorded(SYSTEMS, "ckks.bootstrap", {"preset": "theodosian-d35-legacy", "median_of": 100}, member, unit)
+
+
+CLASSES = ("transforms", "conversions", "products with keys", "last steps", "automorphisms", "element-wise")
+
+
+def by_class(name: str, member: str = "value", unit: str = "ms", factor: float = 1.0) -> Recorded:
+    """Of the kernels of one class in a bootstrapping, alone in a graph."""
+    return Recorded(KERNEL_OPTIONS, "ablation.class", {"step": "+ graph", "class": name}, member, unit, factor)
+
+
+def by_limbs(least: int) -> Recorded:
+    return Recorded(KERNEL_OPTIONS, "ablation.limbs", {"least": least})
 
 
 def grown(limbs: int, batch: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
@@ -72,12 +84,15 @@ ROWS = (
         + (Line("conversion without overflow of its sums: gain", "1.50 times"),)),
     Row("Fig. 3", "roofline of bootstrapping and its kernels (RTX 5090)", PARTLY,
         "The paper counts what passes through the L2: 53 GB, 44 with newer algorithms, at least 8.8 and 7.3 ms. Ours is each "
-        "input and output of each pass once, which is less. A whole bootstrapping by class of kernel is missing; single kernels "
+        "input and output of each pass once, which is less, also by class of kernels, each class alone in a graph; single kernels "
         "are in [the roofline](lab/roofline.md).",
         ("./latticino bench roofline bench/records/2026-11-22-h200-passes.json --record FILE", "./latticino bench gpu --record FILE"),
         (Line("memory that a bootstrapping moves", "53 GB", bootstrapping(member="bytes_moved", unit="GB", factor=1e-9)),
          Line("the same, newer algorithms", "44 GB",
-              bootstrapping(member="bytes_moved", unit="GB", factor=1e-9, **FASTEST)))),
+              bootstrapping(member="bytes_moved", unit="GB", factor=1e-9, **FASTEST)),
+         *(line for name in CLASSES for line in (
+             Line(f"{name}: memory moved", "in the picture", by_class(name, "bytes_moved", "GB", 1e-9)),
+             Line(f"{name}: time", "in the picture", by_class(name)))))),
     Row("Fig. 4", "how busy kernels are by size of batch (RTX 5090, 24 and 48 limbs)", PARTLY,
         "Times of a rotation instead of counters, each with other operands: batches share the key alone. The gain goes on beyond "
         "the size of the L2 (60 MB on an H200). Operands that are still in the L2 were not measured.",
@@ -108,13 +123,14 @@ ROWS = (
          Line("memory of one, 7 limbs, with its key and operands", "12.6 MB at most in a stage, 12 limbs",
               grown(7, 1, "footprint_bytes", "MB", 1e-6)))),
     Row("Fig. 8", "(a) gain of each step in a bootstrapping, (b) time by number of limbs, for three workloads (RTX 5090)", PARTLY,
-        "(b) is missing. (a) is by other steps, as in Fig. 7: ours begin without any fusion and with minimal keys.",
+        "(b) is a bootstrapping alone, the kernels of each range in a graph of their own. (a) is by other steps, as in Fig. 7: ours begin without any fusion and with minimal keys.",
         ("./latticino bench ablation --record FILE",),
         (Line("fusion beyond Cheddar's", "7 %"),
          Line("all steps, with hoisting", "1.45 times (from Cheddar's code)",
               Ratio(ablated("bootstrap", "unfused"), ablated("bootstrap", "+ hoisting"))),
          Line("Cheddar's code and ours as graphs", "22.1 and 15.2 ms, both on an RTX 5090", bootstrapping(),
               of_cheddar("ckks.bootstrap", preset=D40, minimal_keys=0)),
+         *(Line(f"bootstrapping, {least} to {least + 9} limbs", "in the picture", by_limbs(least)) for least in (1, 11, 21, 31, 41)),
          Line("share of HELR's time at 20 limbs or fewer", "82 %"))),
 )
 PAPER = Paper(
