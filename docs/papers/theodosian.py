@@ -1,6 +1,18 @@
 """Theodosian."""
 
-from .ours import COUNTERS, D40, GROWTH, KERNEL_OPTIONS, SYSTEMS, ablated, bootstrapping, bytes_of, of_cheddar, residual, training
+from .ours import (
+    COUNTERS,
+    D40,
+    GROWTH,
+    KERNEL_OPTIONS,
+    SYSTEMS,
+    ablated,
+    bootstrapping,
+    bytes_of,
+    of_cheddar,
+    residual,
+    training,
+)
 from .rows import COMPUTED, DRAWING, HARDWARE, PARTLY, Line, Paper, Ratio, Recorded, Row, Sum, whole
 
 FASTEST = {"slot_to_coeff_first": 1, "over_mod_raise": 1}
