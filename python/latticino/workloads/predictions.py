@@ -105,7 +105,7 @@ def _helr(chosen: data.Dataset, settings: helr.Settings) -> Row:
 def _sort() -> Row:
     plan = Context._for_plans(PRESET, "cuda", False).plan(
         lambda x: sort(x, (0, 1), sorting.BITS), Shape((sorting.LARGE,), None, (0, 1)))
-    return _of_plan(plan, 1) | {"predicted_bits": plan.bits[0][0]}
+    return _of_plan(plan, 1) | {"predicted_bits": plan.bits[0][0], "level": None}
 
 
 def _of_plan(plan: Plan, factor: float) -> Row:
@@ -117,7 +117,8 @@ def _of_plan(plan: Plan, factor: float) -> Row:
 
 
 def beside(row: Row, measured: Iterable[Row]) -> Row | None:
-    """The newest measurement of the same workload on the same card, of rows that are sorted by date."""
+    """The newest measurement of the same workload on the same card with the same keys and level: others ran an earlier
+    plan. Of rows that are sorted by date."""
     wanted = {k: v for k, v in row["params"].items() if k not in ("workload", "record")}
     found = None
     for other in measured:
@@ -125,6 +126,7 @@ def beside(row: Row, measured: Iterable[Row]) -> Row | None:
         if (other.get("name") == row["params"]["record"] and other.get("device") == row["device"]
                 and other.get("preset") == row["preset"] and not params.get("light_maps")
                 and all(params.get(k) == v for k, v in wanted.items())
+                and other.get("key_bytes") == row["key_bytes"] and params.get("level", row["level"]) == row["level"]
                 and (other.get("mode") == "replayed" or row["params"]["workload"] == "sort")):
             found = other
     return found
