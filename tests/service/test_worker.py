@@ -116,7 +116,9 @@ def test_keys_stay_their_tenants_under_eviction(world):
         found = world.blobs.read("results", world.tenants[i], row.result)
         assert found == direct(world.folder, world.keys[i], body)
     counters = worker.counters()
-    assert counters["bundles_dropped"] > 0 and counters["evictions"] > 0 and counters["jobs"] == {"done": len(order)}
+    # On a busy machine a job that was taken ahead may be given back first.
+    assert {word: n for word, n in counters["jobs"].items() if word != "returned"} == {"done": len(order)}
+    assert counters["bundles_dropped"] > 0 and counters["evictions"] > 0
     assert counters["bundles"] <= 2 and counters["resident_bytes"] <= one + one // 2
     assert counters["key_hits"] + counters["key_misses"] == len(order)
 
