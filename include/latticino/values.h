@@ -49,7 +49,7 @@ class LATTICINO_API Values {
 
 /// What a range rests on. Of two operands the weaker claim decides.
 enum class Claim {
-  Assumed,     ///< nobody stated anything: uniform in the unit box
+  Assumed,     ///< nobody stated anything: claims hold for values in the unit box
   Declared,    ///< stated by whoever encrypted
   Calibrated,  ///< computed from sample data
 };

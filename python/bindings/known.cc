@@ -261,8 +261,13 @@ void bind_maps(nb::class_<Known>& k) {
       .def(
           "mapped",
           [](const Known& x, const nb::object& f, double l1, double l2, bool real, double added,
-             double rounded) { return x.mapped(row_map(f), l1, l2, real, added, rounded); },
-          "f"_a, "l1"_a, "l2"_a, "real"_a, "added"_a, "rounded"_a = 0.0)
+             double rounded, const std::optional<Index>& alike, std::size_t inner) {
+            session::Alike numbers;
+            if (alike) numbers = {{alike->data(), alike->data() + alike->size()}, inner};
+            return x.mapped(row_map(f), l1, l2, real, added, rounded, numbers);
+          },
+          "f"_a, "l1"_a, "l2"_a, "real"_a, "added"_a, "rounded"_a = 0.0,
+          "alike"_a = nb::none(), "inner"_a = 1)
       .def(
           "polynomial",
           [](const Known& x, const std::vector<Complex>& coefficients, bool chebyshev, double lower,

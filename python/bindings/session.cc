@@ -52,7 +52,6 @@ void bind_range(nb::module_& m) {
       .def_ro("rms", &Range::rms)
       .def_ro("random", &Range::random_like)
       .def_prop_ro("is_real", &Range::is_real)
-      .def_prop_ro("reach", &Range::reach)
       .def("contains", &Range::contains, "other"_a)
       .def("__str__", &Range::str);
 }

@@ -15,7 +15,6 @@ from ..claims.known import as_complex, as_range, check_fits, places_of
 from ..common import powers, roles, views
 from ..common.captured import program_step
 from ..common.layout import Layout
-from ..common.recording import Scope
 from ..common.ufuncs import OfNumpy
 from ..functions import evaluate
 from ..functions import inverse as inverses
@@ -87,7 +86,7 @@ class Ciphertext(OfNumpy):
     def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: _native.Known) -> None:
         self._context, self._layout = context, layout
         self._held, self._known = parts, known
-        self._scope = Scope.current()
+        self._scope = _native.Scope.current()
 
     @property
     def _parts(self) -> list[_native.Ciphertext]:

@@ -364,7 +364,7 @@ class Context(Tenancy, roles.Handle):
         return self._switchers.tables.get(key, make)
 
     def count_bootstraps(self, count: int) -> None:
-        with self._lock:
+        with self._lock.own:
             self.bootstraps += count
 
     def note(self, text: str) -> None:

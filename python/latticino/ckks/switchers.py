@@ -45,7 +45,7 @@ class Switchers:
     def context(self, name: str) -> _native.SwitchContext:
         """See Context.switching."""
         name = arrays.as_text(name, "switching", "name")
-        with self._lock:
+        with self._lock.own:
             if name not in self._contexts:
                 self._contexts[name] = _native.SwitchContext.create(name, self._context)
             return self._contexts[name]
@@ -53,7 +53,7 @@ class Switchers:
     def without_data(self, name: str, slots: int, bound: float, minimal_keys: bool, route: str) -> _native.Switcher:
         """For a twin: the switcher that takes ciphertexts through tables, with keys without data."""
         key = (name, slots, bound, minimal_keys, route)
-        with self._lock:
+        with self._lock.own:
             if key not in self._made:
                 route = self._route(name, slots, minimal_keys, route).route
                 self._made[key] = _native.Switcher(self.context(name), self._keys_of(name), *key[1:4], route=route)

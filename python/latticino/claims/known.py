@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,19 @@ def as_complex(values: np.ndarray) -> np.ndarray:
 def range_of(plain: np.ndarray) -> _native.Range:
     """The range of plain values."""
     return _native.Range.of(as_complex(plain))
+
+
+def alike(weights: np.ndarray) -> np.ndarray:
+    """Numbers for the rows of a matrix, along the axis that is summed up: equal rows have one number. Their weights are
+    rounded alike. Rows of zeros take no part in a sum: each has a number of its own."""
+    rows = np.ascontiguousarray(weights).reshape(len(weights), -1)
+    return numbered([row.tobytes() if some else i for i, (row, some) in enumerate(zip(rows, rows.any(axis=1)))])
+
+
+def numbered(names: Iterable[Hashable]) -> np.ndarray:
+    """Numbers for names, equal ones for equal names."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
 
 
 def places_of(where: Layout) -> tuple[np.ndarray | None, int]:

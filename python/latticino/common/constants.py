@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from .locks import Lock
@@ -20,7 +20,6 @@ class ConstantCache(Generic[Kept]):
         self.limit, self._size = limit, size
         self._bytes = 0
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
-        self._pinned = 0
         self._lock = Lock()
 
     @property
@@ -28,28 +27,32 @@ class ConstantCache(Generic[Kept]):
         """The bytes that the kept constants take."""
         return self._bytes
 
+    @property
+    def held(self) -> threading.RLock:
+        """While a thread holds this lock, nothing is dropped, and other threads wait: ``with cache.held: ...``. A thread
+        that encoded meanwhile would hold it while it waits for the recording, and the recording needs it."""
+        return self._lock.own
+
+    # An interrupt may come where a call ends, so no call lies between the two changes of each pair.
+
     def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        with self._lock:
+        lock = self._lock.own
+        outer = lock._is_owned()  # type: ignore[attr-defined]  # this thread records, or makes a constant of others
+        with lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-            made = self._kept[key] = make()
-            self._bytes += self._size(made)
-            self._shrink()
+            made = make()
+            size = self._size(made)
+            self._kept[key] = made
+            self._bytes += size
+            if not outer:
+                self._shrink()
             return made
 
-    @contextmanager
-    def pinned(self) -> Iterator[None]:
-        """Nothing is dropped inside, and other threads wait. A thread that encoded meanwhile would hold this lock while
-        it waits for the recording, and the recording needs the lock."""
-        with self._lock:
-            self._pinned += 1
-            try:
-                yield
-            finally:
-                self._pinned -= 1
-                self._shrink()
-
     def _shrink(self) -> None:
-        while not self._pinned and self._bytes > self.limit and len(self._kept) > 1:
-            self._bytes -= self._size(self._kept.popitem(last=False)[1])
+        while self._bytes > self.limit and len(self._kept) > 1:
+            oldest = next(iter(self._kept))
+            size = self._size(self._kept[oldest])
+            del self._kept[oldest]
+            self._bytes -= size

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
 
 
 class Lock:
-    """A re-entrant lock. In a child it is a new one: a thread of the parent that held it is not there.
+    """A re-entrant lock: ``with lock.own: ...``. In a child it is a new one: a thread of the parent that held it is not
+    there.
+
+    `with` acts on the interpreter's own lock, which it acquires and releases in one step. If it called functions of
+    this class instead, an interrupt could come at the first line of the one that releases, and the lock would stay held.
 
     No list of all locks renews them: a weak one runs Python code whenever a lock is destroyed, and an interrupt that
     falls into that code is lost.
@@ -19,13 +22,9 @@ class Lock:
     def __init__(self) -> None:
         self._locks: dict[int, threading.RLock] = {}
 
-    def __enter__(self) -> None:
-        self._of_this_process().acquire()
-
-    def __exit__(self, *_: Any) -> None:
-        self._of_this_process().release()
-
-    def _of_this_process(self) -> threading.RLock:
+    @property
+    def own(self) -> threading.RLock:
+        """The lock of this process."""
         found = self._locks.get(Lock._forks)
         return self._locks.setdefault(Lock._forks, threading.RLock()) if found is None else found
 

@@ -2,49 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from .. import errors
-
-
-class Scope:
-    """The time in which a function is recorded. Arrays that are made in it lie in the memory of the recording, which
-    every replay overwrites, so they are of use in it only, and in the thread that records: others wait for its end."""
-
-    __slots__ = ("open",)
-    _now = threading.local()
-
-    def __init__(self) -> None:
-        self.open = False
-
-    @classmethod
-    def current(cls) -> Scope | None:
-        """The scope of the function that this thread records, if it records one."""
-        return getattr(cls._now, "scope", None)
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        outer, Scope._now.scope = Scope.current(), self
-        self.open = True
-        try:
-            yield
-        finally:
-            self.open, Scope._now.scope = False, outer
-
-    def require(self) -> None:
-        """Raises ContextError for arrays that were made in this scope and are used outside of it, or in another
-        thread."""
-        if not self.open:
-            raise errors.ContextError.explain(
-                "compute", "an array that was kept from inside a recorded function", "results of the recorded program",
-                "return it from the function")
-        if Scope.current() is not self:
-            raise errors.ContextError.explain(
-                "compute", "an array of a recorded function in another thread", "the thread that records",
-                "compute in the recorded function itself")
+from .. import _native, errors
 
 
 class Recording:
@@ -61,21 +23,22 @@ class Recording:
 
     def __init__(self, function: Callable[..., Any], examples: Sequence[Any]) -> None:
         results: list[tuple[Any, int]] = []
-        scope = Scope()
         self._context = examples[0].context
         self._require_own(examples, "record")
 
         def body(parts: list[Any]) -> list[Any]:
             nonlocal results
             taken = iter(parts)
-            with scope.entered():
-                result = function(*[self._filled(x, [next(taken) for _ in self._parts(x)]) for x in examples])
-                self._single = isinstance(result, self.kind)
-                arrays = self._arrays([result] if self._single else result, "record")
-                results = [(r, len(self._parts(r))) for r in arrays]
-                return [part for r in arrays for part in self._parts(r)]
+            result = function(*[self._filled(x, [next(taken) for _ in self._parts(x)]) for x in examples])
+            self._single = isinstance(result, self.kind)
+            arrays = self._arrays([result] if self._single else result, "record")
+            results = [(r, len(self._parts(r))) for r in arrays]
+            return [part for r in arrays for part in self._parts(r)]
 
-        self._native = self.native([part for x in examples for part in self._parts(x)], body)
+        # Arrays that are made in a scope lie in the memory of the recording, which every replay overwrites. So they are
+        # of use in it only, and in the thread that records: others wait for its end.
+        self._native = self.native([part for x in examples for part in self._parts(x)],
+                                   partial(_native.in_scope, body))
         # Only the shape of results is kept: their data lie in the recording's own memory.
         self._results = [(self._emptied(r), count) for r, count in results]
         self._forms = [self._form(x) for x in examples]

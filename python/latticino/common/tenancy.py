@@ -82,7 +82,7 @@ class Tenancy:
     def _use(self, keys: Any, kind: type, remedy: str) -> None:
         roles.require_kind("use", keys, kind, remedy)
         roles.require_keys_of(self, keys)
-        with self._lock:
+        with self._lock.own:
             self._tenants[keys.id] = self.keys = keys
 
     def forget(self, keys: Any) -> None:
@@ -93,7 +93,7 @@ class Tenancy:
             raise errors.UnsupportedError.explain(
                 "forget", f"a {type(keys).__name__}", "server keys", "pass the bundle that use() was given")
         key = keys.id
-        with self._lock:
+        with self._lock.own:
             if self._tenants.get(key) is keys:
                 del self._tenants[key]
             if self.keys is keys:

@@ -324,7 +324,7 @@ def note_of(x: Ciphertext, known: _native.Known | None = None) -> str:
     fields = {"shape": x.shape, "clean": x._clean, "error": float(f"{error:.6g}"), "range": {
         "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
         "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}}
-    if where.is_plain and where.rest != "unknown" and where.bound <= r.reach:
+    if where.is_plain and where.rest != "unknown" and where.bound <= r.bound:
         return json.dumps(fields)
     # Readers of the first version would take it for a plain layout, so they find no shape.
     fields |= {"layout": {"rest": where.rest, "bound": where.bound, "runs": where.runs()}}
@@ -348,7 +348,7 @@ def described(context: Context, parts: list[_native.Ciphertext], note: str, fina
     known = _range(fields.part("range"))
     slots = parts[0].slots if parts else 0
     fits = slots and all(p.slots == slots for p in parts)
-    where = Layout.plain(shape, slots, clean, known.reach) if fits and inner is None else None
+    where = Layout.plain(shape, slots, clean, known.bound) if fits and inner is None else None
     if fits and inner is not None:
         where = _layout(inner.part("layout"), shape, slots, len(parts))
     if where is None or where.count != len(parts) or error < 0:

@@ -81,7 +81,7 @@ def _rest_after(x: Ciphertext, series: Series, reach: float) -> Layout:
         return where.holding(complex(series(where.number)))
     if where.bound > x._known.reach:  # not merely copies of values
         held = Range(-where.bound, where.bound, (0, 0) if x.range.is_real else (-where.bound, where.bound))
-        reach = max(reach, _native.Estimate(held, 0.0).polynomial(*series, 0.0, 0.0).range.reach)
+        reach = max(reach, _native.Estimate(held, 0.0).polynomial(*series, 0.0, 0.0).range.bound)
     return where.changed(False, reach)
 
 

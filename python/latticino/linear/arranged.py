@@ -295,7 +295,7 @@ def product(x: Ciphertext, y: Ciphertext, how: Arrangement) -> Ciphertext:
     known = factors[0].times(factors[1], False, 0.0).reduced(shape, (4,), how.n, 1, added, 0, [])
     where, _ = how.layout("result")
     clean = how.groups == 1 and "zero" in (x.layout.rest, y.layout.rest) and x.layout.rest == "zero"
-    return x._like(parts, known, layout=where.with_rest("zero" if clean else "filler", known.range.reach))
+    return x._like(parts, known, layout=where.with_rest("zero" if clean else "filler", known.range.bound))
 
 
 def _block(e: _native.Evaluator, left: Sequence[_native.Ciphertext], right: Sequence[_native.Ciphertext],

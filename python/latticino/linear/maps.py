@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 
 from .. import _native, arrays, errors
+from ..claims.known import numbered
 from ..common import captured, roles
 from ..common.layout import Layout
 from ..common.locks import Lock
@@ -149,6 +150,15 @@ class LinearMap(roles.Handle):
         l1 = np.bincount(self._rows, size, self.size_out)
         l2 = np.bincount(self._rows, size**2, self.size_out)
         return float(l1.max()), float(math.sqrt(l2.max()))
+
+    @cached_property
+    def _numbers(self) -> np.ndarray:
+        """Numbers of the columns: equal ones are encoded in equal diagonals, whose weights are rounded alike."""
+        order = np.lexsort((self._rows, self._columns))
+        ends = np.searchsorted(self._columns[order], np.arange(self.size_in + 1))
+        rows, values = self._rows[order], self._values[order]
+        return numbered((rows[i:j].tobytes(), values[i:j].tobytes()) if j > i else k
+                        for k, (i, j) in enumerate(zip(ends[:-1], ends[1:])))
 
     @cached_property
     def _name(self) -> tuple[Any, ...]:
@@ -313,9 +323,9 @@ class LinearMap(roles.Handle):
         growth = math.sqrt(way.map.slots / x.slots)
         out = []
         for x, made in zip(xs, parts):
-            added = placement.added_error(x, way, made[0], rotates, l2)
+            added, rounded = placement.added_error(x, way, made[0], rotates, l2)
             known = x._known if growth == 1 else x._known.repeated(x.size, growth)
-            known = known.mapped(self._in_clear, l1, l2, self.is_real, added)
+            known = known.mapped(self._in_clear, l1, l2, self.is_real, added, rounded, self._numbers)
             out.append(x._like(made, known, layout=way.target.with_rest("zero")))
         return out
 
@@ -331,7 +341,7 @@ class LinearMap(roles.Handle):
             shared: _native.BlockTransform = ctx._products.get(
                 (*way.map.name, level), lambda: placement.encoded(ctx, way, level, lambda _: None))
             return shared
-        with ctx._lock:
+        with ctx._lock.own:
             kept = ctx._maps.get(self, {})
             name = (way.source.name, way.target.name, way.map.slots, level)
             if name not in kept:
@@ -347,7 +357,7 @@ class LinearMap(roles.Handle):
         """The map for arguments of a layout. It leads to the given target, or else to the layout that takes the least
         work."""
         key = (source.name, most)
-        with self._lock:
+        with self._lock.own:
             if key not in self._known_ways:
                 made = self._made(source, most)
                 while len(self._known_ways) >= _MAX_LAYOUTS:
@@ -384,7 +394,7 @@ class LinearMap(roles.Handle):
 
     def _widened(self, lead: tuple[int, ...]) -> LinearMap:
         """The map of arrays with leading axes, for those whose rows share ciphertexts."""
-        with self._lock:
+        with self._lock.own:
             if lead not in self._wide:
                 self._wide[lead] = self._repeated(lead)
             return self._wide[lead]

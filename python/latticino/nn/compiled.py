@@ -191,7 +191,7 @@ class Compiled(Network):
         self._require_input(x)
         if not self._resident:
             return self._run(x)
-        with self._lock:
+        with self._lock.own:
             held, key, program = self._recorded or (None, "", None)
             if program is None or held is not x.context or key != x._key:  # one: a recording has memory of its own
                 program = Program(self._run)

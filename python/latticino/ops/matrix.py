@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import arrays, errors
 from ..claims import noise
+from ..claims.known import alike
 from . import products
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     slots = max(x.slots, out_slots)  # over which a shorter x is repeated: decoding reads more coefficients
     rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w) * len(x._parts))
     added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces)) * math.sqrt(len(x._parts))
+    # A block with as many rows as slots, and as many columns or more, has a diagonal for each row. If rows are alike,
+    # diagonals are. Other blocks have diagonals that differ, or that each meet many values of a sum.
+    equal = alike(w) if len(w) % x.slots == 0 and x.slots <= out_slots else None
     w = w[:, : math.prod(shape)]
     # The errors that key switches leave in rotations of x are multiplied by the weights.
     weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
@@ -81,7 +85,7 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     size = np.abs(w)
     l1, l2 = float(size.sum(axis=0).max()), float(np.linalg.norm(w, axis=0).max())
     known = x._known.repeated(x.size, math.sqrt(slots / x.slots)).mapped(
-        lambda v: v @ w, l1, l2, w.dtype.kind != "c", added, rounded)
+        lambda v: v @ w, l1, l2, w.dtype.kind != "c", added, rounded, equal)
     return x._like(parts, known, True, shape)
 
 

@@ -244,12 +244,12 @@ _lock = Lock()
 
 def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
     """The map, or the object with a map, that `name` stands for. It is made once, and kept as long as it is in use."""
-    with _lock:
+    with _lock.own:
         if name in _made:
             _made.move_to_end(name)
             return cast("Made", _made[name])
     made = make()
-    with _lock:
+    with _lock.own:
         _made[name] = made
         while len(_made) > _MAX_MAPS:
             _made.popitem(last=False)

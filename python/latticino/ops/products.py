@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import arrays, errors
 from ..claims import noise
+from ..claims.known import alike
 from ..common.layout import Layout
 from . import levels, moves
 
@@ -98,12 +99,15 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
         switched = noise.switched(x.context.params, parts[0].level, slots, parts[0].scale)
         added = math.hypot(added * math.sqrt(way.count), switched * math.sqrt(way.count - 1))
         rounded *= math.sqrt(way.count)
+    # Without partial sums there is a diagonal for each row of the matrix, and equal rows have equal ones.
+    equal = alike(np.moveaxis(w, -1 if left or w.ndim == 1 else -2, 0)) if way.count == 1 else None
 
     def of_row(row: np.ndarray) -> np.ndarray:
         v = row.reshape(x.shape)
         return np.asarray(np.matmul(w, v) if left else np.matmul(v, w))
 
-    known = x._known.mapped(of_row, l1, l2, w.dtype.kind != "c", added, rounded)
+    known = x._known.mapped(of_row, l1, l2, w.dtype.kind != "c", added, rounded, equal,
+                            x.shape[-1] if left and len(x.shape) > 1 else 1)
     where = way.map.target
     return x._like(parts, known, layout=where if way.count == 1 else where.with_rest("unknown", way.count * bound))
 

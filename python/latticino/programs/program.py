@@ -65,7 +65,7 @@ class CkksRecording(Recording):
 
         self._kept = context._hold(examples[0]._key)  # the recording's operations read it at every run
         # The context's locks come before the queue's own, which recording holds, in every thread.
-        with context._lock, context._constants.pinned(), context._products.pinned(), context._tables.pinned():
+        with context._lock.own, context._constants.held, context._products.held, context._tables.held:
             # Builds matrices and constants first: they belong to the context, not to the recording.
             # Arguments without errors show what the program adds by itself.
             renamed = [x._known.renamed() for x in examples]
@@ -88,10 +88,10 @@ class CkksRecording(Recording):
                 raise errors.ScaleError.explain(
                     "program", f"values {x.range}", f"values {recorded}, as in the recording",
                     "record the program with an argument of this range")
-            if x.layout.bound > _MORE_THAN_SAMPLED * max(rest, recorded.reach):
+            if x.layout.bound > _MORE_THAN_SAMPLED * max(rest, recorded.bound):
                 raise errors.ScaleError.explain(
                     "program", f"slots without values that hold up to {x.layout.bound:.3g}",
-                    f"up to {max(rest, recorded.reach):.3g}, as in the recording",
+                    f"up to {max(rest, recorded.bound):.3g}, as in the recording",
                     "clear them before: x.contiguous()")
         # Parts of the results' errors that come from an argument grow with its error.
         grown = [(source, x._known.estimate.rms / error) for x, source, error in zip(

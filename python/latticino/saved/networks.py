@@ -91,7 +91,7 @@ class SavedNetwork(SavedNetworkClient):
     def _keep_weights(self, context: Context) -> None:
         """Lets the context keep the encoded weights beside those of other networks."""
         room = self.network.plan.weight_bytes
-        with context._lock:
+        with context._lock.own:
             kept = _kept.setdefault(context, set())
             if self.digest not in kept:
                 kept.add(self.digest)

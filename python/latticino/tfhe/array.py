@@ -14,7 +14,6 @@ from .. import arrays, errors
 from .._native import Comparison, Gate
 from ..common import powers, roles, views
 from ..common.captured import program_step
-from ..common.recording import Scope
 from ..common.ufuncs import OfNumpy
 from . import engine, modular, reductions, types
 from .pieces import each, each_of
@@ -53,7 +52,7 @@ class EncryptedArray(OfNumpy, roles.Handle):
 
     def __init__(self, context: Context, parts: Any, shape: tuple[int, ...], bits: int) -> None:
         self._context, self._shape, self._bits, self._held = context, tuple(shape), bits, parts
-        self._scope = Scope.current()
+        self._scope = _native.Scope.current()
 
     @property
     def context(self) -> Context:

@@ -91,10 +91,18 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
     }
     return out;
   };
+  // A block with as many rows as slots, and as many columns or more, has a diagonal for each row. If
+  // rows are alike, diagonals are. Other blocks have diagonals that differ, or that each meet many
+  // values of a sum, with errors that differ between slots.
+  Alike alike;
+  const auto height = static_cast<std::size_t>(x.slots());
+  if (w.rows % height == 0 && height <= width) {
+    alike.numbers = numbered_rows(w.entries, w.rows);
+  }
   Known known = x.known()
                     .repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
                     .mapped(times_w, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
-                            real, added, rounded);
+                            real, added, rounded, alike);
   return result_of(x, {std::move(parts), std::move(known), UnusedSlots::zero()}, std::move(shape));
 }
 

@@ -158,7 +158,7 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
                        "values " + forms_[i].range.str() + ", as in the recording",
                        "record the program with an argument of this range");
     }
-    const double rest = std::max(forms_[i].rest, forms_[i].range.reach());
+    const double rest = std::max(forms_[i].rest, forms_[i].range.bound);
     if (x.rest().bound > kMoreThanRecorded * rest) {
       throw ScaleError("program",
                        "slots behind the values that hold up to " + short_number(x.rest().bound),

@@ -26,7 +26,7 @@ double power(double x, int n) { return n == 0 ? 1.0 : std::pow(x, n); }
 
 struct PolynomialFacts {
   Range range;
-  double slope_rms = 0, slope_bound = 0;  // |p'| for declared ranges and for the worst slot
+  double slope_rms = 0, slope_bound = 0;  // |p'| for samples and for bounds
 };
 
 Complex value(const Series& p, Complex x) {
@@ -71,7 +71,7 @@ PolynomialFacts on_interval(const Range& x, const Series& p) {
     part->high += between;
   }
   out.range.bound += between;
-  if (x.claim != Claim::Assumed) out.range.rms = out.range.bound;
+  out.range.rms = out.range.bound;
   return out;
 }
 
@@ -95,8 +95,8 @@ PolynomialFacts in_disc(const Range& x, const Series& p) {
 }
 
 // Products inside have errors too. The error of the power (or T) of index g = 1, 2, 4, ... is
-// multiplied by the derivative of the result with respect to it. If ranges are declared, nothing is
-// known about signs, so terms add up linearly; otherwise they add up in squares.
+// multiplied by the derivative of the result with respect to it. If ranges are only bounds, nothing
+// is known about signs, so terms add up linearly; otherwise they add up in squares.
 double inner_gain(const Series& p, double y, bool linear) {
   double squares = 0;
   const int degree = static_cast<int>(p.coefficients.size()) - 1;
@@ -211,10 +211,10 @@ class Splits {
   std::vector<Complex> leaves_;
 };
 
-// A declared range is only a bound. Values may be large where the errors of the other factor are
-// large, for example in powers of a value that was divided by small numbers.
-Error times(const Error& error, const Range& by, bool declared) {
-  return declared ? error.times_aligned(by.rms, by.bound) : error.times(by.rms, by.bound);
+// A range that no sample shows is only a bound. Values may be large where the errors of the other
+// factor are large, for example in powers of a value that was divided by small numbers.
+Error times(const Error& error, const Range& by, bool bounded) {
+  return bounded ? error.times_aligned(by.rms, by.bound) : error.times(by.rms, by.bound);
 }
 
 }  // namespace
@@ -230,15 +230,15 @@ Estimate operator+(const Estimate& x, const Estimate& y) {
 Estimate operator-(const Estimate& x) { return {-x.range, x.error}; }
 
 Estimate product(const Estimate& x, const Estimate& y, bool same, double added) {
-  const bool declared = x.range.claim == Claim::Declared || y.range.claim == Claim::Declared;
-  const Error cross = times(x.error, y.range, declared) + times(y.error, x.range, declared) +
+  const bool bounded = x.range.only_bounds() || y.range.only_bounds();
+  const Error cross = times(x.error, y.range, bounded) + times(y.error, x.range, bounded) +
                       Error::fresh(x.error.rms() * y.error.rms(), false);
   return {same ? square(x.range) : x.range * y.range, cross + Error::fresh(added)};
 }
 
 Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added) {
   return {x.range * plain,
-          times(x.error, plain, x.range.claim == Claim::Declared) +
+          times(x.error, plain, x.range.only_bounds()) +
               Error::fresh(x.range.rms * rounding * of_rounding(x.range, plain), true, false) +
               Error::fresh(added)};
 }
@@ -295,23 +295,23 @@ Complex evaluated(const Series& p, Complex y) {
 
 Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping) {
   const PolynomialFacts facts = x.range.is_real() ? on_interval(x.range, p) : in_disc(x.range, p);
-  const double slope = x.range.claim == Claim::Declared ? facts.slope_bound : facts.slope_rms;
+  const bool bounded = x.range.only_bounds();
+  const double slope = bounded ? facts.slope_bound : facts.slope_rms;
   const double y = std::max(std::abs(2 * x.range.re.high - p.lower - p.upper),
                             std::abs(2 * x.range.re.low - p.lower - p.upper)) /
                        (p.upper - p.lower) +
                    2 * x.range.im.size() / (p.upper - p.lower);
   const double stretch = 2 / (p.upper - p.lower);
-  const bool declared = x.range.claim == Claim::Declared;
   if (x.range.is_real() && p.coefficients.size() > 2) {
-    const Gains gains = Splits(p).gains(x.range.re, declared);
+    const Gains gains = Splits(p).gains(x.range.re, bounded);
     const double steepest = std::max(facts.slope_bound, gains.of_argument * stretch);
-    return {facts.range, x.error.times(declared ? steepest : slope, steepest) +
-                             Error::fresh(mapping * (declared ? steepest : slope) / stretch) +
+    return {facts.range, x.error.times(bounded ? steepest : slope, steepest) +
+                             Error::fresh(mapping * (bounded ? steepest : slope) / stretch) +
                              Error::fresh(added * gains.of_products)};
   }
   return {facts.range, x.error.times(slope, facts.slope_bound) + Error::fresh(added) +
                            Error::fresh(mapping * slope / stretch) +
-                           Error::fresh(added * inner_gain(p, y, declared))};
+                           Error::fresh(added * inner_gain(p, y, bounded))};
 }
 
 Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots,
@@ -324,7 +324,7 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
     worst = gain * std::hypot(std::pow(range.re.size(), 3), std::pow(range.im.size(), 3));
     loss = gain * largest * largest * std::min(largest * std::numbers::sqrt2, range.rms);
   } else {
-    if (range.random_like || range.claim == Claim::Assumed) {
+    if (range.random_like) {
       largest = range.rms * std::sqrt((std::log(2 * slots) + 1) / slots);
     }
     loss = gain * largest * largest * range.rms;

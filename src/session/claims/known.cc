@@ -303,7 +303,7 @@ double Known::largest_coefficient(int slots) const {
     return largest > kCancels * own ? largest : own;
   }
   const Range& r = range();
-  if (r.random_like || r.claim == Claim::Assumed) {
+  if (r.random_like) {
     return std::min(r.rms, r.rms * std::sqrt((std::log(2.0 * slots) + 1) / slots));
   }
   return std::min(r.rms, std::hypot(r.re.size(), r.im.size()));

@@ -466,10 +466,12 @@ Known Known::spread(Complex factor, std::size_t count, double added, double roun
       }));
 }
 
-Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double added,
-                    double rounded) const {
+Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double added, double rounded,
+                    const Alike& alike) const {
   if (real) rounded *= of_rounding(range());
-  Estimate result = session::mapped(estimate_, l1, l2, real, claimed(added, rounded));
+  const bool bounds = sample_ == nullptr || shadow_;
+  const double growth = bounds ? alike.largest_growth() : alike.growth(sample_->row(0));
+  Estimate result = session::mapped(estimate_, l1, l2, real, claimed(added, rounded * growth));
   if (sample_ == nullptr) return with(std::move(result), nullptr);
   Numbers values;
   for (std::size_t r = 0; r < sample_->rows; ++r) {
@@ -479,9 +481,10 @@ Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double add
   auto out =
       std::make_shared<Sample>(sample_->replicas, sample_->others, values.size() / sample_->rows);
   out->values = std::move(values);
-  const Noise noise{added, rounded};
   for (std::size_t r = 1; r < out->rows; ++r) {
-    if (out->noisy(r)) add_noise(out->row(r), noise.of_row(*sample_, r));
+    if (!out->noisy(r)) continue;
+    const Noise noise{added, rounded * alike.growth(sample_->row(sample_->exact_of(r)))};
+    add_noise(out->row(r), noise.of_row(*sample_, r));
   }
   return with(std::move(result), std::move(out));
 }
@@ -610,9 +613,7 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, con
 
 Known Known::with_imaginary(const Known& partner) const {
   const Range &x = estimate_.range, &y = partner.estimate_.range;
-  // Assumed values have no structure. Those of the other array may.
-  const Claim claim = x.claim == y.claim ? x.claim : Claim::Declared;
-  const Range whole = Range::stated(claim, x.re, y.re, std::hypot(x.bound, y.bound),
+  const Range whole = Range::stated(std::min(x.claim, y.claim), x.re, y.re, std::hypot(x.bound, y.bound),
                                     std::hypot(x.rms, y.rms), x.random_like && y.random_like);
   Known out(Estimate{whole, estimate_.error});
   out.sample_ = both(sample_, partner.sample_, 0,

@@ -10,7 +10,6 @@ namespace latticino::session {
 namespace {
 
 constexpr double kNegligibleImaginary = 1e-150;
-constexpr double kDeviations = 6;  // that values of an assumed range reach
 
 Interval plus(const Interval& a, const Interval& b) { return {a.low + b.low, a.high + b.high}; }
 Interval minus(const Interval& a) { return {-a.high, -a.low}; }
@@ -32,16 +31,6 @@ Range clipped(Range x) {
   return x;
 }
 
-// The root mean square of sums and products. Independent values add up in squares; of declared
-// values only the bound is known.
-double rms_of_sum(Claim claim, double a, double b) {
-  return claim == Claim::Assumed ? std::hypot(a, b) : a + b;
-}
-
-double rms_of_product(Claim claim, const Range& x, const Range& y) {
-  return claim == Claim::Assumed ? x.rms * y.rms : std::min(x.rms * y.bound, x.bound * y.rms);
-}
-
 std::string number(double x) { return formatted("%.4g", x); }
 
 }  // namespace
@@ -50,8 +39,8 @@ double Interval::size() const { return std::max(std::abs(low), std::abs(high)); 
 
 Range Range::assumed(bool real) {
   const Interval unit{-1, 1};
-  if (real) return {Claim::Assumed, unit, {}, 1, std::sqrt(1.0 / 3), false};
-  return {Claim::Assumed, unit, unit, std::sqrt(2.0), std::sqrt(2.0 / 3), false};
+  if (real) return {Claim::Assumed, unit, {}, 1, 1, false};
+  return {Claim::Assumed, unit, unit, std::sqrt(2.0), std::sqrt(2.0), false};
 }
 
 Range Range::declared(Interval re, Interval im, double rms, bool random_like) {
@@ -118,10 +107,6 @@ bool Range::contains(const Range& other) const {
   return within(re, other.re) && within(im, other.im) && other.bound <= bound * kSlack;
 }
 
-double Range::reach() const {
-  return claim == Claim::Assumed ? std::min(bound, kDeviations * rms) : bound;
-}
-
 std::string Range::str() const {
   if (is_real()) return number(re.low) + " to " + number(re.high);
   return "real parts " + number(re.low) + " to " + number(re.high) + ", imaginary parts " +
@@ -131,7 +116,7 @@ std::string Range::str() const {
 Range operator+(const Range& x, const Range& y) {
   const Claim claim = std::min(x.claim, y.claim);
   return clipped({claim, plus(x.re, y.re), plus(x.im, y.im), x.bound + y.bound,
-                  rms_of_sum(claim, x.rms, y.rms), x.random_like && y.random_like});
+                  x.rms + y.rms, x.random_like && y.random_like});
 }
 
 Range operator-(const Range& x) {
@@ -142,7 +127,7 @@ Range operator*(const Range& x, const Range& y) {
   const Claim claim = std::min(x.claim, y.claim);
   return clipped({claim, plus(times(x.re, y.re), minus(times(x.im, y.im))),
                   plus(times(x.re, y.im), times(x.im, y.re)), x.bound * y.bound,
-                  rms_of_product(claim, x, y), x.random_like || y.random_like});
+                  std::min(x.rms * y.bound, x.bound * y.rms), x.random_like || y.random_like});
 }
 
 Range conjugate(const Range& x) {
@@ -163,8 +148,8 @@ Range hull(std::span<const Range> several, std::span<const std::size_t> sizes) {
     count += static_cast<double>(sizes[i]);
     largest = std::max(largest, x.rms);
   }
-  // Any part of declared values may have the root mean square of all of them.
-  out.rms = out.claim == Claim::Declared ? largest : std::sqrt(squares / count);
+  // Any part of the values may have the root mean square of all of them, unless a sample shows it.
+  out.rms = out.claim == Claim::Calibrated ? std::sqrt(squares / count) : largest;
   // What samples show holds only for the samples.
   if (out.claim == Claim::Calibrated) out.claim = Claim::Declared;
   return out;
@@ -176,19 +161,16 @@ Range square(const Range& x) {
   if (x.is_real()) {
     const double least = x.re.low > 0 ? x.re.low : x.re.high < 0 ? -x.re.high : 0;
     out.re = {least * least, x.bound * x.bound};
-    // E x^4 = 9/5 (E x^2)^2 for uniform values.
-    if (out.claim == Claim::Assumed) out.rms = std::min(out.bound, std::sqrt(1.8) * x.rms * x.rms);
   }
   return out;
 }
 
 Range sum(const Range& x, double count) {
-  const double root = x.claim == Claim::Assumed ? std::sqrt(count) : count;
   return {x.claim,
           {count * x.re.low, count * x.re.high},
           {count * x.im.low, count * x.im.high},
           count * x.bound,
-          root * x.rms,
+          count * x.rms,
           false};
 }
 
@@ -204,8 +186,7 @@ Range with_zero(const Range& x) {
 Range mapped(const Range& x, double l1, double l2, bool real) {
   const double bound = l1 * x.bound, re = l1 * (real ? x.re.size() : x.bound);
   const double im = real ? l1 * x.im.size() : bound;
-  const double rms = x.claim == Claim::Assumed ? l2 * x.rms : l1 * x.rms;
-  return clipped({x.claim, {-re, re}, {-im, im}, bound, rms, false});
+  return clipped({x.claim, {-re, re}, {-im, im}, bound, l1 * x.rms, false});
 }
 
 }  // namespace latticino::session

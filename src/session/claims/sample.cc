@@ -7,6 +7,8 @@
 #include <map>
 #include <numbers>
 #include <numeric>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "ops/slot_transform.h"
@@ -241,6 +243,53 @@ Numbers lost_to_sine(NumbersView values, int slots, double gain, bool of_slots) 
   return by_rows(values, slots, [&](const Numbers& row) {
     return of_slots ? lost(row) : to_slots(lost(to_coefficients(row)));
   });
+}
+
+double Alike::growth(NumbersView values) const {
+  if (numbers.empty()) return 1;
+  const std::size_t n = numbers.size(), outer = values.size() / (n * inner);
+  const auto groups = static_cast<std::size_t>(std::ranges::max(numbers)) + 1;
+  double squares = 0, alone = 0;
+  for (std::size_t o = 0; o < outer; ++o) {
+    Numbers sums(groups * inner);
+    for (std::size_t k = 0; k < n; ++k) {
+      for (std::size_t i = 0; i < inner; ++i) {
+        const Complex z = values[(o * n + k) * inner + i];
+        sums[static_cast<std::size_t>(numbers[k]) * inner + i] += z;
+        alone += std::norm(z);
+      }
+    }
+    for (const Complex& z : sums) squares += std::norm(z);
+  }
+  // Values that cancel in a sum may not do so in other data.
+  return alone > 0 ? std::max(1.0, std::sqrt(squares / alone)) : 1;
+}
+
+double Alike::largest_growth() const {
+  if (numbers.empty()) return 1;
+  std::vector<double> counts(static_cast<std::size_t>(std::ranges::max(numbers)) + 1);
+  for (const std::int64_t k : numbers) ++counts[static_cast<std::size_t>(k)];
+  double squares = 0;
+  for (const double count : counts) squares += count * count;
+  return std::sqrt(squares / static_cast<double>(numbers.size()));
+}
+
+std::vector<std::int64_t> numbered_rows(NumbersView entries, std::size_t rows) {
+  const std::size_t columns = entries.size() / rows;
+  std::unordered_map<std::string_view, std::int64_t> seen;
+  std::vector<std::int64_t> out;
+  std::int64_t next = 0;
+  for (std::size_t k = 0; k < rows; ++k) {
+    const NumbersView row = entries.subspan(k * columns, columns);
+    std::int64_t number = next;
+    if (std::ranges::any_of(row, [](Complex z) { return z != Complex(0); })) {
+      const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size_bytes());
+      number = seen.try_emplace(bytes, next).first->second;
+    }
+    next += number == next ? 1 : 0;
+    out.push_back(number);
+  }
+  return out;
 }
 
 double rms_of_windows(NumbersView values, int slots, std::size_t count) {

@@ -66,6 +66,23 @@ class Random {
 void add_noise(Sample& sample, double rms);
 void add_noise(std::span<std::complex<double>> row, double rms);
 
+// Weights of sums that are rounded alike: if the weights of two values are the same in all sums,
+// their rounding errors are one error, which meets the sum of the two values. So with n equal
+// weights the error grows with n for values with a mean, and not with the root of n.
+struct Alike {
+  // The number of the weights of each value, along the axis that is added up. Empty: all differ.
+  std::vector<std::int64_t> numbers;
+  std::size_t inner = 1;  // values between neighbours along that axis
+
+  // By how much such an error is larger than that of weights that all differ: for these values, and
+  // for values of which only the size is known.
+  double growth(NumbersView values) const;
+  double largest_growth() const;
+};
+// Numbers the rows of a matrix, equal ones alike. Rows of zeros take no part in a sum: each has a
+// number of its own.
+std::vector<std::int64_t> numbered_rows(NumbersView entries, std::size_t rows);
+
 // The slots of values that do not lie row by row from the first slot on: value i has address
 // places[i] among the slots of `ciphertexts`.
 struct Places {

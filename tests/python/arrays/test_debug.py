@@ -90,7 +90,7 @@ def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, 
 
     ctx.use(client.server_keys(program, lt.Shape((512,))))
     with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
-        a = client.encrypt(x)  # assumed to be random in the unit box, but constant
+        a = client.encrypt(x, range=lt.Range(-1, 1, random=True))  # declared to be random, but constant
         with pytest.raises(lt.PrecisionError, match=r"bootstrap: .*test_debug.py:\d+"):
             program(a)
         good = client.encrypt(np.random.default_rng(1).uniform(-1, 1, 512))

@@ -231,3 +231,82 @@ def test_no_interrupt_is_lost_where_locks_are_destroyed(child_environment):
     """Plans make and destroy contexts, each with its locks."""
     done = subprocess.run([sys.executable, "-c", LOCKS], capture_output=True, text=True, env=child_environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+INJECTED = CKKS + """
+import dis, threading
+from latticino.common.constants import ConstantCache
+from latticino.common.locks import Lock
+PACKAGE = os.path.dirname(lt.__file__)
+ENDS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "CALL_FUNCTION_KW", "CALL_FUNCTION", "CALL_METHOD", "JUMP_BACKWARD")
+after = {}
+def may_come(frame):  # the interpreter looks for signals where functions begin, and after calls and jumps back
+    code = frame.f_code
+    if code not in after:
+        names = [(i.offset, i.opname) for i in dis.get_instructions(code) if i.opname != "CACHE"]
+        after[code] = {o for (_, before), (o, name) in zip([(0, "")] + names, names) if before in ENDS or name == "RESUME"}
+    return frame.f_lasti in after[code]
+def interrupted(work, k):
+    # whether the work was ended by an interrupt at its k-th place
+    passed = 0
+    def trace(frame, event, _):
+        nonlocal passed
+        if not frame.f_code.co_filename.startswith((PACKAGE, contextlib.__file__)):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode" and may_come(frame):
+            passed += 1
+            if passed == k:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+    sys.settrace(trace)
+    try:
+        work()
+        return passed >= k
+    except KeyboardInterrupt as why:
+        kept.append(why)  # whatever its frames hold stays alive
+        return True
+    finally:
+        sys.settrace(None)
+import contextlib
+kept = []
+cache = ConstantCache(16, len)
+lock = Lock()
+def work():
+    {work}
+def all_is_free():
+    assert lt._native.Scope.current() is None
+    for held in (lock.own, cache.held, ctx._lock.own, ctx._constants.held, ctx._products.held, ctx._tables.held):
+        assert not held._is_owned(), "a lock stayed held"
+    assert cache.bytes == sum(map(len, cache._kept.values())), "a constant was not counted"
+work()
+for k in range(1, 100_000):
+    if not interrupted(work, k):
+        break
+    all_is_free()
+assert k > {least}, k
+usable()
+done = []
+t = threading.Thread(target=lambda: (usable(), done.append(1)), daemon=True)
+t.start()
+t.join(60)
+assert done, "another thread waits"
+print("usable", flush=True)
+os._exit(0)
+"""
+INJECTED_INTO = {
+    "constants": ("cache._kept.clear(); cache._bytes = 0; [cache.get(i, lambda: bytes(12)) for i in range(3)]", 30),
+    "a cache that is held": ("\n    with cache.held:\n        cache.get(7, lambda: bytes(3))", 5),
+    "recording": ("lt.record(lambda v: v + v)(a)", 100),
+}
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="the places of another interpreter are not known")
+@pytest.mark.parametrize("name", INJECTED_INTO)
+def test_an_interrupt_at_any_place_leaves_no_lock_and_no_recording(name, child_environment):
+    """At each place where the interpreter looks for signals, one after the other, inside of the package."""
+    work, least = INJECTED_INTO[name]
+    script = INJECTED.replace("{work}", work).replace("{least}", str(least))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=child_environment, timeout=600)
+    assert (done.stdout, done.returncode) == ("usable\n", 0), done.stderr[-3000:]

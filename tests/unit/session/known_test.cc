@@ -288,7 +288,7 @@ TEST(SessionKnown, OtherDataHaveTheValuesOfTheSampleAndLargeOnesInTheSamePlaces)
     }
     EXPECT_LT(same, 128u);
   }
-  EXPECT_EQ(x.reach(), x.range().reach());
+  EXPECT_EQ(x.reach(), x.range().bound);
   // Two encryptions of one sample stand for two arrays of its kind, each always for the same one.
   const Known y = sampled(values);
   EXPECT_GT(x.minus(y).reach(), 1);
@@ -340,7 +340,7 @@ TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
               0.5 * root * 4.36);
   const Known x = in_turn(512);
   EXPECT_EQ(x.plus(x.rotated(1, false, 0, 0, {})).reach(), 2);
-  EXPECT_EQ(x.plus(x.rotated(1, false, 0, 0, {})).range().reach(), 0);
+  EXPECT_EQ(x.plus(x.rotated(1, false, 0, 0, {})).range().bound, 0);
   EXPECT_EQ(x.plus(x.rotated(2, false, 0, 0, {})).reach(), 2);
   EXPECT_EQ(constant(0.5).summed(1, 512, 0, false).reach(), 256);
   Known tree = x;
@@ -349,7 +349,7 @@ TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
   }
   EXPECT_GT(tree.reach(), 1);
   EXPECT_LE(tree.reach(), 512);
-  EXPECT_LE(tree.range().reach(), 1e-9);
+  EXPECT_LE(tree.range().bound, 1e-9);
 }
 
 TEST(SessionKnown, WhatCancelsInTheSampleIsAFactorOfErrorsAllTheSame) {
@@ -430,6 +430,34 @@ TEST(SessionKnown, WhatLiesBeyondASampleIsToldWhereItDoesNotFit) {
 }
 
 // Alternating values whose coefficients are 1 / sqrt(2), and others that add as much.
+// Errors of equal weights are one error, which meets the sum of the values.
+TEST(SessionKnown, EqualWeightsAreRoundedAlike) {
+  const Numbers weights = {1, 2, 3, 4, 1, 2, 0, 0, 0, 0};  // rows of two, the last ones without weights
+  const Alike alike{numbered_rows(weights, 5)};
+  EXPECT_EQ(alike.numbers, (std::vector<std::int64_t>{0, 1, 0, 2, 3}));
+  EXPECT_NEAR(alike.largest_growth(), std::sqrt((4 + 1 + 1 + 1) / 5.0), 1e-12);
+  EXPECT_NEAR(alike.growth(Numbers{1, 0, 1, 0, 0}), std::sqrt(2), 1e-12);
+  EXPECT_EQ(alike.growth(Numbers{1, 0, -1, 0, 0}), 1);  // cancels by chance
+  EXPECT_EQ(Alike{}.largest_growth(), 1);
+  // Two sums of two neighbours: values 0 and 2, and 1 and 3.
+  EXPECT_NEAR((Alike{{0, 0}, 2}.growth(Numbers{1, 0, 1, 1, 0, 0, 0, 0})), std::sqrt(5.0 / 3), 1e-12);
+
+  const auto total = [](NumbersView v) { return Numbers{std::accumulate(v.begin(), v.end(), Complex(0))}; };
+  const Alike all{std::vector<std::int64_t>(1024, 0)};
+  const auto claimed = [&](const Known& x) {
+    return x.mapped(total, 1024, 32, false, 0, 1e-3, all).errors(1, false).mean;
+  };
+  const Known flat = Known::fresh(Range::declared({-1, 1}, {-1, 1}), 0);
+  EXPECT_NEAR(flat.mapped(total, 1024, 32, false, 0, 1e-3, all).error(), 32e-3 * std::sqrt(2), 1e-9);
+  double constant = 0, random = 0;
+  for (int run = 0; run < 32; ++run) {  // of 16 normal numbers each
+    constant += claimed(Known::fresh(Numbers(1024, 1), false, 0)) / 32;
+    random += claimed(Known::fresh(random_values(1024, run), false, 0)) / 32;
+  }
+  EXPECT_NEAR(constant / (32e-3 * std::sqrt(std::numbers::pi) / 2), 1, 0.3);
+  EXPECT_LT(random, constant / 8);
+}
+
 TEST(SessionKnown, CoefficientsOfValuesThatAreRefreshedAsOneAddUp) {
   Numbers ones(512, 1.0), turned(512, 1.0);
   for (std::size_t i = 1; i < 512; i += 2) ones[i] = turned[i] = -1;

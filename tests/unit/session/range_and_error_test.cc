@@ -96,7 +96,7 @@ TEST(SessionRange, TheWeakerClaimDecides) {
   const Range assumed = Range::assumed(true), declared = Range::declared({-1, 1}, {});
   EXPECT_EQ((assumed + declared).claim, Claim::Assumed);
   EXPECT_EQ((Range::of(Complex(2)) * declared).claim, Claim::Declared);
-  EXPECT_LT(assumed.reach(), 1.01);
+  EXPECT_LT(assumed.bound, 1.01);
   EXPECT_THROW(Range::declared({1, -1}, {}), ValueError);
   EXPECT_THROW(Range::declared({0, INFINITY}, {}), ValueError);
   EXPECT_THROW(Range::declared({0, 1}, {}, 2.0), ValueError);
