@@ -112,8 +112,8 @@ def parameter_costs(params: str | _native.Params, device: str | None = None) -> 
     """Bytes and predicted times of a set, a preset's name or parameters: ``print(lt.parameter_costs(params))``.
 
     From plans: nothing is encrypted and no key made. Times are those once constants are encoded.
-    ``device`` as for `choose`: ``"cuda"`` gives an H200's times and needs no GPU. A set with no level has no product: its
-    ``bits`` are NaN. ParameterError for unknown names."""
+    ``device`` as for `choose`: ``"cuda"`` gives an H200's times and needs no GPU. A set with no level has no product:
+    its ``bits`` are NaN. ParameterError for unknown names."""
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
     kind = "cuda" if on_gpu else devices.choose(device)[0]
     if not isinstance(params, str):
