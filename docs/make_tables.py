@@ -39,7 +39,7 @@ PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", 
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
-           "training": "2026-11-23-h200-helr", "packing": "2026-11-26-cpu-packing",
+           "training": "2026-11-27-h200-helr", "packing": "2026-11-26-cpu-packing",
            "chains": "2026-11-26-cpu-bitpacker"}
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -68,6 +69,10 @@ def _measured(made: Prefilled, session: object, want: str, count: int, device: s
     return [row], results == {want} and (not long or raw / each >= TARGET)
 
 
+def _has_done(made: Prefilled, jobs: int) -> bool:
+    return _done(made)[0] == jobs
+
+
 def _warm(made: Prefilled, running: Running, workers: int) -> int:
     """Sends jobs until each worker has done some: how many are done then."""
     sent, last = _done(made)[0], time.monotonic() + _START
@@ -77,7 +82,7 @@ def _warm(made: Prefilled, running: Running, workers: int) -> int:
         for _ in range(workers):
             made.submit(made.seats[0])
         sent += workers
-        until(lambda sent=sent: _done(made)[0] == sent, "the first jobs", _START)
+        until(functools.partial(_has_done, made, sent), "the first jobs", _START)
     return sent
 
 

@@ -85,7 +85,8 @@ def _known_of(ctx: Context, array: np.ndarray, values: np.ndarray, stated: Any, 
             "encrypt", f"values outside of the declared range ({known})", "values within it", "correct the range")
     within, remedy = "-1 to 1", "encrypt(x, range=(low, high))"
     if stated is not None:  # by a program that was made without one
-        within, remedy = str(known), "lt.Shape(shape, None, (low, high)) where the program is saved"
+        within = f"{known} with a modulus of up to {known.bound:g}" if array.dtype.kind == "c" else str(known)
+        remedy = "lt.Shape(shape, None, (low, high)) where the program is saved"
     warnings.warn(f"encrypt: values lie outside of {within}, the range that is assumed where none is stated; "
                   f"the claimed precision will not hold; state the range: {remedy}",
                   RangeWarning, stacklevel=levels_inside())

@@ -98,7 +98,8 @@ def _network_row(made: networks.Made, preset: str) -> Row:
     plan = made.enc.plan
     context = Context._for_plans(preset, "cuda", False)
     return _planned(context, preset, plan.program, plan.level) | {
-        "value": 1e3 * plan.seconds, "unit": "ms", "predicted_bits": plan.bits, "params": {"batch": plan.images}}
+        "value": 1e3 * plan.seconds, "unit": "ms", "predicted_bits": plan.bits, "peak_bytes": plan.peak_bytes,
+        "params": {"batch": plan.images}}
 
 
 def _network_run(made: networks.Made, threads: int) -> Row:

@@ -182,7 +182,8 @@ def test_expected_precision_is_near_the_measured_one(preset, name, rng):
     own.use(owner.server_keys(program, shaped, public=True))
     z = program((own if name == "public" else owner).encrypt(shaped))
     measured = lt.precision(np.ravel(owner.decrypt(z)), clear(x)).mean
-    assert abs(measured - z.expected_bits) < 1, (measured, z.expected_bits)
+    # The claim holds for all values in the unit box: random ones may come out more precise.
+    assert -1 < measured - z.expected_bits < 2, (measured, z.expected_bits)
 
 
 def test_fewer_slots_keep_more_precision(ctx, client, rng):

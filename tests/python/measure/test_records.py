@@ -31,10 +31,10 @@ def test_conformance_writes_a_row_for_each_set(tmp_path, monkeypatch, capsys):
 def test_the_demo_makes_a_row():
     shown = demo.Row(1, 2.0, 4, True, demo.precision([0.25], [0.5]), 0.9, 0.8)
     result = demo.Result("digits", "p", "cuda:0", {"N": 8, "rows": 2, "features": 3}, "H200", [shown, shown], [4.0],
-                         1, 0.9, 0.8, 10, 2, 20)
+                         1, 0.9, 0.8, 10, 2, 20, predicted=0.003)
     row = demo.row(result)
     assert (row["name"], row["value"], row["unit"], row["backend"]) == ("helr.iteration", 2000.0, "ms", "cuda")
-    assert row["params"] == {"N": 8, "rows": 2, "features": 3, "iterations": 2, "dataset": "digits"}
+    assert row["params"] == {"N": 8, "rows": 2, "features": 3, "iterations": 2, "dataset": "digits", "predicted_ms": 1.5}
     assert (row["key_bytes"], row["peak_bytes"], row["bootstraps"]) == (10, 20, 1)
     assert (row["accuracy"], row["clear_accuracy"]) == (0.9, 0.8)
     assert row["median_of"] == 1 and "low" not in row

@@ -43,6 +43,7 @@ def drawn(draw, shape, r, imaginary):
     values = rng.uniform(r.low, r.high, shape)
     if imaginary:
         values = values + 1j * rng.uniform(r.imag_low, r.imag_high, shape)
+        values = values / np.maximum(1, np.abs(values) / r.bound)  # nothing stated: a modulus of up to 1
     kind = draw(st.sampled_from(["own", "list", "integers", "booleans", "complex"]))
     least, most = int(np.ceil(r.low)), int(np.floor(r.high))
     if r.imag_low <= 0 <= r.imag_high and kind == "integers" and least <= most:
