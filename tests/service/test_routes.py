@@ -32,7 +32,7 @@ names = st.one_of(
     st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True),
     st.integers(1, 60_000).map(lambda n: "x" * n), st.binary(min_size=1, max_size=20)).filter(lambda name: name not in ("m", b"m"))
 given_names = settings(max_examples=60, deadline=None, derandomize=True,
-                       suppress_health_check=[HealthCheck.function_scoped_fixture])
+                       suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.fixture
