@@ -26,6 +26,7 @@ const char* name_of(Claim claim) {
 void bind_range(nb::module_& m) {
   nb::class_<Range>(m, "Range", "Where the values of an encrypted array lie.")
       .def_static("assumed", &Range::assumed, "real"_a)
+      .def_static("unit_disc", &Range::unit_disc)
       .def_static(
           "declared",
           [](double low, double high, double imag_low, double imag_high, double rms, bool random) {

@@ -303,6 +303,9 @@ class Range:
     def assumed(real: bool) -> Range: ...
 
     @staticmethod
+    def unit_disc() -> Range: ...
+
+    @staticmethod
     def declared(low: float, high: float, imag_low: float, imag_high: float, rms: float, random: bool) -> Range: ...
 
     @staticmethod

@@ -187,8 +187,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
 def stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
     """A ciphertext without data, shaped as `x` would be once encrypted."""
     level, scale, known, sample = twin.level, None, None, None
-    # Real values, or complex ones of modulus up to 1: nobody said which. Products then stay within 1.
-    layout, stated = None, _native.Range.rebuilt(0, [-1.0, 1.0, -1.0, 1.0, 1.0, 1.0], False)
+    layout, stated = None, _native.Range.unit_disc()
     if isinstance(x, Ciphertext):
         if x.context._root is not context._root:
             raise errors.ContextError.explain(

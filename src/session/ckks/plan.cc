@@ -55,10 +55,7 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
     require_finite(sample->numbers(), "plan");
     known = Known::fresh(sample->numbers(), sample->is_real(), error);
   } else {
-    // Real values, or complex ones of modulus up to 1: nobody said which. Products then stay
-    // within 1.
-    const Range unit = Range::stated(Claim::Assumed, {-1, 1}, {-1, 1}, 1, 1, false);
-    known = Known::fresh(input->range ? range_of(*input->range) : unit, error);
+    known = Known::fresh(input->range ? range_of(*input->range) : Range::unit_disc(), error);
   }
   ArrayState out{twin, {{}, std::move(known), UnusedSlots::zero()}, shape};
   for (std::size_t i = 0; i < count; ++i) {

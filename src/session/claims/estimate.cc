@@ -268,7 +268,7 @@ Estimate summed(const Estimate& x, double count, double added, double unused) {
 }
 
 Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added) {
-  return {mapped(x.range, l1, l2, real), x.error.summed(l1, l2, true) + Error::fresh(added)};
+  return {mapped(x.range, l1, real), x.error.summed(l1, l2, true) + Error::fresh(added)};
 }
 
 Estimate plus_error(const Estimate& x, double added, bool white) {

@@ -43,6 +43,12 @@ Range Range::assumed(bool real) {
   return {Claim::Assumed, unit, unit, std::sqrt(2.0), std::sqrt(2.0), false};
 }
 
+Range Range::unit_disc() {
+  Range disc = assumed(false);
+  disc.bound = disc.rms = 1;
+  return disc;
+}
+
 Range Range::declared(Interval re, Interval im, double rms, bool random_like) {
   for (const Interval& part : {re, im}) {
     if (!(part.low <= part.high) || !std::isfinite(part.low) || !std::isfinite(part.high)) {
@@ -183,7 +189,7 @@ Range with_zero(const Range& x) {
   return out;
 }
 
-Range mapped(const Range& x, double l1, double l2, bool real) {
+Range mapped(const Range& x, double l1, bool real) {
   const double bound = l1 * x.bound, re = l1 * (real ? x.re.size() : x.bound);
   const double im = real ? l1 * x.im.size() : bound;
   return clipped({x.claim, {-re, re}, {-im, im}, bound, l1 * x.rms, false});

@@ -34,6 +34,9 @@ struct Range {
   // errors that are proportional to values (of rounded weights, and of products) were up to 6 bits
   // larger than such claims for data with a mean.
   static Range assumed(bool real);
+  // Values of modulus up to 1: assumed of a plan's arguments of which nothing was stated. They may
+  // be real or complex, and their products stay within 1.
+  static Range unit_disc();
   // Within a box. `rms` 0: as large as the bound. ValueError if the numbers do not form a box.
   static Range declared(Interval re, Interval im, double rms = 0, bool random_like = false);
   // The range of plain values.
@@ -64,8 +67,7 @@ Range square(const Range& x);
 Range sum(const Range& x, double count);
 // The range if there are zeros among the values, as after a mask.
 Range with_zero(const Range& x);
-// After a linear map. For each result, `l1` bounds the sum of the sizes of its weights, and `l2`
-// the root of the sum of their squares.
-Range mapped(const Range& x, double l1, double l2, bool real);
+// After a linear map. For each result, `l1` bounds the sum of the sizes of its weights.
+Range mapped(const Range& x, double l1, bool real);
 
 }  // namespace latticino::session
