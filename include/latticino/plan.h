@@ -106,8 +106,10 @@ class LATTICINO_API Plan {
   std::vector<Bits> bits() const;   ///< expected precision of the results
   std::uint64_t bootstraps() const;
   std::uint64_t lookups() const;  ///< bootstrappings of TFHE: values that go through tables
-  double seconds() const;         ///< predicted from rates measured on such a device
-  /// Of them, those of a run that finds all constants encoded, such as a replay of a recording.
+  /// Predicted time of the first run, which encodes the constants, from rates measured on such a
+  /// device.
+  double seconds() const;
+  /// Predicted time of a later run, which finds the constants encoded, such as a replay.
   double prepared_seconds() const;
   std::uint64_t bytes_moved() const;
   std::uint64_t operations() const;        ///< records submitted

@@ -46,7 +46,7 @@ Tile tile_of(const Dot& op, std::size_t first, std::size_t last) {
   return tile;
 }
 
-// Counts launches as backend/cuda/poly/dot.cu makes them.
+// Counts launches as backend/cuda/poly/dot.cu makes them, apart from its limit on layouts.
 struct Launches {
   int count = 0, tiles = 0, rows = 0;
   bool repeats = false;

@@ -1,6 +1,6 @@
 // What records take beside the bytes that they name: the arithmetic of TFHE's key switches and
-// blind rotations, and of Dot what a GPU reads again (ops/dot_effort.h). For predictions
-// (runtime/rates.h).
+// blind rotations, the second pass of whole transforms, and what a GPU reads again for Dot
+// (ops/dot_effort.h). For predictions (runtime/rates.h).
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace latticino {
 
 struct Effort {
-  std::uint64_t items = 0;  // ciphertexts
-  double work = 0;          // butterflies of transforms, or multiply-adds, of all of them
-  double path = 0;          // of one ciphertext; more processors do not shorten it
+  std::uint64_t items = 0;  // ciphertexts; of Dot tiles, of Transform polynomials
+  double work = 0;          // butterflies or multiply-adds of all items; of Dot and Transform bytes
+  double path = 0;          // of one ciphertext, on any number of processors; of Dot launches
   double fourier_work = 0, fourier_path = 0;  // the same in FP64, in complex butterflies
 };
 

@@ -61,63 +61,43 @@ const RateTable& avx512_rates() {
 // The geometric mean of the rates at 47, 13 and 7 limbs, in processor time. Automorphisms have
 // become faster since then: their rate is 0.36 of the copy's, as on a newer processor.
 const RateTable& avx2_rates() {
-  static const RateTable kTable{"AMD EPYC with AVX2, one thread",
-                                {
-                                    {"Automorphism", {3.8e+09}},
-                                    {"BlindRotate", {0, 0, 8.3e+08, 0, 9e+08, 0}},
-                                    {"Convert", {5.06e+08}},
-                                    {"Copy", {1.05e+10}},
-                                    {"Dot", {3.76e+09}},
-                                    {"Embed", {1.26e+09}},
-                                    {"ExpandUniform", {1.32e+08}},
-                                    {"FourierKey", {2.2e+09}},
-                                    {"FromIntegers", {1.85e+09}},
-                                    {"KeyInner", {1.84e+09}},
-                                    {"Linear", {7.78e+09}},
-                                    {"LweKeySwitch", {4.4e+09, 0, 5.2e+09}},
-                                    {"LweLinear", {2.2e+09}},
-                                    {"LweSlots", {6e+08}},
-                                    {"ModRaise", {1.85e+09}},
-                                    {"ModSwitch", {7e+08}},
-                                    {"Project", {9.29e+08}},
-                                    {"SampleExtract", {6e+08}},
-                                    {"ModDownFinish", {2.46e+09}},
-                                    {"Tensor", {2.58e+09}},
-                                    {"Transform", {1.51e+09, 0, 1.51e+09}},
-                                    {"SampleGaussian", {1.32e+08}},
-                                },
-                                kThreadOverhead};
+  static const RateTable kTable{
+      "AMD EPYC with AVX2, one thread",
+      {
+          {"Automorphism", {3.8e+09}},   {"BlindRotate", {0, 0, 8.3e+08, 0, 9e+08, 0}},
+          {"Convert", {5.06e+08}},       {"Copy", {1.05e+10}},
+          {"Dot", {3.76e+09}},           {"Embed", {1.26e+09}},
+          {"ExpandUniform", {1.32e+08}}, {"FourierKey", {2.2e+09}},
+          {"FromIntegers", {1.85e+09}},  {"KeyInner", {1.84e+09}},
+          {"Linear", {7.78e+09}},        {"LweKeySwitch", {4.4e+09, 0, 5.2e+09}},
+          {"LweLinear", {2.2e+09}},      {"LweSlots", {6e+08}},
+          {"ModRaise", {1.85e+09}},      {"ModSwitch", {7e+08}},
+          {"Project", {9.29e+08}},       {"SampleExtract", {6e+08}},
+          {"ModDownFinish", {2.46e+09}}, {"SampleGaussian", {1.32e+08}},
+          {"Tensor", {2.58e+09}},        {"Transform", {1.51e+09, 0, 1.51e+09}},
+      },
+      kThreadOverhead};
   return kTable;
 }
 
 // The same at 23 and 7 limbs.
 const RateTable& reference_rates() {
-  static const RateTable kTable{"AMD EPYC, plain code, one thread",
-                                {
-                                    {"Automorphism", {3.86e+09}},
-                                    {"BlindRotate", {0, 0, 1.8e+08, 0, 6e+07, 0}},
-                                    {"Convert", {2.66e+08}},
-                                    {"Copy", {1.13e+10}},
-                                    {"Dot", {2.42e+09}},
-                                    {"Embed", {9.81e+08}},
-                                    {"ExpandUniform", {1.45e+08}},
-                                    {"FourierKey", {8e+08}},
-                                    {"FromIntegers", {1.54e+09}},
-                                    {"KeyInner", {7.22e+08}},
-                                    {"Linear", {4.53e+09}},
-                                    {"LweKeySwitch", {2e+09, 0, 2.4e+09}},
-                                    {"LweLinear", {8e+08}},
-                                    {"LweSlots", {4e+08}},
-                                    {"ModRaise", {1.54e+09}},
-                                    {"ModSwitch", {4e+08}},
-                                    {"Project", {8.33e+08}},
-                                    {"SampleExtract", {4e+08}},
-                                    {"ModDownFinish", {6.63e+08}},
-                                    {"Tensor", {3.02e+09}},
-                                    {"Transform", {6.65e+08, 0, 6.65e+08}},
-                                    {"SampleGaussian", {1.45e+08}},
-                                },
-                                kThreadOverhead};
+  static const RateTable kTable{
+      "AMD EPYC, plain code, one thread",
+      {
+          {"Automorphism", {3.86e+09}},  {"BlindRotate", {0, 0, 1.8e+08, 0, 6e+07, 0}},
+          {"Convert", {2.66e+08}},       {"Copy", {1.13e+10}},
+          {"Dot", {2.42e+09}},           {"Embed", {9.81e+08}},
+          {"ExpandUniform", {1.45e+08}}, {"FourierKey", {8e+08}},
+          {"FromIntegers", {1.54e+09}},  {"KeyInner", {7.22e+08}},
+          {"Linear", {4.53e+09}},        {"LweKeySwitch", {2e+09, 0, 2.4e+09}},
+          {"LweLinear", {8e+08}},        {"LweSlots", {4e+08}},
+          {"ModRaise", {1.54e+09}},      {"ModSwitch", {4e+08}},
+          {"Project", {8.33e+08}},       {"SampleExtract", {4e+08}},
+          {"ModDownFinish", {6.63e+08}}, {"SampleGaussian", {1.45e+08}},
+          {"Tensor", {3.02e+09}},        {"Transform", {6.65e+08, 0, 6.65e+08}},
+      },
+      kThreadOverhead};
   return kTable;
 }
 
@@ -137,38 +117,31 @@ const RateTable& cuda_rates() {
   // Bytes that are read again take as long as others, and so does each further launch.
   constexpr double kDotBytes = 3.77e+12, kDotLaunch = 4.6e-06;
   constexpr RecordRate kDot{kDotBytes, kDotLaunch, kDotBytes, 1 / kDotLaunch};
-  static const RateTable kTable{"NVIDIA H200",
-                                {
-                                    {"Automorphism", {3.31e+12, 1.4e-06}},
-                                    {"BlindRotate", kRotations},
-                                    {"Convert", {1.3e+12, 4e-06}},
-                                    {"Copy", {3.66e+12, 1.4e-06}},
-                                    {"Dot", kDot},
-                                    {"Embed", {1.09e+12, 1.6e-05}},
-                                    {"ExpandUniform", {3.21e+11, 2.3e-07}},
-                                    {"FourierKey", {2e+12, 3e-06}},
-                                    {"FromIntegers", {2.42e+12, 2.6e-06}},
-                                    {"KeyInner", {3.82e+12, 6.9e-06}},
-                                    {"Linear", {4.04e+12, 7.7e-07}},
-                                    {"LweKeySwitch", {0, 2.8e-05, 5.4e+12}},
-                                    {"LweLinear", {4.05e+12, 2e-06}},
-                                    {"LweSlots", {2e+12, 3e-06}},
-                                    {"ModRaise", {2.42e+12, 2.6e-06}},
-                                    {"ModSwitch", {2e+12, 3e-06}},
-                                    {"Project", {4.29e+11, 1.4e-05}},
-                                    {"SampleExtract", {2e+12, 3e-06}},
-                                    {"SampleGaussian", {3e+12, 3e-06}},
-                                    {"ModDownFinish", {3.43e+12, 2.4e-06}},
-                                    {"Tensor", {3.68e+12, 2e-06}},
-                                    {"Transform", {3.03e+12, 2e-06, 3.03e+12}},
-                                }};
+  static const RateTable kTable{
+      "NVIDIA H200",
+      {
+          {"Automorphism", {3.31e+12, 1.4e-06}},  {"BlindRotate", kRotations},
+          {"Convert", {1.3e+12, 4e-06}},          {"Copy", {3.66e+12, 1.4e-06}},
+          {"Embed", {1.09e+12, 1.6e-05}},         {"Dot", kDot},
+          {"ExpandUniform", {3.21e+11, 2.3e-07}}, {"FourierKey", {2e+12, 3e-06}},
+          {"FromIntegers", {2.42e+12, 2.6e-06}},  {"KeyInner", {3.82e+12, 6.9e-06}},
+          {"Linear", {4.04e+12, 7.7e-07}},        {"LweKeySwitch", {0, 2.8e-05, 5.4e+12}},
+          {"LweLinear", {4.05e+12, 2e-06}},       {"LweSlots", {2e+12, 3e-06}},
+          {"ModRaise", {2.42e+12, 2.6e-06}},      {"ModSwitch", {2e+12, 3e-06}},
+          {"Project", {4.29e+11, 1.4e-05}},       {"SampleExtract", {2e+12, 3e-06}},
+          {"SampleGaussian", {3e+12, 3e-06}},     {"ModDownFinish", {3.43e+12, 2.4e-06}},
+          {"Tensor", {3.68e+12, 2e-06}},          {"Transform", {3.03e+12, 2e-06, 3.03e+12}},
+      }};
   return kTable;
 }
 
-// An H100 has the processors of an H200 and slower memory. So records that move bytes are slower as
-// ckks.add at 47 limbs is (28.0 us and 21.7 us), transforms as 16 polynomials of 20 limbs are (133
-// us and 111 us), and records that compute take the same time
-// (bench/records/2026-11-26-h100-before-after.json, -transforms.json, and 2026-11-23-h200 of both).
+// An H100 has the processors of an H200, and slower memory.
+// - Records that move bytes take 28.0 / 21.7 of the time on an H200. These are the microseconds of
+//   ckks.add at 47 limbs (bench/records/2026-11-26-h100-before-after.json and
+//   2026-11-23-h200-operations.json).
+// - Transforms take 133 / 111 of it: the microseconds of 16 polynomials of 20 limbs
+//   (2026-11-26-h100-transforms.json, 2026-11-23-h200-transforms.json).
+// - Records that compute take the same time.
 const RateTable& h100_rates() {
   static const RateTable kTable = [] {
     constexpr double kMemory = 21.65 / 28.02, kTransform = 111.5 / 133.3;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,20 +46,24 @@ class RepackRoute(NamedTuple):
 class Plan:
     """What a program needs. ``print`` it for a table.
 
-    ``keys``: label and highest level of every evaluation key; ``key_bytes`` what they take;
-    ``constant_bytes`` encoded matrices; ``peak_bytes`` all device memory at the worst moment, keys,
-    constants and inputs included; ``levels`` of the results; ``bootstraps`` of CKKS; ``seconds``
-    predicted from rates measured on an NVIDIA H200, or for the CPU on one machine of its instruction set
-    (AVX-512, AVX2 or neither), at as many of the context's threads as have a core;
-    ``prepared_seconds``: of them, those of a run that finds all constants encoded, such as a replay of a recording;
-    ``recorded_peak_bytes``: ``peak_bytes`` of a program that is recorded, whose memory stays its own;
-    ``operations``: records submitted; ``switching``: bytes of the keys of each set of switching;
-    ``repack_routes``: the route from tables back to slots, by set, slots and the route asked for;
-    ``products``: bytes of the keys of route ``"matvec"``, by set, slots and slots of its products;
-    ``lookups``: bootstrappings of TFHE, one for each value that goes through a table;
-    ``bits``: expected precision of each result, mean and worst value,
-    and what that rests on (``"assumed"``, ``"declared"`` or ``"calibrated"``: arrays as examples are sample data);
-    ``notes``: what was chosen on the way, and why, such as forms of bootstrapping.
+    - ``keys``: label and highest level of every evaluation key; ``key_bytes``: what they take
+    - ``constant_bytes``: of encoded matrices
+    - ``peak_bytes``: all device memory at the worst moment, keys, constants and inputs included
+    - ``recorded_peak_bytes``: the same if the program is recorded, because a recording keeps its memory between runs
+    - ``levels``: of the results
+    - ``bootstraps``: of CKKS; ``lookups``: bootstrappings of TFHE, one for each value that goes through a table
+    - ``seconds``: predicted time of the first run, which encodes the constants
+    - ``prepared_seconds``: predicted time of a later run, which finds the constants encoded, such as a replay
+    - ``bytes_moved``, ``operations``: data that the program moves, and records that it submits
+    - ``switching``: bytes of the keys of each set of switching
+    - ``repack_routes``: the route from tables back to slots, by set, slots and the route asked for
+    - ``products``: bytes of the keys of route ``"matvec"``, by set, slots and slots of its products
+    - ``bits``: expected precision of each result, mean and worst value, and what that rests on (``"assumed"``,
+      ``"declared"`` or ``"calibrated"``: arrays as examples are sample data)
+    - ``notes``: what was chosen on the way, and why, such as forms of bootstrapping
+
+    Times follow from rates measured on an NVIDIA H200, which are scaled for an H100, or for the CPU on one machine of
+    its instruction set (AVX-512, AVX2 or neither), at as many of the context's threads as have a core.
     """
 
     params_hash: str
@@ -68,9 +71,11 @@ class Plan:
     key_bytes: int
     constant_bytes: int
     peak_bytes: int
+    recorded_peak_bytes: int
     levels: tuple[int, ...]
     bootstraps: int
     seconds: float
+    prepared_seconds: float
     bytes_moved: int
     operations: int
     bytes_by_name: dict[str, int] = field(default_factory=dict)
@@ -81,13 +86,6 @@ class Plan:
     lookups: int = 0
     bits: tuple[tuple[float, float, str], ...] = ()
     notes: list[str] = field(default_factory=list)
-    prepared_seconds: float = math.nan
-    recorded_peak_bytes: int = 0
-
-    def __post_init__(self) -> None:
-        if math.isnan(self.prepared_seconds):  # nothing is encoded
-            self.prepared_seconds = self.seconds
-        self.recorded_peak_bytes = max(self.recorded_peak_bytes, self.peak_bytes)
 
     def __or__(self, other: Plan) -> Plan:
         """The plan of doing both programs: the union of their keys."""
@@ -107,13 +105,13 @@ class Plan:
         names = self.bytes_by_name.keys() | other.bytes_by_name.keys()
         return Plan(
             self.params_hash, keys, key_bytes, constants,
-            key_bytes + constants + working, self.levels + other.levels,
+            key_bytes + constants + working, key_bytes + constants + arenas, self.levels + other.levels,
             self.bootstraps + other.bootstraps, self.seconds + other.seconds,
+            self.prepared_seconds + other.prepared_seconds,
             self.bytes_moved + other.bytes_moved, self.operations + other.operations,
             {n: self.bytes_by_name.get(n, 0) + other.bytes_by_name.get(n, 0) for n in names}, sizes, switching,
             self.repack_routes | other.repack_routes, products, self.lookups + other.lookups, self.bits + other.bits,
-            list(dict.fromkeys(self.notes + other.notes)), self.prepared_seconds + other.prepared_seconds,
-            key_bytes + constants + arenas)
+            list(dict.fromkeys(self.notes + other.notes)))
 
     def __str__(self) -> str:
         mib = 2**20
@@ -161,15 +159,18 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     in_memory = input_bytes + constants + key_bytes - recorder.bytes
     kept = max(0, twin._native.live_bytes - in_memory - made)
     copies = 2 * input_bytes + made
+    peak_bytes = recorder.bytes + max(peak, input_bytes + constants)
     return Plan(
         params_hash=context.params.hash,
         keys=dict(recorder.request),
         key_bytes=key_bytes,
         constant_bytes=constants,
-        peak_bytes=recorder.bytes + max(peak, input_bytes + constants),
+        peak_bytes=peak_bytes,
+        recorded_peak_bytes=max(peak_bytes, key_bytes + constants + kept + copies + twin._native.arena_bytes),
         levels=tuple(r.level for r in results),
         bootstraps=twin.bootstraps,
         seconds=seconds,
+        prepared_seconds=seconds - twin._native.predicted_preparation(*twin._timed),
         bytes_moved=report["bytes_moved"],
         operations=report["operations"],
         bytes_by_name=dict(report["bytes_by_name"]),
@@ -179,9 +180,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         products=products,
         lookups=report["ciphertexts_by_name"].get("BlindRotate", 0),
         bits=tuple((*r._known.bits(r.size, r._full), r._known.kind) for r in results),
-        notes=list(twin._notes),
-        prepared_seconds=seconds - twin._native.predicted_preparation(*twin._timed),
-        recorded_peak_bytes=key_bytes + constants + kept + copies + twin._native.arena_bytes)
+        notes=list(twin._notes))
 
 
 def stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:

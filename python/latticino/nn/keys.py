@@ -54,11 +54,10 @@ def plan_of(head: Note, context: Context) -> Plan:
         raise errors.FileError.explain("load", f"keys of levels that they have not ({why})",
                                        "a file that enc.save wrote", "obtain it again") from why
     counts: dict[str, Any] = {name: integer(head, name) for name in _NUMBERS}
-    if "recorded_peak_bytes" in head._fields:  # files of older versions have neither
-        counts["recorded_peak_bytes"] = integer(head, "recorded_peak_bytes")
-        counts["prepared_seconds"] = head.number("prepared_seconds")
+    told = "recorded_peak_bytes" in head._fields  # files of older versions tell nothing of recordings
     return Plan(params.hash, keys, sum(sizes.values()), levels=integers(head, "levels", 0, params.top_level),
-                seconds=head.number("seconds"),
+                recorded_peak_bytes=integer(head, "recorded_peak_bytes" if told else "peak_bytes"),
+                seconds=head.number("seconds"), prepared_seconds=head.number("prepared_seconds" if told else "seconds"),
                 bytes_by_key=sizes, notes=list(texts(head, "notes")), **counts)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from .. import errors
+from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
 from ..ckks.plan import Plan
 from ..common import display
@@ -21,6 +22,7 @@ from .plan import NetworkPlan
 from .run import Machine, Step, by_layer
 
 _TRIES = 8  # dry runs, each with fewer encoded weights
+_NOTE = "not enough memory for all weights encoded"
 
 
 class Taken(NamedTuple):
@@ -48,6 +50,9 @@ def fitted(machine: Machine, placement: Placement, context: Context, plan: Netwo
            memory: int) -> tuple[Machine, NetworkPlan]:
     """The machine and the plan that take at most ``memory``. Those weights are no longer encoded whose expansion costs
     least for each byte. OutOfMemoryError if it does not suffice for all weights as integers."""
+    if plan.light:  # of a file: this memory may hold more of them, or fewer
+        machine = machine.with_light(())
+        plan = _with(plan, machine, placement, context, planned(machine, placement, context))
     if plan.peak_bytes <= memory:
         return machine, plan
     every = [s.node for s in placement.steps if s.form is None and machine.transforms[s.node]]
@@ -106,7 +111,7 @@ def _taken(machine: Machine, placement: Placement, context: Context) -> list[Tak
     out: list[Taken] = []
     before = Taken(0.0, 0)
 
-    def watch(step: Step, y: object) -> object:
+    def watch(step: Step, y: Ciphertext) -> Ciphertext:
         nonlocal before
         now = Taken(prepared_seconds(twin), twin._products.bytes)
         out.append(Taken(now.seconds - before.seconds, now.bytes - before.bytes))
@@ -115,8 +120,7 @@ def _taken(machine: Machine, placement: Placement, context: Context) -> list[Tak
 
     first = machine.graph.inputs[0]
     bound = machine.graph.nodes[first].bound
-    machine.run(placement.steps, [stand_in(twin, machine.packings[first], placement.level, bound)],
-                watch)  # type: ignore[arg-type]
+    machine.run(placement.steps, [stand_in(twin, machine.packings[first], placement.level, bound)], watch)
     return out
 
 
@@ -129,15 +133,16 @@ def planned(machine: Machine, placement: Placement, context: Context, error: flo
 
 
 def _with(plan: NetworkPlan, machine: Machine, placement: Placement, context: Context, program: Plan) -> NetworkPlan:
-    """The plan of a machine that expands some weights."""
+    """The plan of a machine that expands some weights, or none, from that of another machine."""
     taken = _taken(machine, placement, context)
     groups = by_layer(machine.graph, placement.steps)
     layers = tuple(replace(layer, seconds=sum(taken[k].seconds for k in numbers),
                            bytes=sum(taken[k].bytes for k in numbers)) for layer, numbers in zip(plan.layers, groups))
-    count = sum(1 for s in placement.steps if s.form is None and machine.transforms[s.node])
-    note = (f"not enough memory for all weights encoded: those of {len(machine.light)} of {count} maps are kept as "
-            "integers and expanded in every run, which takes "
-            f"{display.seconds(program.prepared_seconds - plan.seconds)} of it")
-    program.bits, program.notes = plan.program.bits, [*program.notes, note]
-    return replace(plan, layers=layers, program=program, light=tuple(sorted(machine.light)),
-                   notes=(*plan.notes, note))
+    notes = [note for note in plan.notes if not note.startswith(_NOTE)]
+    program.bits = plan.program.bits
+    if machine.light:
+        count = sum(1 for s in placement.steps if s.form is None and machine.transforms[s.node])
+        notes.append(f"{_NOTE}: those of {len(machine.light)} of {count} maps are kept as integers and expanded in "
+                     f"every run, which takes {display.seconds(program.prepared_seconds - plan.seconds)} of it")
+        program.notes = [*program.notes, notes[-1]]
+    return replace(plan, layers=layers, program=program, light=tuple(sorted(machine.light)), notes=tuple(notes))

@@ -71,8 +71,22 @@ class Rates:
         p = m.packings[i]
         where = (p.slots, p.count, p.layout.full)
         if m.transforms[i]:
-            return (*where, *(t.signature for t in m.transforms[i]), node.bias is not None)
+            return (*where, *(t.signature for t in m.transforms[i]), node.bias is not None, self._lowest(i))
         return (node.op, where, node.series, node.bound, len(set(node.inputs)), node.packed, node.bias is not None)
+
+    def _lowest(self, i: int) -> int:
+        """The lowest level that holds what an affine node may reach by its weights. Maps of one structure differ in
+        it."""
+        graph, params = self.machine.graph, self.context.params
+        node = graph.nodes[i]
+        reach = 0.0 if node.bias is None else float(np.abs(node.bias).max())
+        for j, t in zip(node.inputs, self.machine.transforms[i]):
+            reach += t.norms[0] * graph.nodes[j].bound
+        bits = 1 + math.log2(reach) if reach else -math.inf
+        level, top = 0, self.context.level
+        while level < top and bits + math.log2(params.scale(level)) >= params.log_q(level):
+            level += 1
+        return level
 
     def _dry_node(self, i: int, level: int) -> Cost | None:
         m, node = self.machine, self.machine.graph.nodes[i]

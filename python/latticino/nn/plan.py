@@ -103,7 +103,7 @@ class NetworkPlan:
             ("input", f"{self.images} a run, encrypted at level {self.level}"),
             ("evaluation keys", f"{len(p.keys)}, {display.size(p.key_bytes)}"),
             ("weights", display.size(p.constant_bytes)),
-            ("peak memory", display.size(p.peak_bytes)),
+            ("peak memory", display.size(self.peak_bytes)),
             ("bootstrappings", f"{p.bootstraps}"),
             ("predicted time", display.seconds(self.seconds) + each),
             ("and for encoding", f"{display.seconds(self.first_seconds - self.seconds)} in the first run"),

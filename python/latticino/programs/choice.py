@@ -17,10 +17,18 @@ _COLUMNS = ("preset", "time", "first run", "memory", "bits")
 
 
 class Candidate(NamedTuple):
-    """A preset that `choose` planned. ``bootstraps``: whether the context bootstraps by itself. ``seconds`` of a run
-    that finds all constants encoded, ``first_seconds`` of the first one, which encodes them, ``bytes`` (peak memory
-    with keys) and ``bits`` (expected mean precision of the least precise result) of the plan; None if there is none.
-    ``refused``: why the preset cannot be used; empty if it can."""
+    """A preset that `choose` planned.
+
+    - ``preset``: its name
+    - ``bootstraps``: whether the context bootstraps by itself
+    - ``seconds``: predicted time of a run after the first one
+    - ``first_seconds``: predicted time of the first run, which also encodes the constants
+    - ``bytes``: peak memory, keys included
+    - ``bits``: expected mean precision of the least precise result
+    - ``refused``: why the preset cannot be used; empty if it can
+
+    The numbers are None if there is no plan.
+    """
 
     preset: str
     bootstraps: bool
@@ -56,8 +64,7 @@ class Choice:
         how = " with auto_bootstrap=True" if first.bootstraps else ""
         return (f"{first.preset}{how} runs the program with {first.bits:.1f} bits in "
                 f"{display.seconds(first.seconds or 0)} (the first run: {display.seconds(first.first_seconds or 0)}) "
-                "and "
-                f"{display.size(first.bytes or 0)} on {self.device}; {others}")
+                f"and {display.size(first.bytes or 0)} on {self.device}; {others}")
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [(c.preset + (" + bootstrapping" if c.bootstraps else ""),

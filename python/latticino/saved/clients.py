@@ -60,10 +60,12 @@ def _plan(stated: Note, context: Context) -> Plan:
     if not {*switching, *(name for name, _, _ in products)} <= set(sets):
         PROGRAM.refuse("a set of switching that does not exist")
     counts: dict[str, Any] = {name: PROGRAM.integer(stated, name, 0, 1 << 53) for name in COUNTS}
-    if "prepared_seconds" in stated._fields:  # files of older versions do not tell
-        counts["prepared_seconds"] = stated.number("prepared_seconds")
+    told = "prepared_seconds" in stated._fields  # files of older versions do not tell
     return Plan(params.hash, keys, levels=PROGRAM.integers(stated, "levels", 0, params.top_level),
-                seconds=stated.number("seconds"), bytes_by_key=sizes, switching=switching, products=products, **counts)
+                recorded_peak_bytes=counts["peak_bytes"],  # a saved program is not recorded
+                seconds=stated.number("seconds"),
+                prepared_seconds=stated.number("prepared_seconds" if told else "seconds"), bytes_by_key=sizes,
+                switching=switching, products=products, **counts)
 
 
 def _label(name: str, params: _native.Params) -> _native.KeyLabel:

@@ -108,7 +108,7 @@ def run(preset: str, device: str | None = None, dataset: str | None = None, iter
     if recorded or (recorded is None and context.device.startswith("cuda")):
         result.mode = "replayed"
     result.predicted_key_bytes, result.predicted_peak_bytes = plan.key_bytes, (
-        trainer.recorded_bytes(batches[0]) if result.mode == "replayed" else plan.peak_bytes)
+        trainer.peak_bytes(batches[0], len(batches), result.mode == "replayed"))
     print(f"plan: {len(plan.keys)} evaluation keys, {plan.key_bytes / MIB:,.0f} MiB; peak memory about "
           f"{result.predicted_peak_bytes / MIB:,.0f} MiB; about {result.predicted:,.0f} s for all iterations")
     start = time.monotonic()

@@ -208,13 +208,19 @@ class Trainer:
             state = self.step(state, batch, eta)
         return self.refresh(state)
 
-    def recorded_bytes(self, batch: np.ndarray) -> int:
-        """Device memory of a training whose steps are recorded, as a plan predicts it."""
+    def peak_bytes(self, batch: np.ndarray, count: int, recorded: bool) -> int:
+        """Device memory of a training on so many batches like this one, which all lie on the device, as plans predict
+        it."""
         state, *parts = self.examples(batch)
+        ciphertexts = sum(math.ceil(math.prod(x.shape) / self.context.slots) for x in parts)
+        params = self.context.params
+        each = ciphertexts * 8 * params.n * params.limbs(self.start_level)
+        if not recorded:
+            return self.context.plan(self.cycle, state, *parts).peak_bytes + (count - 1) * each
         levels = range(self.last_level, self.start_level + 1, LEVELS)  # those that `record` finds
         steps = [self.context.plan(self._refreshed_step, state._replace(level=level), *parts, eta=ETA)
                  for level in levels]
-        return reduce(or_, steps).recorded_peak_bytes
+        return reduce(or_, steps).recorded_peak_bytes + (count - len(steps)) * each  # a step counts a batch of its own
 
     def examples(self, batch: np.ndarray) -> list[Any]:
         """Arguments of `cycle` for a plan."""

@@ -96,10 +96,10 @@ def _of_network(plan: nn.NetworkPlan, factor: float) -> Row:
 def _helr(chosen: data.Dataset, settings: helr.Settings) -> Row:
     """Of an iteration, where the step of each level has a recording."""
     trainer = helr.Trainer(Context._for_plans(PRESET, "cuda", False), settings)
-    batch = data.batches(chosen, settings.rows)[0]
-    plan = trainer.context.plan(trainer.cycle, *trainer.examples(batch))
+    batches = data.batches(chosen, settings.rows)[: settings.iterations]
+    plan = trainer.context.plan(trainer.cycle, *trainer.examples(batches[0]))
     return _of_plan(plan, 1e3 / trainer.steps_between) | {
-        "peak_bytes": trainer.recorded_bytes(batch), "level": trainer.start_level}
+        "peak_bytes": trainer.peak_bytes(batches[0], len(batches), True), "level": trainer.start_level}
 
 
 def _sort() -> Row:

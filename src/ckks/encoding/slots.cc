@@ -187,8 +187,12 @@ std::vector<Plaintext> expand(std::span<const LightFactor* const> factors, Use u
   std::vector<Plaintext> out;
   if (factors.empty()) return out;
   Queue& queue = factors[0]->form.context->queue();
-  std::map<int, std::pair<FromIntegers, Transform>> work;  // by degree: a record has one ring
-  Linear scaled;
+  struct Work {
+    FromIntegers integers;
+    Transform transform;
+    Linear scaled;
+  };
+  std::map<int, Work> work;  // by degree: a record has one ring
   for (const LightFactor* f : factors) {
     const Context& context = *f->form.context;
     const Params& params = context.params();
@@ -197,18 +201,18 @@ std::vector<Plaintext> expand(std::span<const LightFactor* const> factors, Use u
     Plaintext& p = out.emplace_back(f->form);
     p.poly = allocate(queue, ring_of(context, f->log_n), basis, use);
     const PolyView eval = p.poly.view.in(Domain::Eval);
-    auto& [integers, transform] = work[f->log_n];
+    auto& [integers, transform, scaled] = work[f->log_n];
     integers.items.push_back(
         {.in = static_cast<const std::int64_t*>(f->integers->data()), .out = p.poly.view});
     transform.items.push_back({.in = p.poly.view, .out = eval});
     p.poly.view = eval;
     if (f->times_p) scaled.items.push_back(times_p(p));
   }
-  for (auto& [log_n, both] : work) {
-    queue.submit(std::move(both.first));
-    queue.submit(std::move(both.second));
+  for (auto& [log_n, records] : work) {
+    queue.submit(std::move(records.integers));
+    queue.submit(std::move(records.transform));
+    if (!records.scaled.items.empty()) queue.submit(std::move(records.scaled));
   }
-  for (Linear::Item& item : scaled.items) queue.submit(Linear{{std::move(item)}});
   return out;
 }
 

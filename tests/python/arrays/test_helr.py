@@ -109,6 +109,15 @@ def test_the_demo_replays_recorded_steps(device, capsys):
     assert abs(result.accuracy - result.clear_accuracy) <= 0.01
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_demo_predicts_its_memory(device, recorded):
+    """With all batches, 4 of 64 rows; keys exactly."""
+    row = demo.row(demo.run("test-n12-boot-insecure", device, "digits", iterations=5, rows=64, recorded=recorded))
+    assert row["predicted_key_bytes"] == row["key_bytes"]
+    assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.03)
+    assert row["params"]["predicted_ms"] > 0
+
+
 def test_a_whole_training_warns_of_no_range(device):
     """Bounds that follow from the data alone grow from step to step; the training declares where its weights lie."""
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import latticino as lt
 from latticino import cli
 from latticino.nn.builder import Builder
 from latticino.workloads import data as datasets
-from latticino.workloads import demo, helr, inputs, networks
+from latticino.workloads import demo, helr, inputs, networks, predictions
 from latticino.workloads import tables as workloads
 
 SMALL = "test-n10-boot-insecure"
@@ -97,3 +97,34 @@ def test_the_command_writes_both_tables_or_one(tmp_path, capsys):
     assert cli.main(["bench", "workloads", "--part", "counts"]) == 1
     assert "words, scales" in capsys.readouterr().err
     assert cli.main(["bench", "workloads", "--preset", SMALL]) == 1
+
+
+def test_predictions_of_each_card_beside_the_newest_run_of_the_same_plan(tmp_path, monkeypatch, capsys):
+    work = workloads._workload("tiny")
+
+    def plans():
+        return predictions._of_network(networks.compiled(work, None, "cuda", say=lambda *_: None).enc.plan, 1e3)
+
+    case = predictions.Case("tiny", "tiny.input", "ms", 1, {}, plans)
+    monkeypatch.setattr(predictions, "cases", lambda: [case])
+    h100, h200 = predictions.run((), [], say=lambda *_, **__: None)
+    assert h100["device"] == "NVIDIA H100 80GB HBM3" and h200["device"] == "NVIDIA H200"
+    assert h100["value"] > h200["value"] and h100["key_bytes"] == h200["key_bytes"] > 0
+    ran = {"name": "tiny.input", "value": 2 * h200["value"], "unit": "ms", "device": "NVIDIA H200", "mode": "replayed",
+           "preset": SMALL, "params": {"batch": 1, "level": h200["level"]}, "key_bytes": h200["key_bytes"],
+           "peak_bytes": h200["peak_bytes"], "date": "2026-01-02"}
+    older = ran | {"date": "2026-01-01"}
+    others = [ran | {"date": "2026-01-03"} | change for change in (
+        {"key_bytes": 1}, {"mode": "immediate"}, {"preset": "other"}, {"name": "other"},
+        {"params": {"batch": 2, "level": h200["level"]}}, {"params": {"batch": 1, "level": 99}},
+        {"params": {"batch": 1, "level": h200["level"], "light_maps": 3}})]
+    rows = sorted([*others, ran, older], key=lambda row: row["date"])
+    assert predictions.beside(h200, rows) is ran and predictions.beside(h100, rows) is None
+    record = tmp_path / "runs.json"
+    record.write_text(json.dumps(rows))
+    out = tmp_path / "plans.json"
+    assert cli.main(["bench", "workloads", str(record), "--part", "predictions", "--record", str(out)]) == 0
+    assert "(-50 %)" in capsys.readouterr().out and [r["name"] for r in json.loads(out.read_text())] == [predictions.NAME] * 2
+    for wrong in ([str(record), "--part", "words"], ["--part", "predictions", "--device", "cpu"]):
+        assert cli.main(["bench", "workloads", *wrong]) == 1
+        assert "--part predictions" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_compiled import residual_block, world
+from test_compiled import calibrated, residual_block, world
 from test_lowered import rng
 
 import latticino as lt
@@ -10,6 +10,7 @@ from latticino.nn import reference
 from latticino.nn.balancing import balanced
 from latticino.nn.builder import Builder
 from latticino.nn.compiling import compiled
+from latticino.nn.lowered import Affine, Node
 from latticino.nn.reading import read
 
 BOOT = "test-n10-boot-insecure"
@@ -108,3 +109,19 @@ def test_bits_that_one_sample_predicts():
     graph, x = residual_block()
     one, many = (compiled(graph, x[:1].repeat(count, axis=0), BOOT, "cpu").plan for count in (1, 32))
     assert [layer.bits for layer in one.layers] == [layer.bits for layer in many.layers] and one.bits == many.bits
+
+
+@pytest.mark.parametrize("size", [0.5, 10.0, 1000.0])
+def test_weights_that_level_0_does_not_hold(size, device):
+    """Two maps of one structure. By its weights the second one may reach 2^7 to 2^17, and calibration shows values of
+    ordinary size, because the large weights cancel. Level 0 holds values up to 2^9."""
+    x = rng(3).uniform(-1, 1, (20, 64))
+    half, large = rng(4).normal(size=(32, 64)) / 8, np.full((64, 32), size)
+    first = np.concatenate([half, half])
+    second = np.concatenate([large + rng(5).normal(size=(64, 32)) / 6, -large], axis=1)
+    nodes = [Node("x", "input", (), (64,)), Node("fc0", "affine", (0,), (64,), maps=(Affine.dense(first),), layer="fc0"),
+             Node("fc1", "affine", (1,), (64,), maps=(Affine.dense(second),), layer="fc1")]
+    enc, client = world(calibrated(nodes, x), x, device)
+    assert [(s.node, s.level) for s in enc._placement.steps] == ([(1, 2), (2, 1)] if size < 1 else [(1, 3), (2, 2)])
+    got = enc.decrypt(client, enc(enc.encrypt(client, x[0]))).unmarked()
+    assert np.abs(got - second @ first @ x[0]).max() < 1e-7 * size

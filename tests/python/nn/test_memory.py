@@ -164,6 +164,22 @@ def test_files_keep_which_weights_are_integers(device, tmp_path):
         lt.nn.load(tmp_path / "all" / "server.network", device, memory=1000)
 
 
+@pytest.mark.slow
+def test_a_file_is_fitted_into_less_memory_or_more(device, tmp_path):
+    graph, x = three_maps()
+    enc = compiled(graph, x, BOOT, device)
+    some = compiled(graph, x, BOOT, device, memory=enc.plan.peak_bytes - 1)
+    some.save(tmp_path / "some")
+    memory = some.plan.peak_bytes - 1
+    fewer = lt.nn.load(tmp_path / "some" / "server.network", device, memory=memory)
+    want = compiled(graph, x, BOOT, device, memory=memory).plan
+    assert len(fewer.plan.light) > len(some.plan.light) and fewer.plan.peak_bytes <= memory
+    assert fewer.plan.light == want.light and repr(fewer.plan) == repr(want)
+    assert sum(note.startswith("not enough memory") for note in fewer.plan.notes) == 1
+    every = lt.nn.load(tmp_path / "some" / "server.network", device, memory=enc.plan.peak_bytes)
+    assert every.plan.light == () and every._machine.light == frozenset() and repr(every.plan) == repr(enc.plan)
+
+
 def test_the_cheapest_bytes_go_first():
     groups = sorted([Shared([1], 3.0, 10), Shared([2], 1.0, 10), Shared([3, 4], 1.0, 5)], key=lambda g: g.price)
     assert [g.nodes for g in groups] == [[2], [3, 4], [1]]

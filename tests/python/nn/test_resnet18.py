@@ -27,6 +27,14 @@ def test_random_weights_are_normalised():
     assert not np.array_equal(w["conv.weight"], resnet18.random_weights(4, SIZE, 2, 5)["conv.weight"])
 
 
+def test_images_that_random_weights_were_not_normalised_on_stay_in_range():
+    """Through all 17 quadratics, at the size of the demo."""
+    w = resnet18.random_weights(0, width=8, classes=100)
+    scores = run(resnet18.network(w), inputs.normalised(inputs.scenes(120, resnet18.SIZE)))
+    largest = np.abs(scores).max(axis=1)
+    assert largest.max() < 3 * np.median(largest)
+
+
 @pytest.mark.slow
 def test_a_small_form_runs_encrypted(device, tmp_path):
     w = resnet18.random_weights(0, SIZE, 2, 5)

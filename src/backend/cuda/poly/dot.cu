@@ -6,12 +6,13 @@
 #include "backend/cuda/device/tables.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/poly/products.cuh"
+#include "ops/dot_effort.h"
 
 namespace latticino::cuda {
 namespace {
 
-constexpr int kTiles = 6, kRows = 42, kLayouts = 24;  // of one launch: 4 KB of parameters
-constexpr int kOutputs = 4;                           // most outputs of a tile
+constexpr int kTiles = kDotTiles, kRows = kDotRows, kLayouts = 24;  // of one launch
+constexpr int kOutputs = kDotOutputs;                               // most of a tile
 constexpr int kParts = 3;
 
 // Views in few bytes. Those of one operation share a few lists of segments.
@@ -200,7 +201,7 @@ class DotBatch {
     const Ring& ring = *op.outputs.front().out[0].ring;
     n_ = ring.n();
     args_.ring = {ring_view(launcher, ring).modulus, ring.log_n()};
-    outputs_a_tile_ = op.outputs.size() == 1 ? 1 : op.outputs.size() == 2 || op.parts == 3 ? 2 : 4;
+    outputs_a_tile_ = dot_tile(op);
   }
 
   int outputs_a_tile() const { return outputs_a_tile_; }
