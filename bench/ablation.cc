@@ -1,8 +1,9 @@
-// What each step of the design gives: key switching at several numbers of limbs and full-slot
-// bootstrapping, first from Cheddar's baseline on with one step more at a time, then with
-// everything but one step. Every run of one kind of bootstrapping must give the same ciphertext,
-// bit for bit. The steps of bootstrapping have their time by class of kernels as well: a recording
-// of the records of that class alone. The graph has it by ranges of limbs, too.
+// What each step of the design gains, for key switching at several numbers of limbs and for
+// full-slot bootstrapping. The first steps begin at Cheddar's baseline, and each adds one thing.
+// Then come steps that have everything but one thing. Every run of one kind of bootstrapping must
+// give the same ciphertext, bit for bit.
+// A bootstrapping also has times by class of kernels: the records of each class are replayed in a
+// program of their own. The step "+ graph" has such times by ranges of limbs, too.
 //   bench_ablation --device cuda --output rows.json
 //   --classes 0: without times by class
 //   --steps "baseline,+ kernel options": these steps alone
@@ -47,10 +48,12 @@ struct Step {
 };
 constexpr char kEverything[] =
     "tiles,matrix,lazy,twiddles,inner,last_step,sums,key_sums,batches,overlap,graphs,tuning";
-// The first five are Table 8 of Cheddar as far as it applies here (docs/lab/ablation.md), with its
-// kernel options (lazy reduction, and twiddles made on the fly) one by one as well: its
-// baseline has products with a key and polynomials of a ciphertext in one pass. Then what is not in
-// the papers, or in Theodosian's Figs. 7 and 8. Kernels with variants take part from the tiles on.
+// The first five are the steps of Table 8 of Cheddar, as far as they apply here
+// (docs/lab/ablation.md). The paper adds its two kernel options in one step. Here lazy reduction
+// comes first, and twiddles made on the fly come with "+ kernel options". Cheddar's baseline
+// computes the products with a key in one pass, and the polynomials of a ciphertext too, so ours
+// does as well. The later steps are in no paper, or in Theodosian's Figs. 7 and 8. Kernels with
+// several variants run from "+ tiles" on.
 constexpr Step kSteps[] = {
     {"baseline", "tiles,matrix,lazy,twiddles,inner,last_step,sums,overlap,graphs,tuning"},
     {"+ lazy reduction", "tiles,matrix,twiddles,inner,last_step,sums,overlap,graphs,tuning"},

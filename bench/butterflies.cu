@@ -191,6 +191,5 @@ std::vector<Row> run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  return bench::run_rows(argc, argv, {{"runs", "9"}},
-                         [](const bench::Arguments& arguments) { return bench::run(arguments); });
+  return bench::run_rows(argc, argv, {{"runs", "9"}}, bench::run);
 }

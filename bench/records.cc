@@ -41,9 +41,11 @@ bool listed(const std::string& list, const std::string& name) {
 int run(const Arguments& arguments) {
   const auto tuning = std::make_shared<Tuning>();
   const bool tiles = arguments.flag("tiles");
-  Queue queue(tiles ? make_cuda_backend({.tuning = tuning})
+  const int shared_limit = arguments.number("shared-limit");
+  Queue queue(tiles ? make_cuda_backend({.tuning = tuning,
+                                         .shared_limit = static_cast<std::size_t>(shared_limit)})
                     : make_backend(arguments.text("device"), arguments.number("threads"),
-                                   arguments.text("tuning"), arguments.number("shared-limit")));
+                                   arguments.text("tuning"), shared_limit));
   const std::vector<int> sizes = numbers(arguments.text("limbs"));
   const int most = *std::max_element(sizes.begin(), sizes.end());
   const int log_n = arguments.number("log-n"), replays = arguments.number("replays");
@@ -116,19 +118,18 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  return bench::run_program(
-      argc, argv,
-      {{"device", "cuda"},
-       {"threads", "0"},
-       {"tuning", ""},
-       {"shared-limit", "0"},
-       {"log-n", "16"},
-       {"aux", "12"},
-       {"limbs", "47,23,13,7"},
-       {"only", ""},
-       {"tiles", "0"},
-       {"batches", ""},
-       {"replays", "15"},
-       {"cpu-time", "0"}},
-      [](const bench::Arguments& arguments) { return bench::run(arguments); });
+  return bench::run_program(argc, argv,
+                            {{"device", "cuda"},
+                             {"threads", "0"},
+                             {"tuning", ""},
+                             {"shared-limit", "0"},
+                             {"log-n", "16"},
+                             {"aux", "12"},
+                             {"limbs", "47,23,13,7"},
+                             {"only", ""},
+                             {"tiles", "0"},
+                             {"batches", ""},
+                             {"replays", "15"},
+                             {"cpu-time", "0"}},
+                            bench::run);
 }

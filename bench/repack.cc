@@ -273,5 +273,5 @@ int main(int argc, char** argv) {
                           {"rows", "16,64,256"},
                           {"threads", "1"},
                           {"runs", "3"}},
-                         [](const bench::Arguments& arguments) { return bench::run(arguments); });
+                         bench::run);
 }

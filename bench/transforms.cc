@@ -133,5 +133,5 @@ int main(int argc, char** argv) {
                           {"limbs", "1,7,20"},
                           {"polynomials", "1,16"},
                           {"runs", "15"}},
-                         [](const bench::Arguments& arguments) { return bench::run(arguments); });
+                         bench::run);
 }

@@ -267,16 +267,10 @@ class Benchmark {
 };
 
 int run(const Arguments& arguments) {
+  const bool chains = arguments.choice("part", {"chains", "errors"}) == "chains";
   Benchmark benchmark(arguments);
   bool good = true;
-  if (arguments.text("part") == "chains") {
-    write_rows(benchmark.chains(), arguments.text("output"));
-  } else if (arguments.text("part") == "errors") {
-    write_rows(benchmark.errors(good), arguments.text("output"));
-  } else {
-    throw UnsupportedError("bench", "part '" + arguments.text("part") + "'", "chains or errors",
-                           "choose one");
-  }
+  write_rows(chains ? benchmark.chains() : benchmark.errors(good), arguments.text("output"));
   return good ? 0 : 1;
 }
 

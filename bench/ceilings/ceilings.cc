@@ -10,18 +10,9 @@ namespace latticino::bench {
 namespace {
 
 std::vector<Row> run(const Arguments& arguments) {
-  const std::string& device = arguments.text("device");
-  if (device != "cpu" && device != "cuda") {
-    throw UnsupportedError("bench.ceilings", "device '" + device + "'", "cpu or cuda",
-                           "choose one");
-  }
-  const std::string& timed_by = arguments.text("clock");
-  if (timed_by != "wall" && timed_by != "processor") {
-    throw UnsupportedError("bench.ceilings", "clock '" + timed_by + "'", "wall or processor",
-                           "choose one");
-  }
-  const Clock clock = timed_by == "wall" ? Clock::Wall : Clock::Processor;
-  const bool gpu = device == "cuda";
+  const bool gpu = arguments.choice("device", {"cpu", "cuda"}) == "cuda";
+  const Clock clock =
+      arguments.choice("clock", {"wall", "processor"}) == "wall" ? Clock::Wall : Clock::Processor;
   const int runs = arguments.number("runs"), threads = arguments.number("threads");
   if (runs < 1 || threads < 1) {
     throw ValueError("bench.ceilings", "runs or threads below 1", "at least 1", "correct them");
@@ -54,5 +45,5 @@ int main(int argc, char** argv) {
   using namespace latticino;
   return bench::run_rows(argc, argv,
                          {{"device", "cpu"}, {"threads", "1"}, {"runs", "9"}, {"clock", "wall"}},
-                         [](const bench::Arguments& arguments) { return bench::run(arguments); });
+                         bench::run);
 }

@@ -1,7 +1,8 @@
-// Five kinds of synchronisation inside a kernel. The paper names one of its five, Local Sync, and
-// takes them from HE-Booster and from Xiao and Feng (IPDPS 2010). These are the latter's three, the
-// barrier of CUDA's cooperative groups, and blocks that wait for their neighbours alone. All blocks
-// must be on the device at once. The words go on counting from launch to launch.
+// Five kinds of synchronisation inside a kernel. The paper has five kinds too, and names one of
+// them, Local Sync. It takes them from HE-Booster and from Xiao and Feng (IPDPS 2010). Simple, Tree
+// and LockFree are the three of Xiao and Feng. Grid is the barrier of CUDA's cooperative groups.
+// With Local a block waits only for the blocks whose entries it needs. All blocks must be on the
+// device at once. The counts are not set back between launches.
 #pragma once
 
 #include <cstdint>

@@ -1,21 +1,25 @@
-// Times the transforms of Chameleon's paper (Sec. 5; Table 3, Figs. 11, 13, 14) beside ours: one
-// limb from Coeff to Eval, over and over on the same memory.
+// Times the forward transforms of Chameleon's paper (Sec. 5; Table 3, Figs. 11, 13, 14) and this
+// library's. They transform one limb again and again, in the same memory.
 //   bench_transform_forms --log-n 12,13,14,15,16 --output rows.json
-// BASE is radix-2, BD butterfly decomposition, TA thread aggregation; the number is that of stages
-// without a barrier between them. PCS shuffles coefficients; OSSP has a switching point, of which
-// `chunks` tells the place. Every form must give our words, or the program fails.
-//   --mode launched: kernel after kernel, as the paper has it, and not in a graph
+//   --mode launched: kernels are launched one by one, as in the paper, and not in a graph
+// Forms have the paper's names. BASE-NTT is the radix-2 transform. BD-NTT-2 is butterfly
+// decomposition, and TA-NTT-2 is thread aggregation: both compute two stages between barriers. With
+// OSSP the transform has a switching point: from then on each block computes a chunk of the
+// polynomial without the others. `chunks` is the number of chunks. With PCS the coefficients of the
+// stages before that point are shuffled. docs/lab/transform-forms.md explains them by an example.
+// The program fails if a form gives other words than the library.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "backend/cuda/device/tables.h"
 #include "backend/cuda/launch/memory.h"
 #include "forms/steps.cuh"
-#include "math/modulus.h"
 #include "math/primes.h"
 #include "support/common.h"
 #include "support/sample.h"
@@ -39,26 +43,21 @@ __global__ void __launch_bounds__(1024) transform(const __grid_constant__ Args a
 // Words on the device.
 class DeviceWords {
  public:
-  explicit DeviceWords(std::size_t count) : bytes_(count * sizeof(std::uint32_t)) {
-    cuda::check(cudaMalloc(&data_, bytes_), kName);
-    cuda::check(cudaMemset(data_, 0, bytes_), kName);
+  explicit DeviceWords(std::size_t count) : block_(0, count * sizeof(std::uint32_t)) {
+    cuda::check(cudaMemset(get(), 0, block_.bytes()), kName);
   }
   explicit DeviceWords(const Words& words) : DeviceWords(words.size()) {
-    cuda::check(cudaMemcpy(data_, words.data(), bytes_, cudaMemcpyDefault), kName);
+    cuda::check(cudaMemcpy(get(), words.data(), block_.bytes(), cudaMemcpyDefault), kName);
   }
-  DeviceWords(const DeviceWords&) = delete;
-  DeviceWords& operator=(const DeviceWords&) = delete;
-  ~DeviceWords() { cudaFree(data_); }
-  std::uint32_t* get() const { return data_; }
+  std::uint32_t* get() const { return block_.as<std::uint32_t>(); }
   Words words() const {
-    Words out(bytes_ / sizeof(std::uint32_t));
-    cuda::check(cudaMemcpy(out.data(), data_, bytes_, cudaMemcpyDefault), kName);
+    Words out(block_.bytes() / sizeof(std::uint32_t));
+    cuda::check(cudaMemcpy(out.data(), get(), block_.bytes(), cudaMemcpyDefault), kName);
     return out;
   }
 
  private:
-  std::size_t bytes_;
-  std::uint32_t* data_ = nullptr;
+  cuda::DeviceBlock block_;
 };
 
 struct Way {
@@ -73,11 +72,11 @@ class Degree {
  public:
   Degree(const Arguments& arguments, Queue& queue, int log_n, std::vector<Row>& rows)
       : arguments_(arguments),
+        mode_(arguments.choice("mode", {"replayed", "launched"})),
         queue_(queue),
         rows_(rows),
         log_n_(log_n),
         ring_(log_n, ntt_primes_below(log_n, 1u << 30, 1)),
-        psi_(powers()),
         out_(std::size_t{1} << log_n),
         replica_(std::size_t{1} << log_n) {
     cuda::check(cudaGetDeviceProperties(&device_, 0), kName);
@@ -99,24 +98,9 @@ class Degree {
   }
 
  private:
-  // psi^bitrev(k) times R.
-  Words powers() const {
-    const latticino::Modulus m = make_modulus(ring_.prime(0));
-    const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
-    Words out(ring_.n());
-    std::uint32_t w = r, reversed = 0;
-    for (std::uint32_t i = 0; i < out.size(); ++i, w = mul_mod(w, ring_.psi(0), m)) {
-      out[reversed] = w;
-      std::uint32_t bit = static_cast<std::uint32_t>(ring_.n()) >> 1;
-      for (; bit > 0 && (reversed & bit) != 0; bit >>= 1) reversed ^= bit;
-      reversed |= bit;
-    }
-    return out;
-  }
-  cuda::Modulus modulus() const {
-    const latticino::Modulus m = make_modulus(ring_.prime(0));
-    const auto r = static_cast<std::uint32_t>((std::uint64_t{1} << 32) % m.q);
-    return {m.q, static_cast<std::uint32_t>(m.q_inverse), r, mul_mod(r, r, m)};
+  // Of the library: its twiddles and its prime. measure_ours() has made them.
+  const cuda::RingTables& tables() const {
+    return dynamic_cast<const cuda::RingTables&>(*ring_.backend_table());
   }
 
   void measure_ours() {
@@ -186,11 +170,11 @@ class Degree {
         way.plan,
         0,
         way.plan.count,
-        psi_.get(),
+        tables().view().psi,
         in_->get(),
         out_.get(),
         replica_.get(),
-        modulus(),
+        tables().modulus(0),
         {way.sync, words.get(), reinterpret_cast<const std::uint16_t*>(neighbours.get()), n.width}};
     cuda::check(cudaMemset(out_.get(), 0xFF, sizeof(std::uint32_t) * ring_.n()), kName);
     cuda::check(cudaDeviceSynchronize(), kName);
@@ -237,7 +221,7 @@ class Degree {
       for (int i = 0; i < kRepeats; ++i) body();
     };
     const int runs = arguments_.number("runs");
-    if (arguments_.text("mode") == "launched") {
+    if (mode_ == "launched") {
       all();
       synchronize();
       return timed(runs, all, [&] { synchronize(); }).over(kRepeats * 1e-6);
@@ -270,7 +254,7 @@ class Degree {
     row.add("name", "ntt.form");
     sample.add_to(row, "us");
     row.add("device", device_.name).add("backend", "cuda");
-    row.add("mode", ours ? "replayed" : arguments_.text("mode"));
+    row.add("mode", ours ? "replayed" : mode_);
     row.add("preset", "none").add("params", params);
     row.add("commit", arguments_.text("commit")).add("date", today());
     rows_.push_back(row);
@@ -282,11 +266,12 @@ class Degree {
 
   inline static const Basis kOnePrime = {{0, 1}};
   const Arguments& arguments_;
+  const std::string mode_;
   Queue& queue_;
   std::vector<Row>& rows_;
   int log_n_;
   Ring ring_;
-  DeviceWords psi_, out_, replica_;
+  DeviceWords out_, replica_;
   std::unique_ptr<DeviceWords> in_;
   Words want_;
   cudaDeviceProp device_{};
@@ -294,10 +279,6 @@ class Degree {
 };
 
 std::vector<Row> run(const Arguments& arguments) {
-  if (arguments.text("mode") != "replayed" && arguments.text("mode") != "launched") {
-    throw UnsupportedError(kName, "--mode " + arguments.text("mode"), "replayed or launched",
-                           "choose one");
-  }
   std::vector<Row> rows;
   Queue queue(make_cuda_backend());
   for (const int log_n : numbers(arguments.text("log-n"))) {
@@ -311,7 +292,6 @@ std::vector<Row> run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  return bench::run_rows(argc, argv,
-                         {{"log-n", "12,13,14,15,16"}, {"runs", "15"}, {"mode", "replayed"}},
-                         [](const bench::Arguments& arguments) { return bench::run(arguments); });
+  return bench::run_rows(
+      argc, argv, {{"log-n", "12,13,14,15,16"}, {"runs", "15"}, {"mode", "replayed"}}, bench::run);
 }

@@ -1,8 +1,11 @@
 // Which entries a thread joins in the transforms of Chameleon's paper (Sec. 5), for the device and
-// for tests. A forward transform of 2^L entries has L stages. Stage s has 2^s blocks, and its
-// butterflies join entries i and i + 2^(L-s-1) of a block by the twiddle psi[(root << s) + block]:
-// root is 1 for a whole transform, and T + c for chunk c of the T that its first log2 T stages
-// leave.
+// for tests. For example, a forward transform of 8 entries has three stages. Stage 0 joins entries
+// i and i + 4. Stage 1 joins i and i + 2 in each half. Stage 2 joins i and i + 1 in each quarter.
+//
+// In general, 2^L entries have L stages. Stage s divides the entries into 2^s blocks, and joins
+// entries i and i + 2^(L-s-1) of a block. The twiddle is psi[(root << s) + block], where root is 1.
+// After log2 T stages the later ones join no entries of different blocks. These T blocks are called
+// chunks. The later stages of chunk c are a transform of its own, with root = T + c.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +19,8 @@ struct Network {
   std::uint32_t root;
 };
 
-// The 2^fused entries that `fused` stages from `stage` on join. Block b of the d-th of these stages
-// has the twiddle psi[(node << d) + b].
+// The 2^fused entries that a group of butterflies joins in `fused` stages, from `stage` on. In the
+// d-th of these stages (from 0), block b of the group has the twiddle psi[(node << d) + b].
 struct Group {
   std::uint32_t first;
   int log_stride;

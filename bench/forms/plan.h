@@ -11,8 +11,8 @@
 
 namespace latticino::bench::forms {
 
-// Global: fused stages on global memory, between all blocks. Shuffled, Chunks: all stages in the
-// shared memory of blocks, on shuffled coefficients, and on chunks of neighbours.
+// Global: a few fused stages in global memory. All blocks work on the whole polynomial. Shuffled
+// and Chunks: many stages in the shared memory of a block, of shuffled coefficients or of a chunk.
 enum class Kind { Global, Shuffled, Chunks };
 
 struct Step {
@@ -86,8 +86,9 @@ inline std::vector<std::uint32_t> touched(const Plan& plan, const Step& step, st
   return entries;
 }
 
-// For each step but the first and each block, `width` blocks to wait for, filled up with the block
-// itself: those that read or wrote in the step before what it now reads or writes.
+// The blocks that each block waits for before a step. It waits for a block that has read or written
+// one of its entries in the step before. Nobody waits before the first step. All lists have `width`
+// entries, as many as the longest list. A shorter list is filled up with the block itself.
 struct Neighbours {
   std::uint32_t width = 0;
   std::vector<std::uint16_t> block;  // [step - 1][block][width]

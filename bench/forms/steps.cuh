@@ -21,6 +21,21 @@ struct Args {
   BarrierArgs barrier;
 };
 
+// Some stages of a transform, from `first` on, and its tables.
+struct Stages {
+  Network net;
+  int first;
+  const std::uint32_t* psi;
+  Modulus m;
+};
+
+template <int STAGES, class Read>
+__device__ __forceinline__ void read_group(std::uint32_t (&x)[1 << STAGES], const Group& group,
+                                           const Read& read) {
+#pragma unroll
+  for (int k = 0; k < 1 << STAGES; ++k) x[k] = read(group.entry(k));
+}
+
 // Thread aggregation; of one stage it is the usual radix-2 transform. Works in place.
 template <int FUSED>
 struct Aggregated {
@@ -28,21 +43,20 @@ struct Aggregated {
   static constexpr bool kDecomposed = false;
 
   template <int STAGES, class Read, class Write>
-  static __device__ __forceinline__ void run(const Network& net, int stage, std::uint32_t t,
-                                             const std::uint32_t* psi, const Modulus& m,
+  static __device__ __forceinline__ void run(const Stages& stages, std::uint32_t t,
                                              const Read& read, const Write& write) {
     constexpr int kEntries = 1 << STAGES;
-    const Group group = group_of(net, stage, STAGES, t);
+    const Group group = group_of(stages.net, stages.first, STAGES, t);
+    const Modulus& m = stages.m;
     std::uint32_t x[kEntries];
-#pragma unroll
-    for (int k = 0; k < kEntries; ++k) x[k] = read(group.entry(k));
+    read_group<STAGES>(x, group, read);
 #pragma unroll
     for (int d = 0; d < STAGES; ++d) {
       const int h = kEntries >> (d + 1);
 #pragma unroll
       for (int b = 0; b < kEntries / 2; ++b) {
         const int low = b / h * 2 * h + b % h;
-        const std::uint32_t w = __ldg(psi + (group.node << d) + b / h);
+        const std::uint32_t w = __ldg(stages.psi + (group.node << d) + b / h);
         const std::uint32_t u = x[low], v = cuda::mul_mod(x[low + h], w, m);
         x[low] = cuda::add_mod(u, v, m.q);
         x[low + h] = cuda::sub_mod(u, v, m.q);
@@ -61,18 +75,17 @@ struct Decomposed {
   static constexpr bool kDecomposed = true;
 
   template <int STAGES, class Read, class Write>
-  static __device__ __forceinline__ void run(const Network& net, int stage, std::uint32_t t,
-                                             const std::uint32_t* psi, const Modulus& m,
+  static __device__ __forceinline__ void run(const Stages& stages, std::uint32_t t,
                                              const Read& read, const Write& write) {
     constexpr int kEntries = 1 << STAGES;
-    const Share share = share_of(net, stage, STAGES, t);
+    const Share share = share_of(stages.net, stages.first, STAGES, t);
+    const Modulus& m = stages.m;
     std::uint32_t x[kEntries];
-#pragma unroll
-    for (int k = 0; k < kEntries; ++k) x[k] = read(share.group.entry(k));
+    read_group<STAGES>(x, share.group, read);
 #pragma unroll
     for (int d = 0; d < STAGES - 1; ++d) {
       const std::uint32_t block = share.part >> (STAGES - 1 - d);
-      const std::uint32_t w = __ldg(psi + (share.group.node << d) + block);
+      const std::uint32_t w = __ldg(stages.psi + (share.group.node << d) + block);
       const bool lower = (share.part >> (STAGES - 2 - d) & 1) != 0;
       const int h = kEntries >> (d + 1);
 #pragma unroll
@@ -81,24 +94,23 @@ struct Decomposed {
         x[j] = lower ? cuda::sub_mod(x[j], v, m.q) : cuda::add_mod(x[j], v, m.q);
       }
     }
-    const std::uint32_t w = __ldg(psi + (share.group.node << (STAGES - 1)) + share.part);
+    const std::uint32_t w = __ldg(stages.psi + (share.group.node << (STAGES - 1)) + share.part);
     const std::uint32_t v = cuda::mul_mod(x[1], w, m);
     write(share.group.entry(2 * share.part), cuda::add_mod(x[0], v, m.q));
     write(share.group.entry(2 * share.part + 1), cuda::sub_mod(x[0], v, m.q));
   }
 };
 
-// One step of at most FUSED stages for thread t.
+// What thread t computes of a step of `count` stages, which is at most Form::kFused.
 template <class Form, class Read, class Write>
-__device__ __forceinline__ void run_stages(int stages, const Network& net, int stage,
-                                           std::uint32_t t, const std::uint32_t* psi,
-                                           const Modulus& m, const Read& read, const Write& write) {
-  if (stages == Form::kFused) {
-    Form::template run<Form::kFused>(net, stage, t, psi, m, read, write);
-  } else if (Form::kFused > 2 && stages == 2) {
-    Form::template run<2>(net, stage, t, psi, m, read, write);
+__device__ __forceinline__ void run_stages(int count, const Stages& stages, std::uint32_t t,
+                                           const Read& read, const Write& write) {
+  if (count == Form::kFused) {
+    Form::template run<Form::kFused>(stages, t, read, write);
+  } else if (Form::kFused > 2 && count == 2) {
+    Form::template run<2>(stages, t, read, write);
   } else {
-    Form::template run<1>(net, stage, t, psi, m, read, write);
+    Form::template run<1>(stages, t, read, write);
   }
 }
 
@@ -118,7 +130,8 @@ __device__ __forceinline__ void run_in_block(const Plan& plan, const Network& ne
     if (!first) __syncthreads();
     for (std::uint32_t t = threadIdx.x; t < plan.threads(net.log_length, now); t += blockDim.x) {
       run_stages<Form>(
-          now, net, stage, t, a.psi, a.m, [&](std::uint32_t i) { return first ? in(i) : from[i]; },
+          now, {net, stage, a.psi, a.m}, t,
+          [&](std::uint32_t i) { return first ? in(i) : from[i]; },
           [&](std::uint32_t i, std::uint32_t x) {
             if (last) {
               out(i, x);
@@ -145,7 +158,7 @@ __device__ __forceinline__ void run_step(const Args& a, int i, std::uint32_t* sh
     for (std::uint32_t t = blockIdx.x * blockDim.x + threadIdx.x; t < all;
          t += gridDim.x * blockDim.x) {
       run_stages<Form>(
-          step.stages, {plan.log_n, 1}, step.stage, t, a.psi, a.m,
+          step.stages, {{plan.log_n, 1}, step.stage, a.psi, a.m}, t,
           [&](std::uint32_t e) { return from[e]; },
           [&](std::uint32_t e, std::uint32_t x) { to[e] = x; });
     }

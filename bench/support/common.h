@@ -44,6 +44,17 @@ class Arguments {
   const std::string& text(const std::string& name) const { return values_.at(name); }
   int number(const std::string& name) const { return std::atoi(values_.at(name).c_str()); }
   bool flag(const std::string& name) const { return values_.at(name) == "1"; }
+  // The text of an option that has to be one of `allowed`.
+  const std::string& choice(const std::string& name,
+                            const std::vector<std::string>& allowed) const {
+    const std::string& value = text(name);
+    if (std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
+      std::string known;
+      for (const std::string& one : allowed) known += (known.empty() ? "" : ", ") + one;
+      throw UnsupportedError("bench", "--" + name + " " + value, "one of " + known, "choose one");
+    }
+    return value;
+  }
 
  private:
   std::map<std::string, std::string> values_;
@@ -56,6 +67,10 @@ inline std::unique_ptr<Backend> make_backend(const std::string& device, int thre
   if (device == "cuda") {
     return make_cuda_backend(
         {.tuning_file = tuning, .shared_limit = static_cast<std::size_t>(shared_limit)});
+  }
+  if (shared_limit != 0) {
+    throw UnsupportedError("bench", "a shared limit on device '" + device + "'", "--device cuda",
+                           "leave out --shared-limit");
   }
   if (device == "cpu") return make_cpu_backend({true, threads});
   if (device == "cpu-reference") return make_cpu_backend({false, threads});

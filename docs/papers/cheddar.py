@@ -138,12 +138,13 @@ ROWS = (
     Row("Fig. 3", "roofline and times of a rotation's kernels with lazy reduction and twiddles made on the fly (48 limbs, RTX "
         "4090)", PARTLY,
         "Conversions here run on the matrix units, which the paper does not use. So the gain of lazy reduction is that of the "
-        "ablation's first steps, which do without them: all conversions of a bootstrapping. Twiddles are those of a whole transform of 47 limbs.",
+        "ablation's first steps, which do without them: all conversions of a bootstrapping. Twiddles are those of whole transforms of 47 limbs.",
         ("./latticino bench roofline bench/records/2026-11-22-h200-passes.json --record FILE", "./latticino bench ablation --record FILE",
          "./latticino bench transforms --record FILE"),
         (Line("gain of base conversion by lazy reduction", "1.89 times",
               Ratio(conversions("baseline"), conversions("+ kernel options"))),
-         Line("gain of transforms by twiddles made on the fly", "1.16 times", made_twiddles(47)),
+         Line("gain of transforms by twiddles made on the fly: forward", "1.16 times", made_twiddles(47)),
+         Line("the same, inverse", "", made_twiddles(47, "poly.intt")),
          Line("rotation: the five passes together, 47 limbs", "in the picture",
               Recorded(PASSES, "ckks.rotate", {"limbs": 47})),
          Line("conversion up", "in the picture", Recorded(PASSES, "poly.mod_up", {"limbs": 47})),

@@ -38,7 +38,9 @@ ROWS = (
     Row("Fig. 2", "gain of twiddles made on the fly (RTX 4090)", MEASURED,
         "Row transforms here make most of their twiddles, too ([key switching](lab/key-switching.md)). The program measures them "
         "with all twiddles loaded as well.", ("bench_transforms --log-n 16 --limbs 54,28 --polynomials 1 --output FILE",),
-        (Line("54 limbs", "18.5 % more", made_twiddles(54)), Line("28 limbs", "14.5 % more", made_twiddles(28)))),
+        tuple(line for limbs, theirs in ((54, "18.5 % more"), (28, "14.5 % more")) for line in (
+            Line(f"{limbs} limbs, forward", theirs, made_twiddles(limbs)),
+            Line(f"{limbs} limbs, inverse", "", made_twiddles(limbs, "poly.intt"))))),
     Row("Fig. 3", "transforms with the change to Montgomery form merged in", DRAWING,
         "A drawing. Residues here are not in Montgomery form ([architecture](architecture.md))."),
     Row("Fig. 4", "time of base conversion by shape of tile (A100 40GB)", LATER,

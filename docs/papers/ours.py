@@ -53,10 +53,10 @@ def training(member: str = "value", unit: str = "", factor: float = 1.0) -> Reco
     return Recorded(HELR, "helr.iteration", {"mode": "immediate"}, member, unit, factor)
 
 
-def made_twiddles(limbs: int) -> Ratio:
+def made_twiddles(limbs: int, name: str = "poly.ntt") -> Ratio:
     """The gain of a transform whose rows make their twiddles."""
     where = {"limbs": limbs, "polynomials": 1, "form": 0}
-    return Ratio(*(Recorded(TWIDDLES, "poly.ntt", where | {"twiddles": how}) for how in ("loaded", "made")))
+    return Ratio(*(Recorded(TWIDDLES, name, where | {"twiddles": how}) for how in ("loaded", "made")))
 
 
 def trained_at(scale: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:

@@ -95,8 +95,8 @@ ROWS = (
                                   ("last step", "subtract_scale")))
         + (Line("conversion without overflow of its sums: gain", "1.50 times"),)),
     Row("Fig. 3", "roofline of bootstrapping and its kernels (RTX 5090)", PARTLY,
-        "The paper counts what passes through the L2: 53 GB, 44 with newer algorithms, at least 8.8 and 7.3 ms. Ours is each "
-        "input and output of each pass once, which is less, also by class of kernels, each class alone in a graph; single kernels "
+        "The paper counts what passes through the L2: 53 GB, 44 with newer algorithms, at least 8.8 and 7.3 ms. Ours counts each "
+        "input and output of each pass once, which is less. Each class of kernels is timed alone, in a graph. Single kernels "
         "are in [the roofline](lab/roofline.md).",
         ("./latticino bench roofline bench/records/2026-11-22-h200-passes.json --record FILE", "./latticino bench gpu --record FILE"),
         (Line("memory that a bootstrapping moves", "53 GB", bootstrapping(member="bytes_moved", unit="GB", factor=1e-9)),

@@ -90,11 +90,12 @@ struct CudaOptions {
   // recordings.
   std::shared_ptr<const Features> features;
   std::shared_ptr<std::set<std::string>> launched;  // for tests: mangled names of kernels that ran
-  // Shared memory of a block is at most so many bytes, as on a device that has less: 101376 (99 KB)
-  // of sm_86, sm_89 and sm_120. 0: the device's own limit.
+  // The most bytes of shared memory that a block may have, to measure what a device with less of it
+  // runs: 101376 (99 KB) are those of sm_86, sm_89 and sm_120. 0: the device's own limit.
   std::size_t shared_limit = 0;
-  // Whether released blocks are kept for the next request of their size: the driver takes
-  // microseconds for a block.
+  // Released blocks are kept for the next request of their size, because the driver takes
+  // microseconds for a block. false: each goes back to the driver's pool at once, and scratch is
+  // cleared after each use.
   bool keep_blocks = true;
 };
 // Throws DeviceError if the library was built without CUDA or no device answers.

@@ -13,8 +13,8 @@ struct Features {
   bool tiles = true;   // Convert in Half is one pass; without: three, through Coeff
   bool matrix = true;  // a GPU converts bases on 8-bit matrix units; without: on integers
   bool lazy = true;    // a GPU reduces sums of conversions on integers; without: each product
-  // Row transforms of Transform make most of their twiddles on a GPU; without: they load all. Those
-  // of other records always make them.
+  // On a GPU the row transforms of the record Transform make most of their twiddles; without: they
+  // load all. Row transforms in other records always make them.
   bool twiddles = true;
   bool inner = true;      // KeyInner is one pass; without: transforms, products, transforms
   bool last_step = true;  // ModDownFinish is one pass; without: transform, sum, automorphism

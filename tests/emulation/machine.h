@@ -1,9 +1,11 @@
-// Runs a kernel on one cluster of blocks on the host: for its index arithmetic, and for what it
-// takes for granted about the order of things. Threads run in random order up to the next barrier,
-// and some blocks rest while others go on; words between blocks and asynchronous copies arrive as
-// late as they may; shared memory begins with a pattern. What cannot be on a device (a barrier met
-// by two numbers of threads, a write outside of a block, a phase begun twice, threads that wait for
-// ever) is an exception.
+// Runs a kernel on one cluster of blocks on the host. It shows faults of index arithmetic, and of
+// assumptions about the order of events:
+// - Threads run in random order, each up to its next barrier.
+// - At times some blocks rest, so that others get far ahead of them.
+// - Words that a block sends to another one, and asynchronous copies, arrive late.
+// - Shared memory begins with a pattern, and not with zeros.
+// A kernel that does what no device allows ends with an exception: a barrier that two numbers of
+// threads meet, a write outside of a block, a phase that begins twice, threads that wait for ever.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// The transforms of Chameleon's paper (bench/forms) on emulated grids: where their entries lie, the
-// blocks that wait for each other, and whole transforms against the CPU in every form, with every
-// kind of synchronisation.
+// The transforms of Chameleon's paper (bench/forms). Tests of the maps check which entries a thread
+// joins, and which blocks wait for each other. The other tests run whole transforms on emulated
+// grids, in every form and with every kind of synchronisation, and compare them with the CPU's.
 #include <gtest/gtest.h>
 
 #include <algorithm>

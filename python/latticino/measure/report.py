@@ -18,7 +18,10 @@ from .records import Row
 SHAPE = {"N": None, "limbs": None, "slots": None, "batch": 1, "threads": 0, "message": "complex", "chain": 0,
          "arithmetic": "exact", "minimal_keys": 0, "slot_to_coeff_first": 0, "over_mod_raise": 0, "arcsine": 0,
          "log_message_ratio": 0,
-         "rows": None, "features": None, "dataset": None, "function": None, "route": "ring"}
+         "rows": None, "features": None, "dataset": None, "function": None, "route": "ring",
+         "class": None, "least": None, "polynomials": None, "form": None, "twiddles": "made", "sync": None,
+         "chunks": None,
+         "tile": None, "shared_limit": 0, "level": None, "word": None, "log_scale": None, "way": None}
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 RATE = "1/s"
 
@@ -87,14 +90,15 @@ def identity(row: Row) -> list[Any]:
     """The fields that identify a benchmark."""
     params = row.get("params", {})
     return [row["name"], row.get("backend"), row.get("preset"), row.get("library"), row.get("mode"),
-            row.get("axis"), row.get("step"), *(params.get(k, unsaid) for k, unsaid in SHAPE.items())]
+            row.get("axis"), row.get("operands", "cold"), row.get("step"),
+            *(params.get(k, unsaid) for k, unsaid in SHAPE.items())]
 
 
 def described(row: Row) -> str:
     """The conditions of a measurement, beside its name, in words."""
     params = {k: v for k, v in row.get("params", {}).items() if k in SHAPE and v != SHAPE[k]}
     what = [row.get("library", ""), "" if row.get("preset") == "none" else row.get("preset", ""), row.get("step", ""),
-            *(f"{k} {v}" for k, v in params.items())]
+            row.get("operands", ""), *(f"{k} {v}" for k, v in params.items())]
     return " ".join(filter(None, what))
 
 

@@ -45,6 +45,16 @@ def test_compare_keeps_shapes_steps_and_devices_apart(tmp_path):
     rows += [timed("growth.rotate", 100.0, "us", limbs=47) | {"axis": axis} for axis in ("limbs", "batch")]
     rows += [rows[0] | {"device": "other"}]
     assert len(compare.keyed(rows)) == 5
+    rows += [timed("growth.rotate", 90.0, "us", limbs=47) | {"axis": "batch", "operands": "warm"}]
+    rows += [timed("ablation.limbs", 1.0, "ms", least=least) for least in (1, 11)]
+    rows += [timed("poly.ntt", 20.0, "us", form=0, polynomials=1, twiddles=how) for how in ("made", "loaded")]
+    rows += [timed("ntt.form", 6.0, "us", form="TA-NTT-2", sync="local", chunks=chunks) for chunks in (16, 64)]
+    rows += [timed("poly.mod_up", 60.0, "us", **more) for more in ({}, {"shared_limit": 101376}, {"tile": 2})]
+    rows += [timed("host.helr.step", 5.0, "ms", level=level) for level in (12, 8)]
+    assert len(compare.keyed(rows)) == len(rows)
+    # Rows from before a parameter was added stand for its usual value.
+    old = {"axis": "batch"}, {"axis": "batch", "operands": "cold"}
+    assert len(compare.keyed([timed("growth.rotate", 100.0, "us", limbs=47) | of for of in old])) == 1
     ms = compare.keyed([rows[0] | {"value": 0.1, "unit": "ms"}])
     assert ms.keys() <= compare.keyed(rows).keys()
 

@@ -44,9 +44,8 @@ __global__ void __launch_bounds__(kPlainThreads)
 template <int LOG_ROWS, int STEPS>
 using NarrowTile = TileShape<LOG_ROWS, 0, LOG_ROWS == 5 ? 2 : 1, 256, 1, 1, STEPS>;
 
-// Of squares on a device whose blocks have 99 KB, for 17 to 20 sources.
+// For 17 to 20 sources at N = 2^16, on a device whose blocks have 99 KB.
 using SmallTile = TileShape<8, 8, 1, 256, 1, 1, 5, false, true, true, 4>;
-constexpr int kSmallSources = 20;
 
 // Square tiles without matrix units: deep ones, in as few sizes as possible.
 template <int STEPS, bool LAZY = true>
@@ -55,6 +54,19 @@ using IntegerTile = TileShape<8, 8, 1, 512, 2, 1, STEPS, false, false, LAZY>;
 template <class S>
 bool fits(const Launcher& launcher, int targets) {
   return S::shared_bytes(targets) <= launcher.properties().shared_per_block;
+}
+
+// Calls use(shape) with the matrix units' tile that takes the least shared memory.
+template <class Use>
+void with_smallest_tile(int log_n, int sources, const Use& use) {
+  const int log_rows = half_log_rows(log_n);
+  if (log_rows == 8 && sources > 12 && sources <= 16) return use(NarrowTile<8, 4>());
+  if (log_n == kSquareDegree && sources > 16 && sources <= 20) return use(SmallTile());
+  dispatch<5, 8>(log_rows, [&](auto rows) {
+    constexpr int kLogRows = decltype(rows)::value;
+    if (sources <= 12) return use(NarrowTile<kLogRows, 3>());
+    use(NarrowTile<kLogRows, 6>());
+  });
 }
 
 struct Job {
@@ -103,6 +115,13 @@ struct ConvertBatch {
     launcher.launch(convert_tile<S>, shape, args);
   }
 
+  void launch_smallest(const TileArgs& args, int sources, int targets, unsigned count,
+                       unsigned split) const {
+    with_smallest_tile(ring.log_n(), sources, [&](auto shape) {
+      launch_tile<decltype(shape)>(args, targets, count, split);
+    });
+  }
+
   template <int SOURCES>
   void launch_few(const TileArgs& args, int targets, unsigned count, unsigned split) const {
     using S = FewShape<SOURCES>;
@@ -149,9 +168,7 @@ struct ConvertBatch {
     add(TileKind::Few, sources <= kFewSources && lazy,
         FewShape<kFewSources>::shared_bytes(targets));
     add(TileKind::Teams, kTeams && matrix, Teams::shared_bytes(targets));
-    if constexpr (STEPS > 4) {
-      if (place.kinds == 0) return launch_tile<SmallTile>(args, targets, count, 1);
-    }
+    if (place.kinds == 0) return launch_smallest(args, sources, targets, count, 1);
     const TileVariant chosen = pick(place, count);
     const auto splits = static_cast<unsigned>(chosen.splits);
     if constexpr (kWide) {
@@ -181,12 +198,11 @@ struct ConvertBatch {
         constexpr int kLogRows = decltype(log_rows)::value;
         const TilePlace place{sources, targets, 1, 1, 1u << static_cast<int>(TileKind::Narrow)};
         const auto split = static_cast<unsigned>(pick(place, count).splits);
-        if (sources <= 12) {
-          launch_tile<NarrowTile<kLogRows, 3>>(args, targets, count, split);
-        } else if (kLogRows == 8 && !fits<NarrowTile<kLogRows, 6>>(launcher, targets)) {
-          launch_tile<NarrowTile<8, 4>>(args, targets, count, split);
+        using Largest = NarrowTile<kLogRows, 6>;
+        if (sources > 12 && fits<Largest>(launcher, targets)) {
+          launch_tile<Largest>(args, targets, count, split);
         } else {
-          launch_tile<NarrowTile<kLogRows, 6>>(args, targets, count, split);
+          launch_smallest(args, sources, targets, count, split);
         }
       });
     });
@@ -197,17 +213,8 @@ struct ConvertBatch {
 std::size_t least_shared_bytes(int log_n, int sources, int targets, bool matrix) {
   std::size_t bytes = std::numeric_limits<std::size_t>::max();
   if (!matrix) return log_n == kSquareDegree ? IntegerTile<6>::shared_bytes(targets) : bytes;
-  if (half_log_rows(log_n) == 8 && sources > 12 && sources <= 16) {
-    return NarrowTile<8, 4>::shared_bytes(targets);
-  }
-  if (log_n == kSquareDegree && sources > 16 && sources <= kSmallSources) {
-    return SmallTile::shared_bytes(targets);
-  }
-  dispatch<5, 8>(half_log_rows(log_n), [&](auto log_rows) {
-    constexpr int kLogRows = decltype(log_rows)::value;
-    bytes = sources <= 12 ? NarrowTile<kLogRows, 3>::shared_bytes(targets)
-                          : NarrowTile<kLogRows, 6>::shared_bytes(targets);
-  });
+  with_smallest_tile(log_n, sources,
+                     [&](auto shape) { bytes = decltype(shape)::shared_bytes(targets); });
   return bytes;
 }
 
