@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -308,6 +309,22 @@ print(os.getuid(), tried(lambda: open({str(tmp_path / 'secret')!r})), tried(os.f
     assert memory == "MemoryError" and write in ("OSError", "PermissionError"), done.stderr
     if os.geteuid() == 0:
         assert (int(uid), read, fork, root) == (confined.NOBODY, "PermissionError", "BlockingIOError", "PermissionError")
+
+
+def test_an_interrupt_ends_a_confined_process_as_a_signal():
+    """In whatever code it is: as an exception, it could come out as an error of the bundle."""
+    code = """
+import os, signal, sys
+from latticino.serve import confined
+def interrupted(*_, **options):
+    try: os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt: raise RuntimeError
+confined.open_model, confined.file_of = interrupted, print
+sys.argv.append("model")
+confined.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGINT, done.stderr
 
 
 def test_shape_of_results(world):
