@@ -23,8 +23,8 @@ SWEEP, SWEEP_BLOBS = 2.0, 60.0  # seconds between two sweeps of rows, and of blo
 _FRESH = 60.0  # seconds that a blob without a row is left alone: its row is about to come
 _UNFINISHED = 3600.0
 _SECONDS, _RATE = 120, 2 << 20  # that a check may take: those, and those of bytes by that rate
-# Signals that come from outside, as of a stop of all processes or of a system without memory. The limits of the confined
-# process, and what a bundle makes it do, end it with others.
+# Signals from outside, as of a stop of all processes or of a system without memory. The limits of the confined process,
+# and what a bundle makes it do, end it with others.
 _FROM_OUTSIDE = {-signal.SIGHUP, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
 # What the confined process may know of its surroundings: no address of a store, no token.
 _KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
