@@ -33,7 +33,7 @@ def _fresh(context: lt.Context) -> Made:
 def _long(context: lt.Context) -> Made:
     def long(x: Any) -> Any:
         for _ in range(8):
-            x = (x * x + 0.25).bootstrap()
+            x = (x * x - 0.5).declare(-1, 1).bootstrap()  # stays in this range
         return x
 
     return long, [lt.Shape(SHAPE)]

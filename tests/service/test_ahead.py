@@ -2,20 +2,47 @@
 
 import dataclasses
 import threading
+import time
+from contextlib import contextmanager
 
 import pytest
 import sqlalchemy as sa
 from test_worker import world  # noqa: F401 - the fixture
 
+from latticino.serve.models import Model
 from latticino.serve.tables import jobs
+from latticino.serve.worker import Worker
 from running import until
+
+
+@contextmanager
+def at_work(world, monkeypatch, worker, patience=60.0):
+    """The worker in a thread. Its runs wait for the gate that this gives, and each next job is taken at once."""
+    worker._open_models()
+    monkeypatch.setattr(worker, "_open_models", lambda: None)
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", patience)
+    model, facts = worker._models[world.facts.digest]
+    real, gate = model.run, threading.Event()
+
+    def run(*arguments):
+        assert gate.wait(60)
+        return real(*arguments)
+
+    monkeypatch.setattr(model, "run", run)
+    worker._seconds[facts.digest] = 0.0
+    thread = threading.Thread(target=worker.run, name="computes")
+    thread.start()
+    try:
+        yield gate
+    finally:
+        worker._stop.set()
+        gate.set()
+        thread.join()
 
 
 def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
     """And the result of the one before is stored meanwhile. Without that the three would wait for each other in turn."""
     worker, body = world.worker(), world.body(0)
-    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)
-    monkeypatch.setattr("latticino.serve.worker._LEAD", 1e9)  # at once: this model was never run
     events, lock = [], threading.Lock()
 
     def noting(what, call):
@@ -27,31 +54,15 @@ def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
 
         return noted
 
-    worker._open_models()
-    monkeypatch.setattr(worker, "_open_models", lambda: None)
-    model, facts = worker._models[world.facts.digest]
-    real, gate = model.run, threading.Event()
-
-    def run(*arguments):
-        assert gate.wait(60)
-        return real(*arguments)
-
-    monkeypatch.setattr(model, "run", run)
     monkeypatch.setattr(worker, "_take", noting("taken", worker._take))
     monkeypatch.setattr(worker._jobs, "finish", noting("finished", worker._jobs.finish))
-    worker._seconds[facts.digest] = 1.0
     ids = [world.submit(0, body) for _ in range(4)]
-    thread = threading.Thread(target=worker.run, name="computes")
-    thread.start()
-    try:
-        until(lambda: sum(world.rows.job(id_).state == "running" for id_ in ids) == 2, "a job that is taken ahead")
+    with at_work(world, monkeypatch, worker) as gate:
+        until(lambda: len(events) == 2, "a job that is taken ahead")
+        assert [world.rows.job(id_).state for id_ in ids].count("running") == 2
         assert events == [("taken", "computes"), ("taken", "ahead_0")]
         gate.set()
         until(lambda: all(world.rows.job(id_).state == "done" for id_ in ids), "the end of jobs")
-    finally:
-        gate.set()
-        worker._stop.set()
-        thread.join()
     assert {name for what, name in events if what == "finished"} == {"behind_0"}
     assert [world.rows.job(id_).attempts for id_ in ids] == [1] * 4 and worker.counters()["jobs"] == {"done": 4}
 
@@ -59,22 +70,9 @@ def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
 def test_a_job_that_was_taken_ahead_goes_back_at_the_end(world, monkeypatch):
     """It was not tried: its attempts stay as they were, and another worker takes it at once."""
     worker, body = world.worker(), world.body(0)
-    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)
-    worker._open_models()
-    monkeypatch.setattr(worker, "_open_models", lambda: None)
-    model, facts = worker._models[world.facts.digest]
-    real, gate = model.run, threading.Event()
-    monkeypatch.setattr(model, "run", lambda *arguments: gate.wait(60) and real(*arguments))
-    worker._seconds[facts.digest] = 0.0
     first, second = (world.submit(0, body) for _ in range(2))
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
+    with at_work(world, monkeypatch, worker):
         until(lambda: world.rows.job(second).state == "running", "a job that is taken ahead")
-    finally:
-        worker._stop.set()
-        gate.set()
-        thread.join()
     row = world.rows.job(second)
     assert (row.state, row.attempts, row.lease) == ("queued", 0, None) and world.rows.job(first).state == "done"
     done, = world.run(world.worker(), [second])
@@ -84,18 +82,9 @@ def test_a_job_that_was_taken_ahead_goes_back_at_the_end(world, monkeypatch):
 def test_an_idle_worker_takes_what_waits_for_a_long_run(world, monkeypatch):
     """A run that takes longer than the last one keeps the job that was taken ahead of its end for `_PATIENCE` seconds
     only. Another worker has done it while the run still goes on, and it counts as one try."""
-    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 0.2)
-    busy, body, gate = world.worker(), world.body(0), threading.Event()
-    busy._open_models()
-    monkeypatch.setattr(busy, "_open_models", lambda: None)
-    model, facts = busy._models[world.facts.digest]
-    real = model.run
-    monkeypatch.setattr(model, "run", lambda *arguments: gate.wait(60) and real(*arguments))
-    busy._seconds[facts.digest] = 0.0
+    busy, body = world.worker(), world.body(0)
     first, second = (world.submit(0, body) for _ in range(2))
-    thread = threading.Thread(target=busy.run)
-    thread.start()
-    try:
+    with at_work(world, monkeypatch, busy, patience=0.2) as gate:
         until(lambda: busy.counters()["jobs"] == {"returned": 1}, "a job that was taken ahead and given back")
         assert (world.rows.job(second).state, world.rows.job(second).attempts) == ("queued", 0)
         idle = world.worker()
@@ -104,35 +93,39 @@ def test_an_idle_worker_takes_what_waits_for_a_long_run(world, monkeypatch):
         assert idle.counters()["jobs"] == {"done": 1}
         gate.set()
         until(lambda: world.rows.job(first).state == "done", "the end of the long run")
-    finally:
-        gate.set()
-        busy._stop.set()
-        thread.join()
     assert busy.counters()["jobs"] == {"returned": 1, "done": 1}
 
 
 def test_a_worker_alone_takes_again_what_it_gave_back(world, monkeypatch):
     """Nothing is lost where nobody else is idle: it runs the job next."""
-    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 0.05)
-    worker, gate = world.worker(), threading.Event()
-    worker._open_models()
-    monkeypatch.setattr(worker, "_open_models", lambda: None)
-    model, facts = worker._models[world.facts.digest]
-    real = model.run
-    monkeypatch.setattr(model, "run", lambda *arguments: gate.wait(60) and real(*arguments))
-    worker._seconds[facts.digest] = 0.0
+    worker = world.worker()
     ids = [world.submit(0, world.body(0)) for _ in range(2)]
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
+    with at_work(world, monkeypatch, worker, patience=0.05) as gate:
         until(lambda: worker.counters()["jobs"] == {"returned": 1}, "a job that was given back")
         gate.set()
         until(lambda: all(world.rows.job(id_).state == "done" for id_ in ids), "the end of jobs")
-    finally:
-        gate.set()
-        worker._stop.set()
-        thread.join()
     assert [world.rows.job(id_).attempts for id_ in ids] == [1, 1]
+
+
+def test_no_job_waits_for_keys_that_are_loaded(world, monkeypatch):
+    """The time to load keys is no part of a usual run. A job that was taken ahead of it would be given back each time."""
+    worker, real, loading, gate = world.worker(), Worker._keys, threading.Event(), threading.Event()
+
+    def keys(*arguments):
+        loading.set()
+        assert gate.wait(60)
+        return real(worker, *arguments)
+
+    monkeypatch.setattr(worker, "_keys", keys)
+    first, second = (world.submit(0, world.body(0)) for _ in range(2))
+    with at_work(world, monkeypatch, worker, patience=0.05) as runs:
+        assert loading.wait(60)
+        time.sleep(0.5)  # ten times the patience
+        assert world.rows.job(second).state == "queued" and worker.counters()["jobs"] == {}
+        gate.set()
+        runs.set()
+        until(lambda: all(world.rows.job(id_).state == "done" for id_ in (first, second)), "the end of jobs")
+    assert worker._seconds[world.facts.digest] > 0
 
 
 def test_a_store_that_is_away_while_a_job_is_stored(world, monkeypatch):
@@ -158,32 +151,15 @@ def test_a_store_that_is_away_while_a_job_is_stored(world, monkeypatch):
 
 def held_ahead(world, monkeypatch, worker, act, **options):
     """Runs two jobs. ``act(id)`` is called while the second one is taken ahead and the first one computes."""
-    worker._open_models()
-    monkeypatch.setattr(worker, "_open_models", lambda: None)
-    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)
     monkeypatch.setattr("latticino.serve.leases.LOOK", 0.02)
-    model, facts = worker._models[world.facts.digest]
-    real, gate, runs = model.run, threading.Event(), []
-
-    def run(*arguments):
-        runs.append(1)
-        assert gate.wait(60)
-        return real(*arguments)
-
-    monkeypatch.setattr(model, "run", run)
-    worker._seconds[facts.digest] = 0.0
+    real, runs = Model.run, []
+    monkeypatch.setattr(Model, "run", lambda *arguments: (runs.append(1), real(*arguments))[1])
     first, second = world.submit(0, world.body(0)), world.submit(0, world.body(0), **options)
-    thread = threading.Thread(target=worker.run)
-    thread.start()
-    try:
+    with at_work(world, monkeypatch, worker) as gate:
         until(lambda: world.rows.job(second).state == "running", "a job that is taken ahead")
         act(second)
         gate.set()
         until(lambda: all(world.rows.job(i).state not in ("queued", "running") for i in (first, second)), "the end of jobs")
-    finally:
-        gate.set()
-        worker._stop.set()
-        thread.join()
     assert world.rows.job(first).state == "done"
     return world.rows.job(second), len(runs)
 
@@ -294,6 +270,7 @@ def test_an_error_that_nobody_foresaw_ends_the_worker(world, monkeypatch, fails)
 def test_a_disk_that_is_full_while_a_result_is_stored_behind(world, monkeypatch):
     """The job goes back untried, and is done when there is room. The one that was computed meanwhile is stored."""
     monkeypatch.setattr("latticino.serve.worker._FULL", 0.1)
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)
     worker = world.worker()
     real, tries = worker._blobs.put, []
 

@@ -13,7 +13,7 @@ from world import Rows, carry_out
 import latticino as lt
 from latticino import cli
 from latticino.serve.blobs import Blobs
-from latticino.serve.bundles import Bundles
+from latticino.serve.bundles import ATTEMPTS, Bundles
 from latticino.serve.checker import Checker
 from latticino.serve.models import Facts
 from latticino.serve.registry import Registry
@@ -130,11 +130,9 @@ def test_workers_with_another_folder(running, tmp_path, capsys):
     assert status == 1 and "lacks the model score of the store" in text and "--blobs" in text
 
 
-@pytest.mark.parametrize("output, status", [(b"", 1), (b"x", 0), (b"[]", 0), (b'{"id": "a"}', 0), (b'{"id": 1, "bytes": "x"}', 0),
-                                            (b'{"id": "a", "bytes": 1}', 3)])
-def test_a_verdict_that_is_none_refuses_the_bundle(running, tmp_path, monkeypatch, output, status):
-    """As of a process that a hostile bundle has taken over."""
-    (tmp_path / "python").write_text(f"#!/bin/sh\ncat > /dev/null\nprintf %s '{output.decode()}'\nexit {status}\n")
+def checked_by(script, tmp_path, monkeypatch):
+    """What checks a bundle by a shell script in place of the confined process, and returns its row."""
+    (tmp_path / "python").write_text(f"#!/bin/sh\ncat > /dev/null\nulimit -c 0\n{script}\n")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr("latticino.serve.checker.sys.executable", str(tmp_path / "python"))
     store, blobs = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs")
@@ -143,9 +141,46 @@ def test_a_verdict_that_is_none_refuses_the_bundle(running, tmp_path, monkeypatc
     blobs.put("chunks", tenant, b"chunk")
     hash_ = rows.bundle(tenant, digest, state="uploaded")
     monkeypatch.setattr(Bundles, "file", lambda *_: io.BytesIO(b"chunk"))
-    assert Checker(store, blobs, threading.Event()).step()
-    row = rows.bundles.get(tenant, digest, hash_)
+    monkeypatch.setattr(Bundles, "withdraw_damaged", lambda *_: 0)
+
+    def check():
+        Checker(store, blobs, threading.Event()).step()
+        return rows.bundles.get(tenant, digest, hash_)
+
+    return check
+
+
+@pytest.mark.parametrize("output, status", [(b"", 1), (b"x", 0), (b"[]", 0), (b'{"id": "a"}', 0), (b'{"id": 1, "bytes": "x"}', 0),
+                                            (b'{"id": "a", "bytes": 1}', 3)])
+def test_a_verdict_that_is_none_refuses_the_bundle(tmp_path, monkeypatch, output, status):
+    """As of a process that a hostile bundle has taken over."""
+    row = checked_by(f"printf %s '{output.decode()}'\nexit {status}", tmp_path, monkeypatch)()
     assert row.state == "refused" and "make it again" in row.reason
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "TERM", "KILL"])
+def test_a_check_that_is_stopped_is_made_again(tmp_path, monkeypatch, name):
+    """A stop that signals all processes is no fault of the bundle."""
+    mark = tmp_path / "tried"
+    check = checked_by(f"[ -e {mark} ] || {{ touch {mark}; kill -s {name} $$; }}\n"
+                       "printf %s '{\"id\": \"a\", \"bytes\": 1}'", tmp_path, monkeypatch)
+    row = check()
+    assert (row.state, row.reason, row.attempts) == ("uploaded", None, 1) and mark.exists()
+    assert check().state == "ready"
+
+
+@pytest.mark.parametrize("name", ["XCPU", "XFSZ", "SEGV", "ABRT", "BUS", "SYS", "ILL", "FPE", "PIPE"])
+def test_a_check_that_its_limits_end_refuses_the_bundle(tmp_path, monkeypatch, name):
+    row = checked_by(f"kill -s {name} $$", tmp_path, monkeypatch)()
+    assert row.state == "refused" and f"status {-getattr(signal, 'SIG' + name)}" in row.reason
+
+
+def test_a_check_that_is_always_stopped_is_refused(tmp_path, monkeypatch):
+    """So that a bundle which makes the process stop itself is not checked for ever."""
+    check = checked_by("kill -s TERM $$", tmp_path, monkeypatch)
+    assert [check().state for _ in range(ATTEMPTS)] == ["uploaded"] * ATTEMPTS
+    row = check()
+    assert row.state == "refused" and f"did not end in {ATTEMPTS} tries" in row.reason
 
 
 def test_facts_of_another_release(running):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -102,8 +103,9 @@ def test_facts_are_exact(world):
     assert model.client_file() == (world.folder / "client.network").read_bytes()
 
 
-def test_keys_stay_their_tenants_under_eviction(world):
+def test_keys_stay_their_tenants_under_eviction(world, monkeypatch):
     """Room for one bundle on the device and for two in memory: keys come and go, and every result is that of its own."""
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)  # no other worker is there to take jobs
     one = world.facts.key_bytes
     working = world.facts.peak_bytes - one
     worker = world.worker(memory=working + one + one // 2, host_memory=int(3.2 * one))
@@ -116,9 +118,7 @@ def test_keys_stay_their_tenants_under_eviction(world):
         found = world.blobs.read("results", world.tenants[i], row.result)
         assert found == direct(world.folder, world.keys[i], body)
     counters = worker.counters()
-    # On a busy machine a job that was taken ahead may be given back first.
-    assert {word: n for word, n in counters["jobs"].items() if word != "returned"} == {"done": len(order)}
-    assert counters["bundles_dropped"] > 0 and counters["evictions"] > 0
+    assert counters["bundles_dropped"] > 0 and counters["evictions"] > 0 and counters["jobs"] == {"done": len(order)}
     assert counters["bundles"] <= 2 and counters["resident_bytes"] <= one + one // 2
     assert counters["key_hits"] + counters["key_misses"] == len(order)
 
@@ -309,6 +309,22 @@ print(os.getuid(), tried(lambda: open({str(tmp_path / 'secret')!r})), tried(os.f
     assert memory == "MemoryError" and write in ("OSError", "PermissionError"), done.stderr
     if os.geteuid() == 0:
         assert (int(uid), read, fork, root) == (confined.NOBODY, "PermissionError", "BlockingIOError", "PermissionError")
+
+
+def test_an_interrupt_ends_a_confined_process_as_a_signal():
+    """In whatever code it is: as an exception, it could come out as an error of the bundle."""
+    code = """
+import os, signal, sys
+from latticino.serve import confined
+def interrupted(*_, **options):
+    try: os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt: raise RuntimeError
+confined.open_model, confined.file_of = interrupted, print
+sys.argv.append("model")
+confined.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGINT, done.stderr
 
 
 def test_shape_of_results(world):

@@ -95,6 +95,8 @@ def _factor(x: Ciphertext) -> int:
     r = x.range
     bound = min(r.rms, math.hypot(max(abs(r.low), abs(r.high)), max(abs(r.imag_low), abs(r.imag_high))))
     bound = max(bound, x.layout.bound)  # of slots that hold no value
+    if not math.isfinite(bound):  # a bound of infinity, or that times 0
+        return 1
     room = x.context.params.log_q(0) - 2 - math.log2(max(bound * x.scale, 1.0))
     return max(1, int(2.0 ** min(room, 40.0)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -22,6 +23,9 @@ SWEEP, SWEEP_BLOBS = 2.0, 60.0  # seconds between two sweeps of rows, and of blo
 _FRESH = 60.0  # seconds that a blob without a row is left alone: its row is about to come
 _UNFINISHED = 3600.0
 _SECONDS, _RATE = 120, 2 << 20  # that a check may take: those, and those of bytes by that rate
+# Signals from outside, as of a stop of all processes or of a system without memory. The limits of the confined process,
+# and what a bundle makes it do, end it with others.
+_FROM_OUTSIDE = {-signal.SIGHUP, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
 # What the confined process may know of its surroundings: no address of a store, no token.
 _KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
@@ -95,7 +99,7 @@ class Checker:
                 log("checker.trouble", error=type(why).__name__)
 
     def _verdict(self, check: Check) -> dict[str, Any] | None:
-        """What the confined process says of a bundle; None if it was killed, or the chunks could not be read."""
+        """What the confined process says of a bundle; None if it was stopped, or the chunks could not be read."""
         environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
         process = subprocess.Popen(
             [sys.executable, "-m", "latticino.serve.confined", str(self._registry.path(check.model))],
@@ -111,7 +115,7 @@ class Checker:
             late.cancel()
             process.kill()
             process.wait()
-        if unread or process.returncode == -9:
+        if unread or process.returncode in _FROM_OUTSIDE:
             return None
         try:
             found = json.loads(output.splitlines()[-1])

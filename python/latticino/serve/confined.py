@@ -11,6 +11,7 @@ import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 import warnings
 
@@ -52,6 +53,7 @@ def _seconds_used() -> float:
 
 def main() -> None:
     """Reads the bundle; the verdict has ``id`` and ``bytes``, or ``refused``."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt is never taken for an error of the bundle
     warnings.simplefilter("ignore", errors.SecurityWarning)
     model = open_model(file_of(sys.argv[1]), "cpu", threads=1)
     confine(model.key_bytes)

@@ -313,7 +313,8 @@ class Front:
         self.metrics.damaged.inc()
         log("result.damaged", job=job)
         return Refused.of(500, "jobs", "a result whose bytes were changed on the disk of the service",
-                          "those that were stored", "tell its operator, or send the job again under another key")
+                          "those that were stored",
+                          "tell its operator, or send the job again with another Idempotency-Key")
 
     async def _for(self, request: Request, read: Callable[[Identity], Found]) -> tuple[Identity, Found]:
         """Who sent a request, and the result of ``read`` for them. All is read in one thread, from one state of the

@@ -70,7 +70,13 @@ class Sessions:
 def _give_back() -> None:
     """Returns freed memory to the system. What is left of a dropped bundle in the heap are holes between pieces that
     stay. Smaller bundles fill them only in part, so that without this a heap of 130 MB grew to 180 MB in half an
-    hour."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
-    if trim is not None:
-        trim(0)
+    hour of `bench service-soak`.
+
+    A call took 2 ms for a bundle of 26 MB, which took 270 ms to load. With 1 GB in holes of 8 KB it took 0.4 to 0.6 s,
+    and with larger holes less. Other threads run meanwhile, because ctypes lets go of Python's lock, and allocate from
+    heaps of their own. Only one that frees a piece of this heap waits until the end."""
+    if _trim is not None:
+        _trim(0)
+
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone

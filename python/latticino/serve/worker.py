@@ -132,9 +132,8 @@ class Worker:
                 self._stop.wait(pause)
                 pause = min(2 * pause, max(_IDLE[1], pause))
                 continue
-            pause, usual = _IDLE[0], self._seconds.get(taken.claim.model)
-            ahead.start(None if usual is None else max(usual - _LEAD, 0.0))
-            rest = self._computed(taken)
+            pause = _IDLE[0]
+            rest = self._computed(taken, ahead.start)
             try:
                 stored.result()  # one at a time: results do not pile up where the disk is slow
             finally:
@@ -178,14 +177,15 @@ class Worker:
         """Puts a job that was not begun back into the queue. It does not count as a try."""
         self._conclude(taken, partial(self._stopped, taken.claim, "stop"))
 
-    def _computed(self, taken: Taken) -> Rest:
-        """Runs a job. Returns a function that stores how the job ended. Another thread may call it."""
+    def _computed(self, taken: Taken, begun: Callable[[float | None], None] = lambda _: None) -> Rest:
+        """Runs a job. Returns a function that stores how the job ended. Another thread may call it. ``begun`` is called
+        when the keys are there, with the seconds after which the next job is to be taken, or None if no run of the
+        model was timed."""
         claim = taken.claim
         try:
             start = time.monotonic()
-            result = self._result(taken)
-            seconds = self._seconds[claim.model] = time.monotonic() - start
-            return partial(self._kept, claim, result, seconds)
+            result = self._result(taken, begun)
+            return partial(self._kept, claim, result, time.monotonic() - start)
         except Stopped as why:
             return partial(self._stopped, claim, why.why)
         except _FAULTS as why:
@@ -217,7 +217,7 @@ class Worker:
             seconds=round(time.monotonic() - taken.holder.since, 3),
             error=None if error is None else error.partition(":")[0])
 
-    def _result(self, taken: Taken) -> bytes:
+    def _result(self, taken: Taken, begun: Callable[[float | None], None]) -> bytes:
         claim, holder = taken.claim, taken.holder
         model, facts = self._models[claim.model]
         if not self._blobs.holds(facts.result_bytes):
@@ -227,7 +227,12 @@ class Worker:
         name = Name(claim.tenant, claim.model, claim.bundle)
         session = self._sessions.get(name, model, facts.key_bytes, lambda: self._keys(name, model))
         holder.after(0.0)
-        return model.run(session, parts_of(taken.body, facts), claim.final, holder.after)
+        # Not earlier: to load keys may take longer than the run, and most jobs find them in memory.
+        usual, start = self._seconds.get(claim.model), time.monotonic()
+        begun(None if usual is None else max(usual - _LEAD, 0.0))
+        result = model.run(session, parts_of(taken.body, facts), claim.final, holder.after)
+        self._seconds[claim.model] = time.monotonic() - start
+        return result
 
     def _kept(self, claim: Claim, result: bytes, seconds: float) -> Ending:
         """Stores the result and then the state of the job. ``seconds``: those of the run."""

@@ -229,3 +229,16 @@ def test_arrays_of_which_no_error_is_known(ctx, client):
     z = lt.from_bytes(lt.to_bytes(y, final=True), ctx)
     assert z.shape == y.shape and z.level == 0 and z._known.error >= 1e308
     assert len(lt.to_bytes(y, final=True)) > 5 * len(lt.to_bytes(client.encrypt(np.zeros(8)) * 2**20, final=True)) / 4
+
+
+@pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
+def test_arrays_of_a_declared_range_whose_bounds_are_no_numbers(ctx, client):
+    """Infinity times 0 is none. Such an array has a file and an answer as any other."""
+    y = client.encrypt(np.zeros(8), range=(-1, 1))
+    while np.isfinite(y.range.high):
+        y = y * 2**20
+    y = y * 0.0
+    assert np.isnan(y.range.high) and y.range.claim == "declared"
+    for final in (False, True):
+        z = lt.from_bytes(lt.to_bytes(y, final=final), ctx)
+        assert np.abs(client.decrypt(z)).max() < 2**-8
