@@ -28,11 +28,11 @@ struct Range {
   // Values without structure: no mean and no pattern, so that all coefficients are small.
   bool random_like = false;
 
-  // The unit box, of values of which nothing was stated. If they are real, imaginary parts are 0.
-  // Claims then hold for all values in the box, as if it were declared. Values that are assumed to
-  // be independent, with mean 0, would give sums of n values of size sqrt(n), and real data give n:
-  // errors that are proportional to values (of rounded weights, and of products) were up to 6 bits
-  // larger than such claims for data with a mean.
+  // The unit box, for values of which nothing was stated. If they are real, imaginary parts are 0.
+  // Claims hold for all values in the box, as if it were declared. They do not rely on random
+  // values: the sum of n random values is about sqrt(n), but that of n equal ones is n. An error
+  // that is proportional to a value, such as that of a rounded weight, grows in the same way. With
+  // random values assumed, claims for data with a mean were up to 6 bits too high.
   static Range assumed(bool real);
   // Values of modulus up to 1: assumed of a plan's arguments of which nothing was stated. They may
   // be real or complex, and their products stay within 1.
