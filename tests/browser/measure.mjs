@@ -8,7 +8,7 @@ import { load } from "../../web/latticino.mjs";
 globalThis.crypto ??= webcrypto;  // Node 18
 const [wasm, ...sets] = process.argv.slice(2);
 const bytes = readFileSync(wasm);
-console.log(JSON.stringify({ name: "wasm_module", module_bytes: bytes.length, gzip_bytes: gzipSync(bytes, { level: 9 }).length }));
+console.log(JSON.stringify({ name: "wasm_module", value: bytes.length, unit: "bytes", gzip_bytes: gzipSync(bytes, { level: 9 }).length }));
 
 // Milliseconds of CPU, the least of several runs.
 function timed(work, runs = 1) {
@@ -34,8 +34,8 @@ for (const set of sets) {
   const keys = tfhe ? {} : { relinearize: client.info.level, "galois(5)": client.info.level };
   const [keysMs] = timed(() => client.serverKeys({ keys, onPiece: (piece) => { keyBytes += piece.length; } }));
   console.log(JSON.stringify({
-    name: "wasm_client", preset: client.info.name, params: { values: values.length, keys: Object.keys(keys).length || "all" },
-    make_ms: makeMs, encrypt_ms: encryptMs, decrypt_ms: decryptMs, keys_ms: keysMs, file_bytes: file.length,
+    name: "wasm_client.encryption", value: encryptMs, unit: "ms", preset: client.info.name, params: { values: values.length, keys: Object.keys(keys).length || "all" },
+    make_ms: makeMs, decrypt_ms: decryptMs, keys_ms: keysMs, file_bytes: file.length,
     key_bytes: keyBytes, memory_bytes: module.memoryBytes,
   }));
 }

@@ -86,6 +86,11 @@ def test_the_report_compares_rates_and_tells_arithmetics_apart(tmp_path, capsys)
     assert " 0.2 x: 46200 1/s" in out and " 2.0 x: 46200 1/s" in out  # times as long as here
 
 
+def test_the_report_shows_all_records_that_the_project_keeps(capsys):
+    assert cli.main(["bench", "report"]) == 0
+    assert "wasm_client.encryption" in capsys.readouterr().out
+
+
 def test_the_report_refuses_what_is_no_record(tmp_path, capsys):
     for content in ("{", '{"name": 1}', '[{"name": "x"}]'):
         (tmp_path / "r.json").write_text(content)
