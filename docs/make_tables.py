@@ -40,7 +40,8 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
            "training": "2026-11-27-h200-helr", "packing": "2026-11-26-cpu-packing",
-           "chains": "2026-11-26-cpu-bitpacker"}
+           "chains": "2026-11-26-cpu-bitpacker", "networks": "2026-11-27-h200-networks", "sort": "2026-11-27-h200-sort",
+           "rnn": "2026-11-27-h200-rnn"}
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
 CHEDDAR = "Cheddar 1.0, measured 2026-11"
@@ -118,7 +119,10 @@ def cheddar(name: str, unit: str, **wanted: Any) -> str:
 # ---- README.md ----
 
 def summary() -> str:
-    boot, training = bootstrap(), found(record("training"), "helr.iteration")
+    boot = bootstrap()
+    training, eager = (found(record("training"), "helr.iteration", mode=mode) for mode in ("replayed", "immediate"))
+    image, sort = found(record("networks"), "resnet20.image"), found(record("sort"), "sort.run", values=16384)
+    reviews = found(record("rnn"), "rnn.run", batch=32)
     on_cpu = found(record("cpu"), "ckks.bootstrap", threads=1)
     product, rotation = (found(record("operations"), f"ckks.{name}", limbs=13, batch=1)["value"]
                          for name in ("mul_relin_rescale", "rotate"))
@@ -134,8 +138,15 @@ def summary() -> str:
         ("rotation at 13 limbs", f"{three(rotation)} us",
          f"{cheddar('ckks.rotate', 'us', limbs=13)} (Cheddar, same GPU)"),
         ("one iteration of logistic regression on encrypted MNIST, batches of 1024 rows",
-         f"{three(training['value'])} ms, {100 * training['accuracy']:.1f} % accurate",
+         f"{three(training['value'])} ms as a graph, {three(eager['value'])} ms without, "
+         f"{100 * training['accuracy']:.1f} % accurate",
          f"{three(other('helr.iteration', 'Theodosian'))} ms (Theodosian's paper, H100)"),
+        ("one image through ResNet-20 with ReLUs, encrypted CIFAR-10", f"{three(image['value'])} ms",
+         f"{three(other('resnet20.image', 'Theodosian'))} ms (Theodosian's paper, H100)"),
+        ("32 film reviews through a recurrent network of 200 steps", f"{three(reviews['value'])} s",
+         f"{three(other('rnn.run', 'Cheddar'))} s (Cheddar's paper, A100)"),
+        ("sorting 2^14 encrypted numbers", f"{three(sort['value'])} s",
+         f"{three(other('sort.run', 'Cheddar'))} s (Cheddar's paper, H100)"),
         ("TFHE tables of 2 message and 2 carry bits per second, 4096 at a time",
          rounded(gate("pbs_throughput", table_set, 4096)),
          f"{other('tfhe.pbs_throughput', 'tfhe-rs', batch=4096):,.0f} (tfhe-rs, same GPU)"),

@@ -20,7 +20,7 @@ SHAPE = {"N": None, "limbs": None, "slots": None, "batch": 1, "threads": 0, "mes
          "log_message_ratio": 0,
          "rows": None, "features": None, "dataset": None, "function": None, "route": "ring",
          "class": None, "least": None, "polynomials": None, "form": None, "twiddles": "made", "sync": None,
-         "chunks": None,
+         "chunks": None, "values": None,
          "tile": None, "shared_limit": 0, "level": None, "word": None, "log_scale": None, "way": None}
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 RATE = "1/s"
