@@ -17,7 +17,7 @@ target_precompile_headers(_native PRIVATE python/bindings/bindings.h)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   # Nothing but the module's entry is exported. Where the compiler links its own static libstdc++, its
   # locale ids would otherwise be merged with those of the libstdc++ that other modules have loaded.
-  set(LATTICINO_EXPORTS ${PROJECT_SOURCE_DIR}/python/bindings/exports.map)
+  set(LATTICINO_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/python_exports.map)
   target_link_options(_native PRIVATE LINKER:--version-script=${LATTICINO_EXPORTS})
   set_target_properties(_native PROPERTIES LINK_DEPENDS ${LATTICINO_EXPORTS})
 endif()

@@ -147,14 +147,9 @@ void bind_polynomial(nb::module_& m) {
           },
           "coefficients"_a, "chebyshev"_a = false, "lower"_a = -1.0, "upper"_a = 1.0)
       .def_prop_ro("degree", &Polynomial::degree)
+      .def_prop_ro("depth", &Polynomial::depth, "The levels without that of the interval.")
       .def_prop_ro("levels", &Polynomial::levels)
       .def_prop_ro("products", &ckks::product_count);
-  m.def(
-      "evaluate",
-      [](const Evaluator& e, const Polynomial& p, const std::vector<Ciphertext>& x) {
-        return evaluate(e, p, x);
-      },
-      "evaluator"_a, "polynomial"_a, "x"_a, ReleaseGil());
 }
 
 void bind_bootstrap(nb::module_& m) {
@@ -164,8 +159,6 @@ void bind_bootstrap(nb::module_& m) {
       .value("Real", BootstrapOptions::Message::Real)
       .value("MergedReals", BootstrapOptions::Message::MergedReals);
   nb::class_<Bootstrapper>(m, "Bootstrapper", "Refreshes ciphertexts.")
-      .def("bootstrap", &Bootstrapper::bootstrap, ReleaseGil())
-      .def("bootstrap_pair", &Bootstrapper::bootstrap_pair, ReleaseGil())
       .def_prop_ro("bytes", &Bootstrapper::bytes)
       .def_prop_ro("input_level", &Bootstrapper::input_level)
       .def_prop_ro("output_level", &Bootstrapper::output_level)

@@ -54,10 +54,6 @@ void bind_lists(nb::class_<Evaluator>& evaluator) {
           },
           ReleaseGil())
       .def(
-          "to_level",
-          [](const Evaluator& e, const Ciphertexts& x, int level) { return e.to_level(x, level); },
-          "x"_a, "level"_a, ReleaseGil())
-      .def(
           "conjugate", [](const Evaluator& e, const Ciphertexts& x) { return e.conjugate(x); },
           ReleaseGil())
       .def(

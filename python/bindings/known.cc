@@ -36,17 +36,6 @@ std::size_t size_of(const Known& known) {
   return known.sample() == nullptr ? SIZE_MAX / 2 : known.sample()->size;
 }
 
-// A function of numpy's arrays as a function of rows. `size`: the number of its results, if they
-// have one.
-session::RowMap row_map(const nb::object& f, std::optional<std::size_t> size = std::nullopt) {
-  return [f, size](NumbersView row) {
-    const auto made = nb::cast<Values>(f(array_of(row)));
-    require(!size || made.size() == *size, "results of another size");
-    const NumbersView results = view(made);
-    return Numbers(results.begin(), results.end());
-  };
-}
-
 // The rows of the sample, read-only: (rows, values). The array keeps the sample alive.
 std::optional<nb::ndarray<nb::numpy, const Complex, nb::ndim<2>>> sample_of(const Known& known) {
   const session::SamplePtr& sample = known.sample();

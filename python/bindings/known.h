@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -12,6 +13,7 @@
 
 namespace latticino::python {
 
+void bind_array_operations(nb::module_& m);
 void bind_contents(nb::module_& m);
 
 // Of any shape, row by row.
@@ -73,6 +75,19 @@ inline session::RealMap real_map(const nb::object& f) {
         nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(f(array_of(row)));
     require(made.size() == row.size(), "results of another size");
     return std::vector<double>(made.data(), made.data() + made.size());
+  };
+}
+
+// A function of numpy's arrays as a function of rows. `size`: the number of its results, if they
+// have one. It may be called without the GIL, but not copied.
+inline session::RowMap row_map(const nb::object& f,
+                               std::optional<std::size_t> size = std::nullopt) {
+  return [f, size](session::NumbersView row) {
+    const nb::gil_scoped_acquire held;
+    const auto made = nb::cast<PlainValues>(f(array_of(row)));
+    require(!size || made.size() == *size, "results of another size");
+    const session::NumbersView results = view(made);
+    return session::Numbers(results.begin(), results.end());
   };
 }
 

@@ -18,6 +18,7 @@ NB_MODULE(_native, m) {
   bind_evaluator(m);
   bind_circuits(m);
   bind_contents(m);
+  bind_array_operations(m);
   bind_files(m);
   bind_program(m);
   bind_switching(m);

@@ -642,8 +642,6 @@ class Evaluator:
 
     def multiply(self, arg0: Sequence[Ciphertext], arg1: Sequence[Ciphertext], /) -> list[Ciphertext]: ...
 
-    def to_level(self, x: Sequence[Ciphertext], level: int) -> list[Ciphertext]: ...
-
     def conjugate(self, arg: Sequence[Ciphertext], /) -> list[Ciphertext]: ...
 
     def rotate_hoisted(self, x: Ciphertext, r: Sequence[int]) -> list[Ciphertext]: ...
@@ -715,12 +713,14 @@ class Polynomial:
     def degree(self) -> int: ...
 
     @property
+    def depth(self) -> int:
+        """The levels without that of the interval."""
+
+    @property
     def levels(self) -> int: ...
 
     @property
     def products(self) -> int: ...
-
-def evaluate(evaluator: Evaluator, polynomial: Polynomial, x: Sequence[Ciphertext]) -> list[Ciphertext]: ...
 
 class Message(enum.Enum):
     """What the slots hold: decides the EvalMod work."""
@@ -733,10 +733,6 @@ class Message(enum.Enum):
 
 class Bootstrapper:
     """Refreshes ciphertexts."""
-
-    def bootstrap(self, arg0: Evaluator, arg1: Ciphertext, /) -> Ciphertext: ...
-
-    def bootstrap_pair(self, arg0: Evaluator, arg1: Ciphertext, arg2: Ciphertext, /) -> tuple[Ciphertext, Ciphertext]: ...
 
     @property
     def bytes(self) -> int: ...
@@ -900,6 +896,48 @@ def beyond(known: Known, bound: float) -> tuple[str, str, str] | None:
     """Why values are no arguments of a table of that bound."""
 
 def chosen_within(x: Contents, bound: float) -> Contents: ...
+
+def rotation_needs_masks(size: int, slots: int, k: int) -> bool:
+    """Whether a rotation of so many values takes a level."""
+
+def rotated(x: Contents, evaluator: Evaluator, size: int, k: int, constants: object, more_levels: str) -> Contents: ...
+
+def spread(x: Contents, evaluator: Evaluator, size: int, columns: int, factor: complex, constants: object, more_levels: str) -> Contents: ...
+
+def require_rows(columns: int, slots: int, operation: str) -> None: ...
+
+def times_matrix(x: Contents, evaluator: Evaluator, matrix: Annotated[NDArray[numpy.complex128], dict(shape=(None, None), order='C', device='cpu', writable=False)], real: bool, times: object, constants: object) -> Contents: ...
+
+def require_levels(operation: str, level: int, polynomial: Polynomial, more_levels: str) -> None: ...
+
+def evaluation_level(operation: str, x: Contents, polynomial: Polynomial, more_levels: str) -> int: ...
+
+def steady_level(params: Params, level: int, levels: int, depth: int) -> int | None: ...
+
+def evaluation_errors(params: Params, level: int, polynomial: Polynomial, slots: int) -> tuple[float, float]:
+    """
+    Errors of a product, and of the product that brings the interval to [-1, 1].
+    """
+
+def evaluated(x: Contents, evaluator: Evaluator, polynomial: Polynomial, domain: tuple[float, float] | None, after: object | None) -> Contents: ...
+
+def leaves(x: Contents, polynomial: Polynomial) -> bool: ...
+
+def number_within(reach: float, low: float, high: float) -> float: ...
+
+class RecordedArgument:
+    """What a recording relies on in an argument."""
+
+    @staticmethod
+    def of(example: Contents) -> tuple[RecordedArgument, Contents]:
+        """This, and the array to record with."""
+
+    def require(self, x: Contents, remedy: str) -> None: ...
+
+def serves(recorded: Range, had: Range) -> bool:
+    """Whether the claims of a recording hold for values of a range."""
+
+def known_of_result(recorded: Known, examples: Sequence[RecordedArgument], arguments: Sequence[Contents]) -> Known: ...
 
 def save_ciphertexts(path: str, ciphertexts: Sequence[Ciphertext], note: str, sign: object | None = None) -> None: ...
 

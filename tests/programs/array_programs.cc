@@ -102,6 +102,18 @@ std::vector<Array> step(const std::vector<Array>& of, const std::string& text) {
     return {x.declare({.low = ends.at(0), .high = ends.at(1)})};
   }
   if (name == "polynomial") return {x.polynomial(rest_of(line))};
+  if (name == "chebyshev") {
+    const auto words = rest_of(line);
+    const latticino::PolynomialBasis basis{
+        .chebyshev = true, .lower = words.at(0), .upper = words.at(1)};
+    return {x.polynomial(std::vector<double>(words.begin() + 2, words.end()), basis)};
+  }
+  if (name == "spread_sum") return {x.spread_sum(rest_of(line).at(0))};
+  if (name == "matmul") {
+    const auto columns = static_cast<std::size_t>(integer());
+    const auto seed = static_cast<std::uint64_t>(integer());
+    return {matmul(x, latticino::Values(numbers(x.size() * columns, seed), {x.size(), columns}))};
+  }
   if (name == "dot") {
     line >> j >> k >> m;
     const std::vector<Array> xs{x, of.at(j)}, ys{of.at(k), of.at(m)};

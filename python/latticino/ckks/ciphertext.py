@@ -22,7 +22,7 @@ from ..functions import inverse as inverses
 from ..functions import sign as signs
 from ..functions.chebyshev import Fit
 from ..linear import LinearMap, convolution, encrypted
-from ..ops import align, levels, matrix, refreshing, scalar_products, shapes, sums
+from ..ops import align, levels, matrix, moves, refreshing, scalar_products, shapes, sums
 from ..ops.scalar import Scalar
 from . import ranking
 from . import switching as switching_of
@@ -280,6 +280,11 @@ class Ciphertext(OfNumpy):
         rest: Any = made.rest
         return self._like(made.parts, made.known, layout=self.layout.with_rest(*rest))
 
+    @property
+    def _constants(self) -> tuple[Any, str]:
+        """Where the core gets encoded constants from, and what its errors say to do if levels are missing."""
+        return self.context._encodings, levels.more_levels(self.context)
+
     def _rescaled(self, parts: list[_native.Ciphertext]) -> float:
         """The error that the rescaling adds to `parts`, which it made from this."""
         return noise.rescaled(self.context.params, self.level, parts[0].slots, parts[0].scale)
@@ -495,7 +500,13 @@ class Ciphertext(OfNumpy):
         It costs no level if the values fill their slots, and one level for masks otherwise. `roll` costs nothing: it
         does not move the values.
         """
-        return sums.rotate(self, k)
+        k = arrays.as_integer(k, "rotate", "steps") % self.size
+        if k == 0:
+            return self
+        if not self.layout.is_plain or self.layout.rest == "unknown":  # read in another order: free
+            return moves.taken(self, np.roll(np.arange(self.size), -k).reshape(self.shape))
+        x = self._ready(1) if _native.rotation_needs_masks(self.size, self.slots, k) else self
+        return x._made(_native.rotated(x._contents, x._evaluator, x.size, k, *x._constants))
 
     @program_step
     def conj(self) -> Ciphertext:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -277,32 +276,6 @@ def from_runs(runs: list[list[int]], shape: tuple[int, ...], slots: int, count: 
         raise ValueError("runs of another size")
     flat = np.concatenate([first + step * np.arange(length) for first, step, length in runs])
     return Layout(shape, slots, count, flat.reshape(shape), rest, bound)
-
-
-@lru_cache(maxsize=64)
-def rotation_groups(size: int, slots: int, k: int) -> list[list[tuple[int, int, np.ndarray | None]]]:
-    """How a cyclic shift of `size` values by k to the left is made of rotations of ciphertexts.
-
-    For each resulting ciphertext: (source ciphertext, rotation, mask), the mask None if the
-    source alone fills the result. Value i of the result is value (i + k) mod size of the source.
-    """
-    if size == slots:
-        return [[(0, k % slots, None)]]
-    count = -(-size // slots)
-    groups = []
-    for c in range(count):
-        index = np.arange(c * slots, min((c + 1) * slots, size))
-        source = (index + k) % size
-        turn = (source % slots - index % slots) % slots
-        keys = source // slots * slots + turn
-        group = []
-        for key in np.unique(keys):
-            mask = np.zeros(slots)
-            mask[index[keys == key] % slots] = 1
-            whole = mask.all()
-            group.append((int(key) // slots, int(key) % slots, None if whole else mask))
-        groups.append(group)
-    return groups
 
 
 def repeats_over(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..claims import noise
-from ..claims.known import Range, report
+from ..claims.known import report
 from ..common.constants import ConstantCache
-from ..common.layout import Layout
 from ..ops import align, levels
 from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
 # Errors of polynomials that were evaluated before, because computing one takes longer than evaluating the polynomial.
 _errors: ConstantCache[float] = ConstantCache(256, lambda error: 1)
-_LARGE = 2.0**8  # of T_n or of a power: of values outside of the interval that may leave the modulus
 
 
 def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: tuple[float, float]) -> Ciphertext:
@@ -44,7 +41,7 @@ def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: 
     series = Series(values, basis == "chebyshev", low, high)
     if series.native.degree < 1:
         return x * 0 + values[0]
-    fills = _leaves(x, series)
+    fills = x._padded and _native.leaves(x._contents, series.native)
     if fills:
         x, _ = filled(x, low, high)
     y, _ = evaluated("polyval", x, series)
@@ -57,116 +54,23 @@ def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float
     the interval in which the values lie, whatever else is known of them. ``known``: a function of the operand and of
     the error that evaluation adds; it gives what is known of the result.
     """
-    p = series.native
+    p, more = series.native, levels.more_levels(x.context)
     x = x._ready_for_function(p.levels + (not x._is_canonical), operation)
-    require_levels(operation, x, p)
-    x = _steady(operation, x._canonical(), p)
-    require_levels(operation, x, p)
-    parts = _native.evaluate(x._evaluator, p, x._parts)
-    before = x._known if domain is None else x._known.within_domain(*domain)
-    if p.levels > depth_of(p):
-        before = before.times_number(1.0, 0.0, _rounded_stretch(x, series))
-    added, mapping = product_errors(x.context.params, x.level, p, x.slots)
-    if known is None:
-        after = before.polynomial(*series, added, mapping)
-    else:
-        after = known(x, _error_within(before.range, series, added, mapping))
-    return x._like(parts, after, layout=_rest_after(x, series, after.reach)), x
+    _native.require_levels(operation, x.level, p, more)
+    x = x._canonical()
+    level = _native.evaluation_level(operation, x._contents, p, more)
+    x = x if level == x.level else x.to_level(level)
+    operand = x
 
+    def after(before: _native.Known, added: float, mapping: float) -> _native.Known:
+        assert known is not None
+        return known(operand, _error_within(before.range, series, added, mapping))
 
-def _rest_after(x: Ciphertext, series: Series, reach: float) -> Layout:
-    """The layout of a polynomial whose values are up to `reach` in size."""
-    where = x.layout
-    if where.number is not None:
-        return where.holding(complex(series(where.number)))
-    if where.bound > x._known.reach:  # not merely copies of values
-        held = Range(-where.bound, where.bound, (0, 0) if x.range.is_real else (-where.bound, where.bound))
-        reach = max(reach, _native.Estimate(held, 0.0).polynomial(*series, 0.0, 0.0).range.bound)
-    return where.changed(False, reach)
-
-
-def _rounded_stretch(x: Ciphertext, series: Series) -> float:
-    """The rounded factor that scales to [-1, 1], relative to the exact one."""
-    params = x.context.params
-    stretch = 2 / (series.upper - series.lower)
-    exact: float = stretch * params.rescale_factor(x.level) * (params.scale(x.level - 1) / x.scale)
-    return round(exact) / exact
-
-
-def product_errors(params: _native.Params, level: int, p: _native.Polynomial, slots: int) -> tuple[float, float]:
-    """Errors of a product in an evaluation that begins at a level, and of the product that scales to [-1, 1]."""
-    added = noise.multiplied(params, level, slots, params.scale(level - p.levels))
-    scaled = p.levels > depth_of(p)
-    return added, noise.rescaled(params, level, slots, params.scale(level - 1)) if scaled else 0.0
-
-
-def depth_of(p: _native.Polynomial) -> int:
-    """Levels of a polynomial without those of its domain."""
-    return math.ceil(math.log2(p.degree + 1))
-
-
-def require_levels(operation: str, x: Ciphertext, p: _native.Polynomial) -> None:
-    if x.level < p.levels:
-        scaling = " (one of them for the domain)" if p.levels > depth_of(p) else ""
-        raise errors.LevelError.explain(
-            operation, f"level {x.level}", f"{p.levels} levels for degree {p.degree}{scaling}",
-            f"{levels.more_levels(x.context)}; fewer bits or a narrower domain need fewer levels")
-
-
-# ---- levels whose scales suit ----
-
-
-def _steady(operation: str, x: Ciphertext, p: _native.Polynomial) -> Ciphertext:
-    """x at the highest level from which squares keep the scale: above the levels of computing, those of
-    bootstrapping have primes of other sizes, and the square of a square would lose its precision there."""
-    params, depth = x.context.params, depth_of(p)
-    level = steady_level(params, x.level, p.levels, depth)
-    if level is None:
-        most = max(depth for depth in range(1, p.levels) if steady_level(params, x.level, depth, depth) is not None)
-        raise errors.LevelError.explain(
-            operation, f"level {x.level}, below which scales are not constant for {p.levels} levels",
-            f"at most {most} levels", "encrypt at the default level, or take a polynomial of a smaller degree")
-    return x if level == x.level else x.to_level(level)
-
-
-def steady_level(params: _native.Params, level: int, levels: int, depth: int) -> int | None:
-    """The highest level, up to the given one, from which scales stay the same over an evaluation; None if there is
-    none."""
-    for start in range(level, levels - 1, -1):
-        if _keeps_scale(params, start - (levels - depth), depth):
-            return start
-    return None
-
-
-def _keeps_scale(params: _native.Params, start: int, depth: int) -> bool:
-    scale = math.log2(params.scale(start))
-    for level in range(start, start - depth + 1, -1):
-        scale = 2 * scale - math.log2(params.rescale_factor(level))
-        if abs(scale - math.log2(params.scale(level - 1))) > 1:
-            return False
-    return True
+    made = _native.evaluated(x._contents, x._evaluator, p, domain, None if known is None else after)
+    return x._made(made), x
 
 
 # ---- slots behind the values ----
-
-
-def _leaves(x: Ciphertext, series: Series) -> bool:
-    """Whether the polynomial may leave the modulus in slots without values, although it does not for the values."""
-    where, r = x.layout, x.range
-    if where.full:
-        return False
-    held = 0.0 if where.rest == "unknown" else where.number  # what is unknown is cleared first
-    if held is not None:
-        y = abs(series.mapped(held))
-    elif where.bound > x._known.reach:
-        y = max(abs(series.mapped(end)) for end in (-where.bound, where.bound))
-    else:  # copies of values
-        return False
-    degree = series.native.degree
-    if series.chebyshev:
-        return y > 1 and degree * math.acosh(y) > math.log(_LARGE)
-    of_values = max(abs(series.mapped(end)) for end in (complex(r.low, r.imag_low), complex(r.high, r.imag_high)))
-    return y > max(1.0, of_values) and degree * math.log(y) > math.log(_LARGE)
 
 
 def filled(x: Ciphertext, low: float, high: float) -> tuple[Ciphertext, float | None]:
@@ -185,8 +89,7 @@ def filled(x: Ciphertext, low: float, high: float) -> tuple[Ciphertext, float | 
         x, held = x * np.ones(()), 0.0
     if held.imag == 0 and low <= held.real <= high:
         return x, held.real
-    reach = x._known.reach  # what is larger than values could leave the box of a bootstrapping
-    inside = float(np.clip(np.clip((low + high) / 2, -reach, reach), low, high))
+    inside = _native.number_within(x._known.reach, low, high)
     return align.with_rest(x, inside - held, inside), inside
 
 
@@ -276,10 +179,9 @@ def evaluation_error(operation: str, x: Ciphertext, fit: Fit) -> float:
     level = x.level
     if ctx._refreshes(x._contents, p.levels):
         level = max(level, ctx.params.level_after_bootstrap)
-    if level < p.levels:
-        require_levels(operation, x, p)
-    level = steady_level(ctx.params, level, p.levels, depth_of(p)) or level
-    return own_error(fit.series, fit.domain, *product_errors(ctx.params, level, p, x.slots))
+    _native.require_levels(operation, level, p, levels.more_levels(ctx))
+    level = _native.steady_level(ctx.params, level, p.levels, p.depth) or level
+    return own_error(fit.series, fit.domain, *_native.evaluation_errors(ctx.params, level, p, x.slots))
 
 
 def own_error(series: Series, domain: tuple[float, float], added: float, mapping: float) -> float:

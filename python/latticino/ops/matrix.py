@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import arrays, errors
-from ..claims import noise
+from .. import _native, arrays, errors
 from . import products
 
 if TYPE_CHECKING:
@@ -63,38 +62,7 @@ def _whole_map(shape: tuple[int, ...], w: np.ndarray, left: bool, result: tuple[
 def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     """The flat values of x times a matrix of shape (x.size, m), as an array of `shape`."""
     x = x._ready(1)
-    out_slots = arrays.slots_for(w.shape[1], x.context.slots, "matmul")
-    # Columns of zeros fill the last ciphertext: a narrower block would repeat behind its values.
-    w = np.pad(w, ((0, 0), (0, -w.shape[1] % out_slots if w.shape[1] > out_slots else 0)))
-    parts = [_row_of_blocks(x, w[:, at : at + out_slots], out_slots) for at in range(0, w.shape[1], out_slots)]
-    # Longer inputs leave each result in pieces, which rotations add up (src/ckks/linear/matrix.h).
-    pieces = max(1, x.slots // out_slots)
-    params = x.context.params
-    switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)
-    slots = max(x.slots, out_slots)  # over which a shorter x is repeated: decoding reads more coefficients
-    rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w) * len(x._parts))
-    added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces)) * math.sqrt(len(x._parts))
-    w = w[:, : math.prod(shape)]
-    # The errors that key switches leave in rotations of x are multiplied by the weights.
-    weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
-    added = math.hypot(added, weight * noise.keys_alone(params, x.level, slots, x.scale))
-    size = np.abs(w)
-    l1, l2 = float(size.sum(axis=0).max()), float(np.linalg.norm(w, axis=0).max())
-    known = x._known.repeated(x.size, math.sqrt(slots / x.slots)).mapped(
-        lambda v: v @ w, l1, l2, w.dtype.kind != "c", added, rounded)
-    return x._like(parts, known, True, shape)
-
-
-def _row_of_blocks(x: Ciphertext, w: np.ndarray, out_slots: int) -> Any:
-    """The product with all rows of `w`: one block of rows for each ciphertext of x."""
-    total: Any = None
-    slots = max(x.slots, out_slots)
-    for i, part in enumerate(x._parts):
-        block = w[i * x.slots : (i + 1) * x.slots]
-        if not block.any() and (total is not None or i + 1 < len(x._parts)):
-            continue
-        block = np.pad(block, ((0, x.slots - len(block)), (0, 0)))
-        product = x.context.matrix_product(block, slots, part.level)
-        y = product.apply(x._evaluator, part.with_slots(slots))
-        total = y if total is None else x._evaluator.add(total, y)
-    return total.with_slots(out_slots)
+    matrix = np.ascontiguousarray(w, dtype=np.complex128)
+    made = _native.times_matrix(
+        x._contents, x._evaluator, matrix, w.dtype.kind != "c", lambda v: v @ matrix, x.context._encodings)
+    return x._like(made.parts, made.known, True, shape)

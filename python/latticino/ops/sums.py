@@ -1,4 +1,4 @@
-"""Rotations, and the sums that are made of them."""
+"""Sums over axes, and what is made of them."""
 
 from __future__ import annotations
 
@@ -10,54 +10,11 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..common import layout
 from ..common.layout import Layout
 from . import align, levels, moves
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
-
-
-def rotate(x: Ciphertext, k: int) -> Ciphertext:
-    """See Ciphertext.rotate."""
-    k = arrays.as_integer(k, "rotate", "steps") % x.size
-    if k == 0:
-        return x
-    if not x.layout.is_plain or x.layout.rest == "unknown":  # read in another order: free
-        return moves.taken(x, np.roll(np.arange(x.size), -k).reshape(x.shape))
-    e, groups = x._evaluator, layout.rotation_groups(x.size, x.slots, k)
-    masked = any(mask is not None for group in groups for _, _, mask in group)
-    x = x._ready(1) if masked else x
-    parts, encoded, scale = [], 0.0, 1.0
-    for i, group in enumerate(groups):
-        total: Any = None
-        for source, turn, mask in group:
-            y = e.rotate(x._parts[source], turn) if turn else x._parts[source]
-            if mask is not None:
-                name = ("rotation", x.size, x.slots, k, i, source, turn)
-                factor = x.context._encodings.named(name, partial(mask.astype, complex), y.level, x._factor_scale(y))
-                y = e.multiply_plain(y, factor)
-                encoded = noise.encoded(x.slots, factor.scale) * math.sqrt(len(group))
-                scale = factor.scale
-            total = y if total is None else e.add(total, y)
-        parts.append(total)
-    # A part that needs no mask keeps its level. Later sums and products align the levels.
-    added = math.hypot(x._switched(), x._rescaled(parts) if masked else 0.0)
-    off = _off(x, groups, scale) if masked and x._known.sample is not None else None
-    known = x._known.rotated(k, masked, added, encoded * x._known.widest.rms, off)
-    return x._like(parts, known, True)  # values that do not fill their slots are masked
-
-
-def _off(x: Ciphertext, groups: list[list[tuple[int, int, np.ndarray | None]]], scale: float) -> np.ndarray:
-    """The errors that the rounding of a rotation's masks adds to the sample's values."""
-    sample: Any = x._known.sample
-    rows = arrays.rows(sample[0], x.slots)
-    out = np.zeros((len(groups), x.slots), dtype=np.complex128)
-    for row, group in zip(out, groups):
-        for source, turn, mask in group:
-            if mask is not None:
-                row += np.roll(rows[source], -turn) * _native.rounding(mask.astype(complex), x.slots, scale)
-    return out.reshape(-1)[: x.size]
 
 
 def total(x: Ciphertext, axis: Any = None, keepdims: bool = False, factor: complex = 1) -> Ciphertext:
@@ -227,38 +184,7 @@ def _squared(x: Ciphertext) -> Ciphertext:
 def spread(x: Ciphertext, factor: complex) -> Ciphertext:
     """See Ciphertext.spread_sum."""
     x = align.plain(x, "spread_sum")
-    c, factor = _columns(x, "spread_sum"), arrays.as_complex(factor, "spread_sum", "factor")
-    x, e = x._ready(1), x._evaluator
-    # A step adds the error of its rotation to all slots of a row, and the next steps add these errors up.
-    summed = e.inner_sum(x._parts, 1, c)
-    first_error = x._switched() * math.sqrt(c - 1)
-    masks = [_first_of_rows(x, i, c, factor) for i in range(len(x._parts))]
-    first = e.multiply_plain(summed, masks)
-    parts = e.inner_sum(first, -1, c)
-    level, scale = first[0].level, first[0].scale
-    added = math.hypot(abs(factor) * first_error, x._rescaled(first) * math.sqrt(c),
-                       noise.switched(x.context.params, level, x.slots, scale) * math.sqrt(c - 1))
-    # The rounding error of the mask is multiplied by sums of c values in all slots, and is then added up as well.
-    rounding_of_mask = noise.encoded(x.slots, masks[0].scale) * math.sqrt(c)
-    return x._like(parts, x._known.spread(factor, c, added, rounding_of_mask, x.slots), True)
-
-
-def _first_of_rows(x: Ciphertext, i: int, c: int, factor: complex) -> _native.Plaintext:
-    """The mask for ciphertext i of x: `factor` in the first place of each row of c values, zero elsewhere."""
-    part, filled = x._parts[i], min(x.slots, x.size - i * x.slots)
-
-    def values() -> np.ndarray:
-        mask = np.zeros(x.slots, complex)
-        mask[:filled:c] = factor
-        return mask
-
-    name = ("first of rows", x.slots, filled, c, complex(factor))
-    return x.context._encodings.named(name, values, part.level, x._factor_scale(part))
-
-
-def _columns(x: Ciphertext, operation: str) -> int:
-    c = x.shape[-1] if x.shape else 1
-    if c & (c - 1) or c > x.slots:
-        raise errors.ShapeError.explain(
-            operation, f"rows of {c} values", f"a power of two up to {x.slots}", "pad the rows")
-    return c
+    columns, factor = x.shape[-1] if x.shape else 1, arrays.as_complex(factor, "spread_sum", "factor")
+    _native.require_rows(columns, x.slots, "spread_sum")
+    x = x._ready(1)
+    return x._made(_native.spread(x._contents, x._evaluator, x.size, columns, factor, *x._constants))

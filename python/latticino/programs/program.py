@@ -33,16 +33,6 @@ class _NotEncryptedProgram:
             return self._function(*arguments, **scalars)
 
 
-_MORE_THAN_SAMPLED = 1.25
-
-
-def serves(recorded: _native.Range, had: _native.Range) -> bool:
-    """Whether the claims of a recording hold for values of a range. Samples show only roughly where values lie."""
-    if had.claim == "calibrated":
-        return bool(had.bound <= _MORE_THAN_SAMPLED * recorded.bound)
-    return had.claim == "assumed" or recorded.contains(had)
-
-
 class CkksRecording(Recording):
     """A recording of ciphertexts, with the errors that results are expected to have."""
 
@@ -67,37 +57,19 @@ class CkksRecording(Recording):
         # The context's locks come before the queue's own, which recording holds, in every thread.
         with context._lock.own, context._constants.held, context._products.held, context._tables.held:
             # Builds matrices and constants first: they belong to the context, not to the recording.
-            # Arguments without errors show what the program adds by itself.
-            renamed = [x._known.renamed() for x in examples]
-            self._sources = [source for _, source in renamed]
-            self._errors = [x._known.estimate.rms for x in examples]  # samples' own would differ by chance
-            self._ranges = [x.range for x in examples]
-            # Other arguments may hold other numbers in slots without values.
-            examples = [x._like(x._parts, x._known, layout=x.layout.with_rest(x.layout.rest, x.layout.bound))
-                        for x in examples]
-            self._rests = [x.layout.bound for x in examples]
-            taken = [x._like(x._parts, known) for x, (known, _) in zip(examples, renamed)]
-            self._expected = [r._known.detached(r.size, r._full) for r in self._arrays(function(*taken), "record")]
+            recorded = [_native.RecordedArgument.of(x._contents) for x in examples]
+            self._examples = [argument for argument, _ in recorded]
+            examples = [x._made(taken) for x, (_, taken) in zip(examples, recorded)]
+            self._expected = [r._known.detached(r.size, r._full) for r in self._arrays(function(*examples), "record")]
             super().__init__(function, examples)
 
     def run(self, arguments: Sequence[Ciphertext], values: Mapping[str, Any]) -> Any:
         out = super().run(arguments, *(() if self._numbers is None else (self._numbers.at(values),)))
-        for x, recorded, rest in zip(arguments, self._ranges, self._rests):
-            # What is assumed is assumed of each argument anew.
-            if not serves(recorded, x.range):
-                raise errors.ScaleError.explain(
-                    "program", f"values {x.range}", f"values {recorded}, as in the recording",
-                    "record the program with an argument of this range")
-            if x.layout.bound > _MORE_THAN_SAMPLED * max(rest, recorded.bound):
-                raise errors.ScaleError.explain(
-                    "program", f"slots without values that hold up to {x.layout.bound:.3g}",
-                    f"up to {max(rest, recorded.bound):.3g}, as in the recording",
-                    "clear them before: x.contiguous()")
-        # Parts of the results' errors that come from an argument grow with its error.
-        grown = [(source, x._known.estimate.rms / error) for x, source, error in zip(
-            arguments, self._sources, self._errors) if source and x._known.estimate.rms != error]
+        given = [x._contents for x in arguments]
+        for argument, x in zip(self._examples, given):
+            argument.require(x, "clear them before: x.contiguous()")
         for r, known in zip([out] if self._single else out, self._expected):
-            r._known = known.with_sources(grown)
+            r._known = _native.known_of_result(known, self._examples, given)
         return out
 
     def _filled(self, like: Ciphertext, parts: list[Any]) -> Ciphertext:

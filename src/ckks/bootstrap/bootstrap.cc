@@ -248,7 +248,7 @@ Ciphertext Bootstrapper::bootstrap_half(const Evaluator& evaluator, const std::a
                                         const rlwe::KeyId& key, double ratio) const {
   const Plan& plan = *plan_;
   if (!plan.options.half) {
-    throw UnsupportedError("ckks.bootstrap_half", "a plan for whole bootstrappings",
+    throw UnsupportedError("ckks.bootstrap", "a plan for whole bootstrappings",
                            "a plan for half of it", "set the option half");
   }
   const Ciphertext raised = raised_sparse(evaluator, low, key);

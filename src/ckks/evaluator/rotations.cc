@@ -53,8 +53,7 @@ std::vector<Ciphertext> Evaluator::galois_hoisted(const char* operation, Span x,
 }
 
 Ciphertext Evaluator::apply_galois(const Ciphertext& x, std::uint32_t galois) const {
-  return std::move(
-      galois_hoisted("ckks.apply_galois", std::span(&x, 1), std::span(&galois, 1)).front());
+  return std::move(galois_hoisted("ckks.rotate", std::span(&x, 1), std::span(&galois, 1)).front());
 }
 
 Ciphertext Evaluator::rotate(const Ciphertext& x, int r) const {

@@ -5,13 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <numbers>
 #include <optional>
 #include <ostream>
 
-#include "ckks/polynomial/polynomial.h"
 #include "math/errors.h"
 #include "session/ckks/bootstrap.h"
+#include "session/ckks/polynomial.h"
 #include "session/ckks/state.h"
 #include "session/claims/slot_noise.h"
 
@@ -52,29 +51,13 @@ Values like(const Values& x, std::vector<Complex> numbers) {
   return {std::move(real), x.shape()};
 }
 
-// Whether the polynomial may leave the modulus in the slots without values, although it does not
-// for the values.
-bool leaves(const ArrayState& x, const Series& p) {
-  constexpr double kLarge = 8 * std::numbers::ln2;
-  if (!x.padded() || !x.rest().number) return false;
-  const double y = std::abs(mapped(p, *x.rest().number));
-  const auto degree = static_cast<double>(p.coefficients.size() - 1);
-  if (p.chebyshev) return y > 1 && degree * std::acosh(y) > kLarge;
-  const Range& r = x.known().range();
-  const double of_values = std::max(std::abs(mapped(p, {r.re.low, r.im.low})),
-                                    std::abs(mapped(p, {r.re.high, r.im.high})));
-  return y > std::max(1.0, of_values) && degree * std::log(y) > kLarge;
-}
-
-// Puts a number from the domain of the polynomial into the slots without values. The number is no
-// larger than the values are, because a larger one could leave the range that a bootstrapping
-// accepts.
-Array filled(const Array& a, const Series& p) {
-  const ArrayState& x = state(a);
-  const double reach = x.known().reach();
-  const double middle = std::clamp((p.lower + p.upper) / 2, -reach, reach);
-  const double inside = std::clamp(middle, p.lower, p.upper);
-  return with_rest(a, inside - *x.rest().number, inside);
+// Puts a number from the domain of the polynomial into the slots without values. Where these hold
+// different numbers, zeros replace them first, which takes a level.
+Array filled(const Array& a, const ckks::Polynomial& p) {
+  const std::optional<Complex> held = state(a).rest().number;
+  const Array from = held ? a : cleaned(a);
+  const double inside = number_within(state(from).known().reach(), {p.lower, p.upper});
+  return with_rest(from, inside - held.value_or(0), inside);
 }
 
 Array times(const Array& a, const Array& b) {
@@ -147,11 +130,8 @@ Array canonical(const Array& x) {
 }  // namespace session
 
 using session::ArrayState;
-using session::Known;
-using session::Parts;
 using session::result_of;
 using session::state;
-using session::UnusedSlots;
 
 Context Array::context() const { return Context(state_->context); }
 const Shape& Array::shape() const { return state_->shape; }
@@ -236,24 +216,19 @@ Array Array::polynomial(const std::vector<Complex>& coefficients,
       basis.chebyshev ? ckks::PolynomialBasis::Chebyshev : ckks::PolynomialBasis::Monomial,
       coefficients, basis.lower, basis.upper};
   if (p.degree() < 1) return times_integer(*this, 0) + coefficients[0];
-  Array from = session::canonical(session::ready(*this, p.levels()));
-  const session::Series series{coefficients, basis.chebyshev, basis.lower, basis.upper};
-  const bool fills = session::leaves(session::state(from), series);
-  if (fills) from = session::filled(from, series);
+  const bool fills = state_->padded() && session::leaves(state_->open(), p);
+  Array from = fills ? session::filled(*this, p) : *this;
+  from = session::ready(from, p.levels() + (session::state(from).open().canonical() ? 0 : 1));
+  const std::string more_levels = state_->host().more_levels();
+  session::require_levels("polynomial", from.level(), p, more_levels);
+  from = session::canonical(from);
+  const int level =
+      session::evaluation_level("polynomial", session::state(from).open(), p, more_levels);
+  if (level < from.level()) from = from.to_level(level);
   const ArrayState& x = session::state(from);
-  Parts parts = evaluate(x.evaluator(), p, x.parts());
-  const Params& params = x.params();
-  const double mapping =
-      p.levels() > p.depth()
-          ? session::rescaled_error(params, x.level(), x.slots(), params.scale(x.level() - 1))
-          : 0;
-  Known known = x.known().polynomial(series, x.open().multiplied(parts), mapping);
-  UnusedSlots rest = UnusedSlots::of(UnusedSlots::Kind::Filler, known.reach());
-  if (const auto number = x.rest().number) {
-    rest = UnusedSlots::holding(session::evaluated(series, session::mapped(series, *number)));
-  }
-  const Array made = result_of(x, {std::move(parts), std::move(known), rest});
-  return fills ? session::with_rest(made, -*rest.number, 0) : made;
+  const Array made = result_of(x, session::evaluated(x.evaluator(), x.open(), p));
+  const std::optional<Complex> left = session::state(made).rest().number;
+  return fills && left ? session::with_rest(made, -*left, 0) : made;
 }
 
 Array operator+(const Array& a, const Array& b) {

@@ -13,9 +13,9 @@
 #include <tuple>
 #include <vector>
 
-#include "ckks/linear/matrix.h"
 #include "latticino/context.h"
 #include "session/bundles.h"
+#include "session/ckks/constants.h"
 #include "session/ckks/refresher.h"
 #include "session/constant_cache.h"
 #include "session/device.h"
@@ -33,7 +33,7 @@ struct RepackRoute {
   std::uint64_t key_bytes = 0;
 };
 
-class Host {
+class Host final : public Constants {
  public:
   Host(ParameterSet parameters, const ContextOptions& options);
   // A twin without data, of plans.
@@ -62,17 +62,15 @@ class Host {
   // Adds a text to the notes of a plan, once.
   void note(const std::string& text);
   std::vector<std::string> notes() const { return notes_; }
-  // What to do if levels are missing, for messages.
-  std::string more_levels() const { return refresher_->more_levels(auto_bootstrap); }
+  std::string more_levels() const override { return refresher_->more_levels(auto_bootstrap); }
 
-  // Constants that are used again soon are encoded once. `name` identifies what `make` gives: if a
-  // constant of that name is kept, `make` is not called.
+  // Constants that are used again soon are encoded once.
   ckks::Plaintext encode(Complexes values, int level, double scale);
   ckks::Plaintext encode_named(const std::string& name,
                                const std::function<std::vector<Complex>()>& make, int level,
-                               double scale);
+                               double scale) override;
   std::shared_ptr<const ckks::MatrixProduct> matrix_product(Complexes w, int rows, int columns,
-                                                            int slots, int level);
+                                                            int slots, int level) override;
   Refresher& refresher() { return *refresher_; }
   // Whether auto_bootstrap refreshes x before an operation that takes `levels`.
   bool refreshes(const Contents& x, int levels) {

@@ -1,4 +1,6 @@
 // Products of encrypted vectors and plain matrices, with numpy's shapes.
+#include "session/ckks/matrix.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -10,36 +12,32 @@ namespace latticino {
 namespace session {
 namespace {
 
-struct Matrix {
-  std::vector<Complex> entries;  // row by row
-  std::size_t rows = 0, columns = 0;
-};
-
 [[noreturn]] void refuse(const Shape& a, const Shape& b, const char* needs) {
   throw ShapeError("matmul", "shapes " + text_of(a) + " and " + text_of(b), needs,
                    "reshape or transpose");
 }
 
 // The product with all rows of `w`: one block of rows for each ciphertext of x.
-ckks::Ciphertext row_of_blocks(const ArrayState& x, const ckks::Evaluator& e, const Matrix& w,
-                               std::size_t first_column, std::size_t columns, int out_slots) {
+ckks::Ciphertext row_of_blocks(const ckks::Evaluator& e, const Contents& x, const Matrix& w,
+                               std::size_t first_column, std::size_t columns, int out_slots,
+                               Constants& constants) {
   const auto height = static_cast<std::size_t>(x.slots());
   const int slots = std::max(x.slots(), out_slots);
   std::optional<ckks::Ciphertext> sum;
-  for (std::size_t i = 0; i < x.parts().size(); ++i) {
-    std::vector<Complex> block(height * columns);
+  for (std::size_t i = 0; i < x.parts.size(); ++i) {
+    std::vector<ckks::Complex> block(height * columns);
     bool any = false;
     for (std::size_t r = 0; r < height && i * height + r < w.rows; ++r) {
       for (std::size_t c = 0; c < columns && first_column + c < w.columns; ++c) {
-        const Complex entry = w.entries[(i * height + r) * w.columns + first_column + c];
+        const ckks::Complex entry = w.entries[(i * height + r) * w.columns + first_column + c];
         block[r * columns + c] = entry;
-        any = any || entry != Complex(0);
+        any = any || entry != ckks::Complex(0);
       }
     }
-    if (!any && (sum || i + 1 < x.parts().size())) continue;
-    const ckks::Ciphertext& part = x.parts()[i];
-    const auto product = x.host().matrix_product(block, static_cast<int>(height),
-                                                 static_cast<int>(columns), slots, part.level);
+    if (!any && (sum || i + 1 < x.parts.size())) continue;
+    const ckks::Ciphertext& part = x.parts[i];
+    const auto product = constants.matrix_product(block, static_cast<int>(height),
+                                                  static_cast<int>(columns), slots, part.level);
     const ckks::Ciphertext y = product->apply(e, with_slots(part, slots));
     sum = sum ? e.add(*sum, y) : y;
   }
@@ -47,55 +45,18 @@ ckks::Ciphertext row_of_blocks(const ArrayState& x, const ckks::Evaluator& e, co
 }
 
 // The flat values of x times a matrix, as an array of `shape`.
-Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
+Array times_matrix(const Array& from, const Matrix& w, Shape shape) {
   require_finite(w.entries, "matmul");
   const Array ready_x = ready(from, 1);
   const ArrayState& x = state(ready_x);
-  const int out_slots = slots_for(w.columns, x.params().max_slots(), "matmul");
-  const auto width = static_cast<std::size_t>(out_slots);
-  const ckks::Evaluator e = x.evaluator();
-  Parts parts;
-  for (std::size_t at = 0; at < w.columns; at += width) {
-    // If there are several ciphertexts, columns of zeros fill the last one. In a narrower block the
-    // values would repeat.
-    const std::size_t columns = w.columns > width ? width : w.columns;
-    parts.push_back(row_of_blocks(x, e, w, at, columns, out_slots));
-  }
-  // If inputs are longer than results, each result comes in pieces, which rotations add up
-  // (ckks/linear/matrix.h).
-  const int pieces = std::max(1, x.slots() / out_slots);
-  const Params& params = x.params();
-  const double moved =
-      switched_error(params, parts[0].level, parts[0].slots, parts[0].scale) * doubling(pieces);
-  // A shorter x is repeated over these slots, and decoding reads more coefficients.
-  const int slots = std::max(x.slots(), out_slots);
-  const double count = static_cast<double>(x.parts().size());
-  const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
-                         std::sqrt(static_cast<double>(w.rows) * count);
-  const double products = std::hypot(pieces * x.open().multiplied(parts), moved) * std::sqrt(count);
-  // The errors that key switches leave in rotations of x are multiplied by the weights.
-  std::vector<double> l1(w.columns), squares(w.columns);
-  double all = 0;
-  for (std::size_t i = 0; i < w.entries.size(); ++i) {
-    l1[i % w.columns] += std::abs(w.entries[i]);
-    squares[i % w.columns] += std::norm(w.entries[i]);
-    all += std::norm(w.entries[i]);
-  }
-  const double weight = std::sqrt(all / static_cast<double>(w.columns));
-  const double added =
-      std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
-  const auto times_w = [&](NumbersView row) {
+  const auto times = [&](NumbersView row) {
     Numbers out(w.columns);
     for (std::size_t i = 0; i < w.rows; ++i) {
       for (std::size_t j = 0; j < w.columns; ++j) out[j] += row[i] * w.entries[i * w.columns + j];
     }
     return out;
   };
-  Known known = x.known()
-                    .repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
-                    .mapped(times_w, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
-                            real, added, rounded);
-  return result_of(x, {std::move(parts), std::move(known), UnusedSlots::zero()}, std::move(shape));
+  return result_of(x, multiplied(x.evaluator(), x.open(), w, times, x.host()), std::move(shape));
 }
 
 void require_vector(const Array& x, const Values& w, const Shape& a, const Shape& b) {
@@ -108,6 +69,47 @@ void require_vector(const Array& x, const Values& w, const Shape& a, const Shape
 }
 
 }  // namespace
+
+Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w,
+                    const RowMap& times, Constants& constants) {
+  const Params& params = x.params();
+  const int out_slots = slots_for(w.columns, params.max_slots(), "matmul");
+  const auto width = static_cast<std::size_t>(out_slots);
+  Parts parts;
+  for (std::size_t at = 0; at < w.columns; at += width) {
+    // If there are several ciphertexts, columns of zeros fill the last one. In a narrower block the
+    // values would repeat.
+    const std::size_t columns = w.columns > width ? width : w.columns;
+    parts.push_back(row_of_blocks(e, x, w, at, columns, out_slots, constants));
+  }
+  // If inputs are longer than results, each result comes in pieces, which rotations add up
+  // (ckks/linear/matrix.h).
+  const int pieces = std::max(1, x.slots() / out_slots);
+  const double moved =
+      switched_error(params, parts[0].level, parts[0].slots, parts[0].scale) * doubling(pieces);
+  // A shorter x is repeated over these slots, and decoding reads more coefficients.
+  const int slots = std::max(x.slots(), out_slots);
+  const double count = static_cast<double>(x.parts.size());
+  const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
+                         std::sqrt(static_cast<double>(w.rows) * count);
+  const double products = std::hypot(pieces * x.multiplied(parts), moved) * std::sqrt(count);
+  // The errors that key switches leave in rotations of x are multiplied by the weights.
+  std::vector<double> l1(w.columns), squares(w.columns);
+  double all = 0;
+  for (std::size_t i = 0; i < w.entries.size(); ++i) {
+    l1[i % w.columns] += std::abs(w.entries[i]);
+    squares[i % w.columns] += std::norm(w.entries[i]);
+    all += std::norm(w.entries[i]);
+  }
+  const double weight = std::sqrt(all / static_cast<double>(w.columns));
+  const double added =
+      std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
+  Known known = x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
+                    .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
+                            w.real, added, rounded);
+  return {std::move(parts), std::move(known), UnusedSlots::zero()};
+}
+
 }  // namespace session
 
 Array matmul(const Array& x, const Values& w) {
@@ -115,8 +117,8 @@ Array matmul(const Array& x, const Values& w) {
   if (w.shape()[0] != x.size()) session::refuse(x.shape(), w.shape(), "(n,) and (n,) or (n, m)");
   const bool matrix = w.shape().size() == 2;
   const std::size_t columns = matrix ? w.shape()[1] : 1;
-  return session::multiplied(x, {w.numbers(), x.size(), columns}, w.is_real(),
-                             matrix ? Shape{columns} : Shape{});
+  return session::times_matrix(x, {w.numbers(), x.size(), columns, w.is_real()},
+                               matrix ? Shape{columns} : Shape{});
 }
 
 Array matmul(const Values& w, const Array& x) {
@@ -125,14 +127,14 @@ Array matmul(const Values& w, const Array& x) {
     session::refuse(w.shape(), x.shape(), "(n,) or (m, n) and (n,)");
   }
   const std::size_t columns = w.size() / x.size();
-  session::Matrix transposed{std::vector<Complex>(w.size()), x.size(), columns};
+  std::vector<Complex> transposed(w.size());
   for (std::size_t i = 0; i < columns; ++i) {
     for (std::size_t j = 0; j < x.size(); ++j) {
-      transposed.entries[j * columns + i] = w.numbers()[i * x.size() + j];
+      transposed[j * columns + i] = w.numbers()[i * x.size() + j];
     }
   }
-  return session::multiplied(x, transposed, w.is_real(),
-                             w.shape().size() == 2 ? Shape{columns} : Shape{});
+  return session::times_matrix(x, {transposed, x.size(), columns, w.is_real()},
+                               w.shape().size() == 2 ? Shape{columns} : Shape{});
 }
 
 Array matmul(const Array& x, const Array& y) {

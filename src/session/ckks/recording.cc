@@ -3,19 +3,12 @@
 #include <algorithm>
 
 #include "math/errors.h"
+#include "session/ckks/recorded.h"
 #include "session/ckks/state.h"
 #include "session/recorded_program.h"
 
 namespace latticino {
 namespace session {
-namespace {
-
-// By this factor, bounds of the slots without values may exceed those of the recording: samples
-// show only roughly how large values are.
-constexpr double kMoreThanRecorded = 1.25;
-
-}  // namespace
-
 // A recorded function of arrays, with the errors that results are expected to have.
 class RecordedArrays {
  public:
@@ -30,10 +23,6 @@ class RecordedArrays {
     Shape shape;
     std::size_t parts = 0;
     bool clean = false;
-    Range range;
-    double rest = 0;  // bound on what lies behind the values
-    double error = 0;
-    std::uint64_t source = 0;  // of its error's part in those of the results
   };
   struct Result {
     Shape shape;
@@ -42,11 +31,11 @@ class RecordedArrays {
     Known known;
   };
   void require_own(std::span<const Array> arrays, const char* operation) const;
-  Known known_of(const Result& result, std::span<const Array> arguments) const;
 
   ContextStatePtr context_;
   KeyStore::Pin keys_;  // the recording's operations read them at every run
   std::vector<Form> forms_;
+  std::vector<RecordedArgument> examples_;
   std::vector<Result> results_;
   std::unique_ptr<RecordedProgram<ckks::Ciphertext>> program_;
 };
@@ -69,24 +58,14 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
   const auto held = host.lock();  // caches fill and stay as they are until all is recorded
   const Host::Pins pins(host);
   // The first call makes matrices and constants, which belong to the context and not to the
-  // recording. Each argument has errors of one source, so the results show how much of their error
-  // comes from it.
+  // recording.
   std::vector<Array> first;
   Parts parts;
   for (const Array& example : examples) {
     const ArrayState& x = state(example);
-    Form form{.shape = x.shape,
-              .parts = x.parts().size(),
-              .clean = x.clean() || !x.padded(),
-              .range = x.known().range(),
-              .rest = x.rest().bound,
-              .error = x.known().error()};
+    Form form{.shape = x.shape, .parts = x.parts().size(), .clean = x.clean() || !x.padded()};
     ArrayState taken = x;
-    Contents& contents = taken.contents;
-    if (!x.clean()) {  // other arguments may hold other numbers there
-      contents.rest = UnusedSlots::of(UnusedSlots::Kind::Filler, x.open().reach_of_rest());
-    }
-    contents.known = x.known().renamed(&form.source);
+    examples_.emplace_back(x.open(), &taken.contents);
     first.push_back(Array(std::make_shared<const ArrayState>(std::move(taken))));
     forms_.push_back(std::move(form));
     parts.insert(parts.end(), x.parts().begin(), x.parts().end());
@@ -124,21 +103,10 @@ void RecordedArrays::require_own(std::span<const Array> arrays, const char* oper
   }
 }
 
-// The part of a result's error that comes from an argument grows with the error of that argument.
-Known RecordedArrays::known_of(const Result& result, std::span<const Array> arguments) const {
-  std::vector<std::pair<std::uint64_t, double>> grown;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const double error = state(arguments[i]).known().error();
-    if (forms_[i].source != 0 && error != forms_[i].error) {
-      grown.emplace_back(forms_[i].source, error / forms_[i].error);
-    }
-  }
-  return result.known.with_sources(grown);
-}
-
 std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
   require_own(arguments, "program");
   Parts parts;
+  std::vector<const Contents*> given;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const ArrayState& x = state(arguments[i]);
     const bool clean = x.clean() || !x.padded();
@@ -151,20 +119,8 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
                            : std::to_string(forms_.size()) + " arguments",
                        "pass what it was recorded with, or record it again");
     }
-    // An assumed range says nothing of the argument, so it is not compared.
-    const Range& range = x.known().range();
-    if (range.claim != Claim::Assumed && !forms_[i].range.contains(range)) {
-      throw ScaleError("program", "values " + range.str(),
-                       "values " + forms_[i].range.str() + ", as in the recording",
-                       "record the program with an argument of this range");
-    }
-    const double rest = std::max(forms_[i].rest, forms_[i].range.bound);
-    if (x.rest().bound > kMoreThanRecorded * rest) {
-      throw ScaleError("program",
-                       "slots behind the values that hold up to " + short_number(x.rest().bound),
-                       "up to " + short_number(rest) + ", as in the recording",
-                       "clear them before: multiply by ones, which takes a level");
-    }
+    examples_[i].require(x.open(), "clear them before: multiply by ones, which takes a level");
+    given.push_back(&x.contents);
     parts.insert(parts.end(), x.parts().begin(), x.parts().end());
   }
   Parts made = program_->run(parts);
@@ -172,7 +128,8 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
   auto next = made.begin();
   for (const Result& r : results_) {
     const auto end = next + static_cast<std::ptrdiff_t>(r.parts);
-    ArrayState result{context_, {Parts(next, end), known_of(r, arguments), r.rest}, r.shape};
+    ArrayState result{
+        context_, {Parts(next, end), known_of_result(r.known, examples_, given), r.rest}, r.shape};
     next = end;
     out.push_back(Array(std::make_shared<const ArrayState>(std::move(result))));
   }

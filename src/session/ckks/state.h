@@ -117,6 +117,8 @@ inline Array result_of(const ArrayState& x, Contents made) {
 Array ready(const Array& x, int levels);
 // x with a number added in all slots behind the values; these then hold `after`. Takes no level.
 Array with_rest(const Array& x, Complex added, Complex after);
+// With zeros behind the values. It takes one level if there is something else.
+Array cleaned(const Array& x);
 // With zeros behind the values, where a known number lies there that is larger than values are.
 Array moderate(const Array& x);
 // Both with the shape of the larger one.

@@ -40,20 +40,22 @@ class Drawing:
 
     def drawn(self):
         kinds = ["add", "subtract", "multiply", "multiply", "plus_number", "times_number", "times_integer", "plus_array",
-                 "times_array", "negative", "conj", "to_level", "rotate", "polynomial", "dot", "declare"]
+                 "times_array", "negative", "conj", "to_level", "rotate", "polynomial", "chebyshev", "dot", "declare"]
+        kinds += ["spread_sum"] * (self.size in (1, 64, 512))  # rows of a power of two
         if self.world.boots:
             kinds += ["bootstrap", "bootstrap", "bootstrap_with"]
         for _ in range(int(self.rng.integers(3, 12))):
             self.step(str(self.rng.choice(kinds)))
-        if self.rng.integers(3) == 0:
-            self.step("sum")
+        last = int(self.rng.integers(3))  # what ends with another shape
+        if last < 2:
+            self.step(("sum", "matmul")[last])
         return self.steps
 
     def step(self, kind):
         rng, left = self.rng, self.left
         i, *others = (int(k) for k in rng.integers(len(left), size=4))
-        cost, after = {"multiply": 1, "times_number": 1, "times_array": 1, "rotate": 1, "polynomial": 3, "dot": 1,
-                       "sum": 1, "bootstrap": 1, "bootstrap_with": 1}.get(kind, 0), None
+        cost, after = {"multiply": 1, "times_number": 1, "times_array": 1, "rotate": 1, "polynomial": 3, "chebyshev": 4,
+                       "spread_sum": 1, "matmul": 1, "dot": 1, "sum": 1, "bootstrap": 1, "bootstrap_with": 1}.get(kind, 0), None
         used = [i, *others[: {"add": 1, "subtract": 1, "multiply": 1, "bootstrap_with": 1, "dot": 3}.get(kind, 0)]]
         level = min(left[k] for k in used)
         if level < cost and not self.world.automatic:
@@ -73,6 +75,12 @@ class Drawing:
             words += [str(int(rng.integers(self.size)))]
         elif kind == "polynomial":
             words += [repr(float(c)) for c in rng.uniform(-0.3, 0.3, int(rng.integers(3, 7)))]
+        elif kind == "chebyshev":
+            words += [repr(-1.5), repr(float(rng.uniform(1, 2))), *(repr(float(c)) for c in rng.uniform(-0.3, 0.3, 6))]
+        elif kind == "spread_sum":
+            words += [repr(float(rng.uniform(-1, 1)))]
+        elif kind == "matmul":
+            words += [str(int(rng.choice([1, 3, 8, 520]))), str(int(rng.integers(1, 2**31)))]
         elif kind == "declare":
             words += ["-1.0", repr(float(rng.uniform(0.5, 1)))]
         elif kind.startswith("bootstrap"):
@@ -103,6 +111,9 @@ def performed(of, text):
         "to_level": lambda: x.to_level(int(words[0])), "rotate": lambda: x.rotate(int(words[0])), "sum": x.sum,
         "declare": lambda: x.declare(float(words[0]), float(words[1])),
         "polynomial": lambda: x.polyval([float(w) for w in words]),
+        "chebyshev": lambda: x.polyval([float(w) for w in words[2:]], "chebyshev", (float(words[0]), float(words[1]))),
+        "spread_sum": lambda: x.spread_sum(float(words[0])),
+        "matmul": lambda: x @ numbers(x.size * int(words[0]), int(words[1])).reshape(x.size, int(words[0])),
         "bootstrap": lambda: x.bootstrap((None, "complex", "real", "merged")[int(words[0])]),
         "bootstrap_with": lambda: x.bootstrap_with(other()),
         "dot": lambda: lt.dot([x, other()], [other(1), other(2)])}[kind]()

@@ -9,21 +9,6 @@ from latticino import arrays, errors
 from latticino.common import layout
 
 
-@given(st.integers(1, 200), st.sampled_from([1, 2, 8, 32]), st.integers(-300, 300))
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_rotation_groups_make_a_cyclic_shift(size, most, k):
-    values = np.arange(1.0, size + 1)
-    slots = arrays.slots_for(size, most, "test")
-    pieces = arrays.chunks(values, slots)
-    result = []
-    for group in layout.rotation_groups(size, slots, k % size):
-        total = np.zeros(slots)
-        for source, turn, mask in group:
-            total += np.roll(pieces[source], -turn) * (1 if mask is None else mask)
-        result.append(total)
-    np.testing.assert_array_equal(np.concatenate(result)[:size], np.roll(values, -k))
-
-
 @given(st.integers(0, 2**32))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_layouts_are_written_as_runs_and_read_again(seed):

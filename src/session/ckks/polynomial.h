@@ -1,0 +1,49 @@
+// Polynomials of arrays: at which level they are evaluated, and what is known of the results.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "ckks/polynomial/polynomial.h"
+#include "session/ckks/contents.h"
+
+namespace latticino::session {
+
+// The errors that an evaluation from `level` on adds: of each product, and of the product that
+// brings the interval to [-1, 1] (0 if the interval needs none).
+struct EvaluationErrors {
+  double product = 0, mapping = 0;
+};
+EvaluationErrors evaluation_errors(const Params& params, int level, const ckks::Polynomial& p,
+                                   int slots);
+
+// The highest level, up to `level`, from which scales stay the same over an evaluation that takes
+// `levels`, `depth` of them for products; none if there is no such level. Primes of bootstrapping
+// levels have other sizes. There, the square of a square would lose its precision.
+std::optional<int> steady_level(const Params& params, int level, int levels, int depth);
+// LevelError if `level` is too low for p. `more_levels`: what to do then.
+void require_levels(const std::string& operation, int level, const ckks::Polynomial& p,
+                    const std::string& more_levels);
+// The level at which p of x is evaluated: the highest steady one. LevelError if there is none.
+int evaluation_level(const std::string& operation, const Contents& x, const ckks::Polynomial& p,
+                     const std::string& more_levels);
+
+// What is known of the result, from what is known of the operand and the errors of evaluation.
+using KnownAfter = std::function<Known(const Known& before, const EvaluationErrors& added)>;
+// p of every value, of degree 1 at least. x has canonical scales and the level that
+// evaluation_level() gives. `domain`: the interval in which the values lie, whatever else is known
+// of them. `after`: for functions of which more is known than of their polynomials.
+Contents evaluated(const ckks::Evaluator& e, const Contents& x, const ckks::Polynomial& p,
+                   std::optional<Interval> domain = std::nullopt, const KnownAfter& after = {});
+
+// Whether p may leave the modulus in the slots without values, although it does not for the values.
+bool leaves(const Contents& x, const ckks::Polynomial& p);
+// A number from an interval, for the slots without values. It is no larger than the values, because
+// a larger one could leave the range that a bootstrapping accepts.
+double number_within(double reach, Interval domain);
+
+// The same polynomial as claims take it.
+Series series_of(const ckks::Polynomial& p);
+
+}  // namespace latticino::session

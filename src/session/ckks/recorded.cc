@@ -1,0 +1,61 @@
+#include "session/ckks/recorded.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "math/errors.h"
+#include "math/text.h"
+
+namespace latticino::session {
+namespace {
+
+// Samples show only roughly how large values are. By this factor, values and what lies in slots
+// without values may exceed those of the recording.
+constexpr double kMoreThanRecorded = 1.25;
+
+}  // namespace
+
+bool serves(const Range& recorded, const Range& had) {
+  if (had.claim == Claim::Calibrated) return had.bound <= kMoreThanRecorded * recorded.bound;
+  return had.claim == Claim::Assumed || recorded.contains(had);
+}
+
+RecordedArgument::RecordedArgument(const Contents& example, Contents* taken)
+    : range_(example.known.range()),
+      reach_of_rest_(std::max(example.rest.bound, range_.bound)),
+      // That of the claim: errors of samples would differ by chance.
+      error_(example.known.estimate().error.rms()) {
+  *taken = example;
+  if (!example.rest.clean()) taken->rest.number = std::nullopt;
+  taken->known = example.known.renamed(&source_);
+}
+
+void RecordedArgument::require(const Contents& x, const std::string& remedy) const {
+  const Range range = x.known.range();
+  if (!serves(range_, range)) {
+    throw ScaleError("program", "values " + range.str(),
+                     "values " + range_.str() + ", as in the recording",
+                     "record the program with an argument of this range");
+  }
+  if (x.rest.bound > kMoreThanRecorded * reach_of_rest_) {
+    throw ScaleError("program",
+                     formatted("slots without values that hold up to %.3g", x.rest.bound),
+                     formatted("up to %.3g, as in the recording", reach_of_rest_), remedy);
+  }
+}
+
+Known known_of_result(const Known& recorded, std::span<const RecordedArgument> examples,
+                      std::span<const Contents* const> arguments) {
+  std::vector<std::pair<std::uint64_t, double>> grown;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const RecordedArgument& example = examples[i];
+    const double error = arguments[i]->known.estimate().error.rms();
+    if (example.source_ != 0 && error != example.error_) {
+      grown.emplace_back(example.source_, error / example.error_);
+    }
+  }
+  return recorded.with_sources(grown);
+}
+
+}  // namespace latticino::session
