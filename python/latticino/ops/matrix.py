@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import arrays, errors
+from .. import _native, arrays, errors
 from ..claims import noise
+from ..claims.known import as_complex
 from . import products
 
 if TYPE_CHECKING:
@@ -72,8 +73,9 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     params = x.context.params
     switched = noise.switched(params, parts[0].level, parts[0].slots, parts[0].scale)
     slots = max(x.slots, out_slots)  # over which a shorter x is repeated: decoding reads more coefficients
-    rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w) * len(x._parts))
+    rounded = noise.encoded(slots, params.rescale_factor(x.level)) * math.sqrt(len(w))
     added = math.hypot(pieces * x._multiplied(parts), switched * noise.doubling(pieces)) * math.sqrt(len(x._parts))
+    equal = _native.Alike.of_matrix(as_complex(w), len(w), x.slots, out_slots)
     w = w[:, : math.prod(shape)]
     # The errors that key switches leave in rotations of x are multiplied by the weights.
     weight = float(np.sqrt((np.abs(w) ** 2).sum(axis=0).mean()))
@@ -81,7 +83,7 @@ def _apply(x: Ciphertext, w: np.ndarray, shape: tuple[int, ...]) -> Ciphertext:
     size = np.abs(w)
     l1, l2 = float(size.sum(axis=0).max()), float(np.linalg.norm(w, axis=0).max())
     known = x._known.repeated(x.size, math.sqrt(slots / x.slots)).mapped(
-        lambda v: v @ w, l1, l2, w.dtype.kind != "c", added, rounded)
+        lambda v: v @ w, l1, l2, w.dtype.kind != "c", added, rounded, equal)
     return x._like(parts, known, True, shape)
 
 

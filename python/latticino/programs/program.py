@@ -36,13 +36,6 @@ class _NotEncryptedProgram:
 _MORE_THAN_SAMPLED = 1.25
 
 
-def serves(recorded: _native.Range, had: _native.Range) -> bool:
-    """Whether the claims of a recording hold for values of a range. Samples show only roughly where values lie."""
-    if had.claim == "calibrated":
-        return bool(had.bound <= _MORE_THAN_SAMPLED * recorded.bound)
-    return had.claim == "assumed" or recorded.contains(had)
-
-
 class CkksRecording(Recording):
     """A recording of ciphertexts, with the errors that results are expected to have."""
 
@@ -83,11 +76,11 @@ class CkksRecording(Recording):
     def run(self, arguments: Sequence[Ciphertext], values: Mapping[str, Any]) -> Any:
         out = super().run(arguments, *(() if self._numbers is None else (self._numbers.at(values),)))
         for x, recorded, rest in zip(arguments, self._ranges, self._rests):
-            # What is assumed is assumed of each argument anew.
-            if not serves(recorded, x.range):
+            if not recorded.serves(x.range):
                 raise errors.ScaleError.explain(
-                    "program", f"values {x.range}", f"values {recorded}, as in the recording",
-                    "record the program with an argument of this range")
+                    "program", f"values {x.range.described()}", f"values {recorded.described()}, as in the recording",
+                    "record the program with an argument like this one, or encrypt the argument as that of the "
+                    "recording")
             if x.layout.bound > _MORE_THAN_SAMPLED * max(rest, recorded.bound):
                 raise errors.ScaleError.explain(
                     "program", f"slots without values that hold up to {x.layout.bound:.3g}",

@@ -20,7 +20,6 @@ from ..ckks.context import Context
 from ..ckks.plan import Plan
 from ..common import display, roles
 from ..ops.scalar import Numbers, Scalar, taken
-from ..programs.program import serves
 from ..tfhe.array import EncryptedArray
 from . import operations, writing
 from .arguments import Ref, of_range
@@ -395,10 +394,10 @@ class SavedFunction(SavedClient):
         holds = had.rest == "zero" or (wanted.rest != "zero" and had.bound <= wanted.bound)
         if not had.same(wanted) or not holds:
             self._refuse_form(i, "another layout", "the layout of the program, and zeros where it has them")
-        if not serves(example.range, x.range):
+        if not example.range.serves(x.range):
             raise errors.ScaleError.explain(
-                "run", f"values {x.range} as input {i}", f"values {example.range}",
-                "scale the data, or save the program for this range")
+                "run", f"values {x.range.described()} as input {i}", f"values {example.range.described()}",
+                "encrypt with the program's client, scale the data, or save the program for this range")
         if x.range.claim == "calibrated" or x._known.shadow or of_range(x.range) == of_range(example.range):
             return x
         known = _native.Known.fresh(example.range, x._known.error)

@@ -71,7 +71,7 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
   const int slots = std::max(x.slots(), out_slots);
   const double count = static_cast<double>(x.parts().size());
   const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
-                         std::sqrt(static_cast<double>(w.rows) * count);
+                         std::sqrt(static_cast<double>(w.rows));
   const double products = std::hypot(pieces * x.open().multiplied(parts), moved) * std::sqrt(count);
   // The errors that key switches leave in rotations of x are multiplied by the weights.
   std::vector<double> l1(w.columns), squares(w.columns);
@@ -91,10 +91,12 @@ Array multiplied(const Array& from, const Matrix& w, bool real, Shape shape) {
     }
     return out;
   };
-  Known known = x.known()
-                    .repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
-                    .mapped(times_w, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
-                            real, added, rounded);
+  Known known =
+      x.known()
+          .repeated(x.size(), std::sqrt(static_cast<double>(slots) / x.slots()))
+          .mapped(times_w, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)), real, added,
+                  rounded,
+                  Alike::of_matrix(w.entries, w.rows, static_cast<std::size_t>(x.slots()), width));
   return result_of(x, {std::move(parts), std::move(known), UnusedSlots::zero()}, std::move(shape));
 }
 

@@ -151,12 +151,13 @@ std::vector<Array> RecordedArrays::run(std::span<const Array> arguments) {
                            : std::to_string(forms_.size()) + " arguments",
                        "pass what it was recorded with, or record it again");
     }
-    // An assumed range says nothing of the argument, so it is not compared.
-    const Range& range = x.known().range();
-    if (range.claim != Claim::Assumed && !forms_[i].range.contains(range)) {
-      throw ScaleError("program", "values " + range.str(),
-                       "values " + forms_[i].range.str() + ", as in the recording",
-                       "record the program with an argument of this range");
+    const Range &recorded = forms_[i].range, &range = x.known().range();
+    if (!recorded.serves(range)) {
+      throw ScaleError(
+          "program", "values " + range.described(),
+          "values " + recorded.described() + ", as in the recording",
+          "record the program with an argument like this one, or encrypt the argument as "
+          "that of the recording");
     }
     const double rest = std::max(forms_[i].rest, forms_[i].range.bound);
     if (x.rest().bound > kMoreThanRecorded * rest) {
