@@ -164,8 +164,6 @@ void bind_recordings(nb::module_& m) {
           },
           "example"_a, "This, and the array to record with.")
       .def("require", &RecordedArgument::require, "x"_a, "remedy"_a);
-  m.def("serves", &session::serves, "recorded"_a, "had"_a,
-        "Whether the claims of a recording hold for values of a range.");
   m.def(
       "known_of_result",
       [](const Known& recorded, const std::vector<RecordedArgument>& examples,

@@ -48,16 +48,7 @@ std::optional<nb::ndarray<nb::numpy, const Complex, nb::ndim<2>>> sample_of(cons
 
 std::pair<double, double> pair_of(const Known::Errors& e) { return {e.mean, e.worst}; }
 
-const char* kind_of(const Known& known) {
-  switch (known.claim()) {
-    case session::Claim::Assumed:
-      return "assumed";
-    case session::Claim::Declared:
-      return "declared";
-    default:
-      return "calibrated";
-  }
-}
+const char* kind_of(const Known& known) { return session::name_of(known.claim()); }
 
 void bind_facts(nb::class_<Known>& k) {
   k.def_static(
@@ -236,7 +227,55 @@ void bind_sums_and_products(nb::class_<Known>& k) {
           "factor"_a, "count"_a, "added"_a, "rounding"_a, "slots"_a);
 }
 
-void bind_maps(nb::class_<Known>& k) {
+session::Alike alike_of(const Index& diagonals, std::size_t slots, std::size_t height,
+                        std::size_t period, const Index& places, const Index& results,
+                        const Sizes& pieces) {
+  session::Alike out;
+  constexpr std::size_t kNumbers = 5;
+  require(diagonals.size() % kNumbers == 0, "diagonals of five numbers each");
+  require(slots > 0 && height > 0 && period > 0, "diagonals of no slots");
+  for (std::size_t i = 0; i < diagonals.size(); i += kNumbers) {
+    const std::int64_t* of = diagonals.data() + i;
+    const auto number = [&](std::size_t k) { return static_cast<std::size_t>(of[k]); };
+    out.diagonals.push_back({number(0), number(1), number(2), number(3), of[4] < 0 ? -1.0 : 1.0});
+  }
+  out.slots = slots;
+  out.height = height;
+  out.period = period;
+  out.places.assign(places.data(), places.data() + places.size());
+  out.results.assign(results.data(), results.data() + results.size());
+  out.pieces = pieces;
+  return out;
+}
+
+void bind_maps(nb::module_& m, nb::class_<Known>& k) {
+  using session::Alike;
+  nb::class_<Alike>(m, "Alike", "Which weights of a linear map are rounded alike.")
+      .def_static(
+          "of_matrix",
+          [](const Values& entries, std::size_t rows, std::size_t height, std::size_t width) {
+            require(rows > 0 && height > 0 && width > 0 && entries.size() % rows == 0,
+                    "a matrix of no rows");
+            const Released other_threads;
+            return Alike::of_matrix(view(entries), rows, height, width);
+          },
+          "entries"_a, "rows"_a, "height"_a, "width"_a)
+      .def_static(
+          "of_diagonals",
+          [](const Index& diagonals, std::size_t slots, std::size_t height, std::size_t period,
+             const Index& places, const Index& results, const Sizes& pieces) {
+            return alike_of(diagonals, slots, height, period, places, results, pieces);
+          },
+          "diagonals"_a, "slots"_a, "height"_a, "period"_a, "places"_a, "results"_a, "pieces"_a,
+          "``diagonals``: target, source, distance, group and sign of each, by target.")
+      .def_prop_ro("largest_growth", &Alike::largest_growth)
+      .def(
+          "growth",
+          [](const Alike& x, const Values& values) {
+            require(x.differ() || values.size() == x.places.size(), "values of another size");
+            return x.growth(view(values));
+          },
+          "values"_a);
   k.def(
        "rotated",
        [](const Known& x, std::int64_t steps, bool masked, double added, double rounded,
@@ -250,8 +289,14 @@ void bind_maps(nb::class_<Known>& k) {
       .def(
           "mapped",
           [](const Known& x, const nb::object& f, double l1, double l2, bool real, double added,
-             double rounded) { return x.mapped(row_map(f), l1, l2, real, added, rounded); },
-          "f"_a, "l1"_a, "l2"_a, "real"_a, "added"_a, "rounded"_a = 0.0)
+             double rounded, const std::optional<Alike>& alike) {
+            const Alike weights = alike.value_or(Alike());
+            require(weights.differ() || x.sample() == nullptr ||
+                        weights.places.size() == x.sample()->size,
+                    "weights of another size");
+            return x.mapped(row_map(f), l1, l2, real, added, rounded, weights);
+          },
+          "f"_a, "l1"_a, "l2"_a, "real"_a, "added"_a, "rounded"_a = 0.0, "alike"_a = nb::none())
       .def(
           "polynomial",
           [](const Known& x, const std::vector<Complex>& coefficients, bool chebyshev, double lower,
@@ -286,7 +331,7 @@ void bind_known(nb::module_& m) {
   bind_facts(k);
   bind_places(k);
   bind_sums_and_products(k);
-  bind_maps(k);
+  bind_maps(m, k);
   m.def(
       "range_of_sample",
       [](const Values& sample, bool real) { return Range::of_sample(view(sample), real); },

@@ -9,19 +9,9 @@ namespace {
 
 using session::Claim;
 using session::Estimate;
+using session::name_of;
 using session::Range;
 using Complex = std::complex<double>;
-
-const char* name_of(Claim claim) {
-  switch (claim) {
-    case Claim::Assumed:
-      return "assumed";
-    case Claim::Declared:
-      return "declared";
-    default:
-      return "calibrated";
-  }
-}
 
 void bind_range(nb::module_& m) {
   nb::class_<Range>(m, "Range", "Where the values of an encrypted array lie.")
@@ -54,6 +44,8 @@ void bind_range(nb::module_& m) {
       .def_ro("random", &Range::random_like)
       .def_prop_ro("is_real", &Range::is_real)
       .def("contains", &Range::contains, "other"_a)
+      .def("serves", &Range::serves, "other"_a)
+      .def("described", &Range::described)
       .def("__str__", &Range::str);
 }
 

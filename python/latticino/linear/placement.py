@@ -115,20 +115,21 @@ def apply(xs: Sequence[Ciphertext], way: Placed, transform: _native.BlockTransfo
     return out
 
 
-def added_error(x: Ciphertext, way: Placed, part: _native.Ciphertext, rotates: bool, l2: float) -> float:
-    """What the map adds to each result, `part` being one: by rounded weights, keys of rotations, and the division."""
+def added_error(x: Ciphertext, way: Placed, part: _native.Ciphertext, rotates: bool, l2: float) -> tuple[float, float]:
+    """What the map adds to each result, `part` being one: by keys of rotations and the division, and by rounded weights
+    for values of size 1."""
     params, slots, level = x.context.params, way.map.slots, x.level
     widest = max((sum(len(g.distances) for g in groups) for groups in way.map.blocks()), default=1)
-    held = max(x._known.widest.rms, x.layout.bound if x.layout.rest == "unknown" else 0.0)
-    rounded = noise.encoded(slots, params.rescale_factor(level)) * math.sqrt(max(widest, 1)) * held
+    rounded = noise.encoded(slots, params.rescale_factor(level)) * math.sqrt(max(widest, 1) * way.pieces)
+    beside = rounded * x.layout.bound if x.layout.rest == "unknown" else 0.0
     divided = (noise.multiplied if rotates else noise.rescaled)(params, level, slots, part.scale)
     keys = l2 * noise.keys_alone(params, level, slots, x.scale) if rotates else 0.0
     # Each piece has an error of its own, and so has each rotation that adds them up.
-    pieces = math.hypot(rounded, divided) * math.sqrt(way.pieces)
+    pieces = divided * math.sqrt(way.pieces)
     summed = 0.0
     if way.pieces > 1:
         summed = noise.switched(params, part.level, way.target.slots, part.scale) * noise.doubling(way.pieces)
-    return math.hypot(pieces, keys, summed)
+    return math.hypot(pieces, keys, summed, beside), rounded
 
 
 def require_budget(operation: str, limit: int) -> Callable[[int], None]:

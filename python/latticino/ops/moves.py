@@ -39,6 +39,7 @@ MAX_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 3
 MAX_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
 _SMALL_KEYS = 1 << 26  # up to which a table of all keys is made
 _MAX_MAPS = 64  # of sums and products that are remembered
+_EQUAL = 1e-10  # relative: sums of equal diagonals differ by rounding errors only
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
 
@@ -119,6 +120,7 @@ class Map:
         self.count = target.count if count is None else count  # of target ciphertexts
         self._period, self._build = period, build
         self._groups: list[list[Group]] | None = None
+        self._equal: tuple[np.ndarray, np.ndarray, int] | None = None
         self.known = True  # False: only which diagonals there are, for runs without data
         entries = build()
         self._sources = int(entries[1].max(initial=0)) // slots + 1
@@ -181,6 +183,54 @@ class Map:
             for group in groups:
                 counts[target, kind_of(group.source)] += len(group.distances)
         return [float(most) for most in counts.max(axis=0)]
+
+    def alike(self, source: Layout, step: int = 1, count: int = 1) -> _native.Alike | None:
+        """Which weights are rounded alike, for values in the layout of the source. Each result is the sum of `count` slots
+        of a target, `step` apart. None if all diagonals differ."""
+        if self._equal is None:
+            self._equal = self._equal_diagonals(step, count)
+        group, sign, period = self._equal
+        if not group.size:
+            return None
+        target, rest = np.divmod(self._unique, self._sources * self._period)
+        rows = np.stack([target, rest // self._period, rest % self._period, group, sign], axis=1)
+        return _native.Alike.of_diagonals(
+            flat_index(rows), self.slots, self._period, period, flat_index(source.places),
+            flat_index(self.target.places), [k * step for k in range(count)])
+
+    def _equal_diagonals(self, step: int, count: int) -> tuple[np.ndarray, np.ndarray, int]:
+        """The number of a group and a sign for each diagonal, and the slots after which all diagonals repeat. Diagonals
+        that are equal up to the sign have one group. Empty if all differ. Diagonals are compared by sums of their weights
+        with random factors."""
+        t, s, w = self._build()
+        which = _positions(self._unique, self._keys((t, s, w)))
+        factors = np.random.default_rng(1).normal(size=(2, self.slots))
+
+        def sums(period: int) -> np.ndarray:
+            """Of each part of each diagonal."""
+            slot = t & (self.slots - 1)
+            at = which * (self.slots // period) + slot // period
+            products = w.real * factors[0, slot % period] + w.imag * factors[1, slot % period]
+            return np.bincount(at, products, len(self._unique) * (self.slots // period)).reshape(len(self._unique), -1)
+
+        def equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            return np.asarray(np.abs(a - b) <= _EQUAL * np.abs(a).max(initial=0))
+
+        whole = sums(self.slots)[:, 0]
+        sign = np.where(whole < 0, -1, 1)
+        whole = np.abs(whole)
+        target = self._unique // (self._sources * self._period)
+        order = np.lexsort((whole, target))
+        same = equal(whole[order][1:], whole[order][:-1]) & (np.diff(target[order]) == 0)
+        if not same.any():
+            return np.empty(0, np.int64), sign, self.slots
+        group = np.empty(len(order), np.int64)
+        group[order] = np.cumsum(np.concatenate([[0], ~same]))
+        if count > 1 and step * count == self.slots:
+            parts = sums(step)
+            if equal(parts, parts[:, :1]).all():
+                return group, sign, step
+        return group, sign, self.slots
 
     def _first(self, distances: np.ndarray) -> int:
         """The first distance: the one after the widest gap on the circle."""

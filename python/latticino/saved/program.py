@@ -394,7 +394,7 @@ class SavedFunction(SavedClient):
         holds = had.rest == "zero" or (wanted.rest != "zero" and had.bound <= wanted.bound)
         if not had.same(wanted) or not holds:
             self._refuse_form(i, "another layout", "the layout of the program, and zeros where it has them")
-        if not _native.serves(example.range, x.range):
+        if not example.range.serves(x.range):
             raise errors.ScaleError.explain(
                 "run", f"values {x.range} as input {i}", f"values {example.range}",
                 "scale the data, or save the program for this range")

@@ -91,7 +91,7 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   const int slots = std::max(x.slots(), out_slots);
   const double count = static_cast<double>(x.parts.size());
   const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
-                         std::sqrt(static_cast<double>(w.rows) * count);
+                         std::sqrt(static_cast<double>(w.rows));
   const double products = std::hypot(pieces * x.multiplied(parts), moved) * std::sqrt(count);
   // The errors that key switches leave in rotations of x are multiplied by the weights.
   std::vector<double> l1(w.columns), squares(w.columns);
@@ -104,9 +104,11 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   const double weight = std::sqrt(all / static_cast<double>(w.columns));
   const double added =
       std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
+  const auto height = static_cast<std::size_t>(x.slots());
   Known known = x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
                     .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
-                            w.real, added, rounded);
+                            w.real, added, rounded,
+                            Alike::of_matrix(w.entries, w.rows, height, width));
   return {std::move(parts), std::move(known), UnusedSlots::zero()};
 }
 

@@ -177,10 +177,9 @@ std::string Plan::str() const {
   for (std::size_t i = 0; i < state_->levels.size(); ++i) {
     out << (i ? ", " : "") << state_->levels[i];
   }
-  const char* const claims[] = {"assumed", "declared", "calibrated"};
   for (const Bits& b : state_->bits) {
     out << "\nexpected bits      " << formatted("%.1f", b.mean) << ", worst value "
-        << formatted("%.1f", b.worst) << " (" << claims[static_cast<int>(b.claim)] << ")";
+        << formatted("%.1f", b.worst) << " (" << session::name_of(b.claim) << ")";
   }
   out << "\nbootstrappings     " << state_->bootstraps;
   if (state_->lookups > 0) out << "\ntable lookups      " << state_->lookups;

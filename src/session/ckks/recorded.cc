@@ -10,16 +10,11 @@
 namespace latticino::session {
 namespace {
 
-// Samples show only roughly how large values are. By this factor, values and what lies in slots
-// without values may exceed those of the recording.
+// Samples show only roughly how large values are. By this factor, what lies in slots without values
+// may exceed that of the recording.
 constexpr double kMoreThanRecorded = 1.25;
 
 }  // namespace
-
-bool serves(const Range& recorded, const Range& had) {
-  if (had.claim == Claim::Calibrated) return had.bound <= kMoreThanRecorded * recorded.bound;
-  return had.claim == Claim::Assumed || recorded.contains(had);
-}
 
 RecordedArgument::RecordedArgument(const Contents& example, Contents* taken)
     : range_(example.known.range()),
@@ -33,10 +28,11 @@ RecordedArgument::RecordedArgument(const Contents& example, Contents* taken)
 
 void RecordedArgument::require(const Contents& x, const std::string& remedy) const {
   const Range range = x.known.range();
-  if (!serves(range_, range)) {
-    throw ScaleError("program", "values " + range.str(),
-                     "values " + range_.str() + ", as in the recording",
-                     "record the program with an argument of this range");
+  if (!range_.serves(range)) {
+    throw ScaleError("program", "values " + range.described(),
+                     "values " + range_.described() + ", as in the recording",
+                     "record the program with an argument like this one, or encrypt the argument as "
+                     "that of the recording");
   }
   if (x.rest.bound > kMoreThanRecorded * reach_of_rest_) {
     throw ScaleError("program",

@@ -9,10 +9,6 @@
 
 namespace latticino::session {
 
-// Whether claims for values of the range `recorded` hold for those of another one. What is assumed
-// is assumed of each argument anew.
-bool serves(const Range& recorded, const Range& had);
-
 class RecordedArgument {
  public:
   // Of an example. `taken` is the array to record with. Other arguments may hold other numbers in

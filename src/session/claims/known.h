@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "session/claims/alike.h"
 #include "session/claims/estimate.h"
 #include "session/claims/sample.h"
 
@@ -175,9 +176,10 @@ class Known {
   // `count` neighbouring slots.
   Known spread(Complex factor, std::size_t count, double added, double rounding, int slots) const;
   // A linear map, and bounds of the sum of magnitudes and of the root of the sum of squares of the
-  // weights of any one result.
-  Known mapped(const RowMap& f, double l1, double l2, bool real, double added,
-               double rounded) const;
+  // weights of any one result. `rounded`: the error of rounded weights, for values of size 1, if
+  // these errors are independent; `alike`: which of them are not.
+  Known mapped(const RowMap& f, double l1, double l2, bool real, double added, double rounded,
+               const Alike& alike = {}) const;
   // `added`: the error of each product. `mapping`: the error of bringing the domain to [-1, 1].
   Known polynomial(const Series& p, double added, double mapping) const;
   // A real function with values within `ends`, whose slope is at most `slope` where the values lie.

@@ -466,10 +466,12 @@ Known Known::spread(Complex factor, std::size_t count, double added, double roun
       }));
 }
 
-Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double added,
-                    double rounded) const {
+Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double added, double rounded,
+                    const Alike& alike) const {
   if (real) rounded *= of_rounding(range());
-  Estimate result = session::mapped(estimate_, l1, l2, real, claimed(added, rounded));
+  const bool bounds = sample_ == nullptr || shadow_;
+  double growth = bounds ? alike.largest_growth() : alike.growth(sample_->row(0));
+  Estimate result = session::mapped(estimate_, l1, l2, real, claimed(added, rounded * growth));
   if (sample_ == nullptr) return with(std::move(result), nullptr);
   Numbers values;
   for (std::size_t r = 0; r < sample_->rows; ++r) {
@@ -479,9 +481,13 @@ Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double add
   auto out =
       std::make_shared<Sample>(sample_->replicas, sample_->others, values.size() / sample_->rows);
   out->values = std::move(values);
-  const Noise noise{added, rounded};
+  if (bounds) growth = alike.growth(sample_->row(0));
   for (std::size_t r = 1; r < out->rows; ++r) {
-    if (out->noisy(r)) add_noise(out->row(r), noise.of_row(*sample_, r));
+    if (!out->noisy(r)) {
+      growth = alike.growth(sample_->row(r));
+      continue;
+    }
+    add_noise(out->row(r), Noise(added, rounded * growth).of_row(*sample_, r));
   }
   return with(std::move(result), std::move(out));
 }

@@ -35,6 +35,17 @@ std::string number(double x) { return formatted("%.4g", x); }
 
 }  // namespace
 
+const char* name_of(Claim claim) {
+  switch (claim) {
+    case Claim::Assumed:
+      return "assumed";
+    case Claim::Declared:
+      return "declared";
+    default:
+      return "calibrated";
+  }
+}
+
 double Interval::size() const { return std::max(std::abs(low), std::abs(high)); }
 
 Range Range::assumed(bool real) {
@@ -113,10 +124,24 @@ bool Range::contains(const Range& other) const {
   return within(re, other.re) && within(im, other.im) && other.bound <= bound * kSlack;
 }
 
+bool Range::serves(const Range& other) const {
+  constexpr double kMoreThanSampled = 1.25, kSlack = 1 + 1e-9;
+  if (claim == Claim::Calibrated) {
+    return other.claim == Claim::Calibrated && other.bound <= kMoreThanSampled * bound;
+  }
+  return contains(other) && other.rms <= kSlack * rms && (other.random_like || !random_like);
+}
+
 std::string Range::str() const {
   if (is_real()) return number(re.low) + " to " + number(re.high);
   return "real parts " + number(re.low) + " to " + number(re.high) + ", imaginary parts " +
          number(im.low) + " to " + number(im.high);
+}
+
+std::string Range::described() const {
+  const char* of_values = random_like ? ", random" : "";
+  const std::string size = rms < bound ? ", root mean square " + number(rms) : "";
+  return str() + " (" + name_of(claim) + of_values + size + ")";
 }
 
 Range operator+(const Range& x, const Range& y) {

@@ -20,6 +20,8 @@ struct Interval {
   bool contains(const Interval& other) const { return low <= other.low && other.high <= high; }
 };
 
+const char* name_of(Claim claim);
+
 struct Range {
   Claim claim = Claim::Declared;
   Interval re, im;
@@ -51,9 +53,13 @@ struct Range {
 
   bool is_real() const { return im.low == 0 && im.high == 0; }
   bool contains(const Range& other) const;
+  // Whether claims for values of this range, as those of a recording, hold for those of another
+  // one. Samples of one kind differ a little. A sample says nothing of data without one.
+  bool serves(const Range& other) const;
   // Whether nothing is known of the values but where they lie: no sample shows them.
   bool only_bounds() const { return claim != Claim::Calibrated; }
   std::string str() const;
+  std::string described() const;  // the same, and what it rests on
 };
 
 Range operator+(const Range& x, const Range& y);

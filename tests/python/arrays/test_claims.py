@@ -744,6 +744,41 @@ def test_replays_check_declared_ranges(ctx, client, keyed):
         replay(client.encrypt(2 * x, range=(-2, 2)))
 
 
+# What a recording was made with, what it is called with, and words of the refusal.
+WEAKER = {
+    "wider, assumed": ({"range": (-0.01, 0.01)}, {}, r"had values -1 to 1 \(assumed\); needs values -0.01 to 0.01 \(declared\)"),
+    "of a sample, declared": ({"like": np.full(64, 0.01)}, {"range": (-0.01, 0.01)}, r"-0.01 to 0.01 \(declared\).*calibrated"),
+    "of a sample, assumed": ({"like": np.full(64, 1.0)}, {}, r"-1 to 1 \(assumed\).*1 to 1 \(calibrated\)"),
+    "assumed, of a larger sample": ({}, {"like": np.full(64, 1.2)}, r"1.2 to 1.2 \(calibrated\).*-1 to 1 \(assumed\)"),
+    "random": ({"range": lt.Range(-1, 1, random=True)}, {"range": (-1, 1)}, r"-1 to 1 \(declared\).*\(declared, random\)"),
+    "of a small mean square": ({"range": lt.Range(-1, 1, rms=0.1)}, {"range": (-1, 1)}, "root mean square 0.1"),
+}
+
+
+@pytest.mark.parametrize("name", WEAKER)
+def test_recordings_refuse_arguments_that_their_claims_do_not_hold_for(client, keyed, name):
+    """Assumed ranges were taken as they came, so a recording of values up to 0.01 claimed the cube of values up to 1 with
+    13 bits too many."""
+    recorded, called, words = WEAKER[name]
+    x = np.full(64, 0.005)
+    program = lt.record(keyed(lambda a: a * a * a, lt.Shape((64,))))
+    program(client.encrypt(x, **recorded))
+    claimed = program(client.encrypt(x, **recorded)).expected_bits
+    with pytest.raises(lt.ScaleError, match=f"program: .*{words}.*record the program"):
+        program(client.encrypt(x, **called))
+    assert program(client.encrypt(x, **recorded)).expected_bits == pytest.approx(claimed, abs=0.5)
+
+
+def test_recordings_refuse_results_that_may_be_larger(client, keyed):
+    program = lt.record(keyed(lambda a: a * a, lt.Shape((8,))))
+    x = client.encrypt(np.ones(8))
+    program(x)
+    with pytest.raises(lt.ScaleError, match=r"-2 to 2 \(assumed\)"):
+        program(x + x)
+    twice = program((x + x).declare(-1, 1))  # whoever knows better says so
+    assert twice.expected_bits == pytest.approx(program(x).expected_bits, abs=1.5)
+
+
 def test_files_carry_the_range(ctx, client, tmp_path):
     x = client.encrypt(np.linspace(-3, 3, 8), range=lt.Range(-4, 4, random=True))
     y = lt.from_bytes(lt.to_bytes(x), ctx)

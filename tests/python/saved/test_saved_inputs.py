@@ -96,3 +96,17 @@ def test_values_outside_of_what_a_program_states(owner):
     with pytest.warns(lt.RangeWarning, match=r"outside of -1 to 1, .* encrypt\(x, range=") as told:
         client.encrypt([2.0])
     assert told[0].filename == __file__
+
+
+def test_arguments_of_wider_ranges_are_refused(owner):
+    """An assumed range was taken for that of the program, which then claimed too much."""
+    ctx, client = owner
+    whole, _ = programs(ctx, lt.Shape((3,), None, (0, 0.1)))
+    ctx.use(client.server_keys(whole.plan, show=False))
+    x = np.full(3, 0.05)
+    for wider in ({}, {"range": (-1, 1)}, {"like": x + 0.1}):
+        with pytest.raises(lt.ScaleError, match=r"run: had values .* as input 0; needs values 0 to 0.1 \(declared\)"):
+            whole.run(ctx, client.encrypt(x, **wider))
+    for narrower in ({"range": (0, 0.06)}, {"like": x}):
+        (y,) = whole.run(ctx, client.encrypt(x, **narrower))
+        assert np.abs(client.decrypt(y).unmarked() - 2 * x).max() < 2**-20

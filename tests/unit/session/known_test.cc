@@ -429,6 +429,28 @@ TEST(SessionKnown, WhatLiesBeyondASampleIsToldWhereItDoesNotFit) {
   EXPECT_EQ(refused.size(), 1u);
 }
 
+// Errors of equal weights are one error, which meets the sum of the values.
+TEST(SessionKnown, EqualWeightsAreRoundedAlike) {
+  const auto total = [](NumbersView v) {
+    return Numbers{std::accumulate(v.begin(), v.end(), Complex(0))};
+  };
+  Numbers weights(1024 * 1024);  // equal rows, so all diagonals are equal
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i % 1024 + 1);
+  const Alike all = Alike::of_matrix(weights, 1024, 1024, 1024);
+  const auto mapped = [&](const Known& x) {
+    return x.mapped(total, 1024, 32, false, 0, 1e-3, all);
+  };
+  const Known flat = Known::fresh(Range::declared({-1, 1}, {-1, 1}), 0);
+  EXPECT_NEAR(mapped(flat).error(), 32e-3 * std::numbers::sqrt2, 1e-9);
+  double constant = 0, random = 0;
+  for (int run = 0; run < 32; ++run) {  // of 16 normal numbers each
+    constant += mapped(Known::fresh(Numbers(1024, 1), false, 0)).errors(1, false).mean / 32;
+    random += mapped(Known::fresh(random_values(1024, run), false, 0)).errors(1, false).mean / 32;
+  }
+  EXPECT_NEAR(constant / (32e-3 * std::sqrt(std::numbers::pi) / 2), 1, 0.3);
+  EXPECT_LT(random, constant / 8);
+}
+
 // Alternating values whose coefficients are 1 / sqrt(2), and others that add as much.
 TEST(SessionKnown, CoefficientsOfValuesThatAreRefreshedAsOneAddUp) {
   Numbers ones(512, 1.0), turned(512, 1.0);

@@ -93,9 +93,31 @@ TEST(Recording, RefusesOtherArguments) {
   EncryptOptions wide;
   wide.range = Range{-9, 9};
   EXPECT_THROW(twice(world.client.encrypt(numbers(8), wide)), ScaleError);
+  EXPECT_THROW(twice(x + x), ScaleError);  // whose range follows from an assumed one
   EXPECT_THROW(twice(x, x), ShapeError);
   EXPECT_THROW(record([&](const Array&) { return world.client.encrypt(numbers(8)); }, x),
                UnsupportedError);
+}
+
+// The claims of a recording are those of its arguments' ranges.
+TEST(Recording, RefusesArgumentsWhoseClaimsAreWeaker) {
+  PublicWorld world(kLeveled);
+  const auto product = [](const Array& a) { return a * a; };
+  world.context.use(world.client.server_keys(plan(world.context, product, Input({8}))));
+  EncryptOptions narrow;
+  narrow.range = Range{-0.1, 0.1};
+  const Values small(std::vector<double>(8, 0.05));
+  const Array declared = world.client.encrypt(small, narrow), assumed = world.client.encrypt(small);
+  EXPECT_THROW(record(product, declared)(assumed), ScaleError);
+  EXPECT_NO_THROW(record(product, assumed)(declared));
+  EncryptOptions like;
+  like.like = small;
+  const Array calibrated = world.client.encrypt(small, like);
+  EXPECT_NO_THROW(record(product, assumed)(calibrated));
+  EXPECT_NO_THROW(record(product, calibrated)(calibrated));
+  for (const Array& weaker : {declared, assumed}) {
+    EXPECT_THROW(record(product, calibrated)(weaker), ScaleError);
+  }
 }
 
 }  // namespace
