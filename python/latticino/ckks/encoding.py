@@ -46,7 +46,7 @@ class Encodings:
         key = (hashlib.sha256(values.data).digest(), values.size, level, scale)
         return self.constants.get(key, lambda: _native.encode(self._context, values, level, scale))
 
-    def named(self, name: tuple[Any, ...], make: Callable[[], np.ndarray], level: int,
+    def named(self, name: tuple[Any, ...] | str, make: Callable[[], np.ndarray], level: int,
               scale: float) -> _native.Plaintext:
         """Encodes the values that ``make`` gives. ``name`` identifies them: if they were encoded before, they are
         looked up by name, and neither made again nor compared."""
