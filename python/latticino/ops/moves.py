@@ -196,7 +196,7 @@ class Map:
         rows = np.stack([target, rest // self._period, rest % self._period, group, sign], axis=1)
         return _native.Alike.of_diagonals(
             flat_index(rows), self.slots, self._period, period, flat_index(source.places),
-            flat_index(self.target.places), [k * step for k in range(count)])
+            flat_index(self.target.places), [k * step % self.slots for k in range(count)])
 
     def _equal_diagonals(self, step: int, count: int) -> tuple[np.ndarray, np.ndarray, int]:
         """The number of a group and a sign for each diagonal, and the slots after which all diagonals repeat. Diagonals
