@@ -185,8 +185,8 @@ class Map:
         return [float(most) for most in counts.max(axis=0)]
 
     def alike(self, source: Layout, step: int = 1, count: int = 1) -> _native.Alike | None:
-        """Which weights are rounded alike, for values in the layout of the source. Each result is the sum of `count` slots
-        of a target, `step` apart. None if all diagonals differ."""
+        """Which weights are rounded alike, for values in the layout of the source. Each result is the sum of `count`
+        slots of a target, `step` apart. None if all diagonals differ."""
         if self._equal is None:
             self._equal = self._equal_diagonals(step, count)
         group, sign, period = self._equal
@@ -196,12 +196,12 @@ class Map:
         rows = np.stack([target, rest // self._period, rest % self._period, group, sign], axis=1)
         return _native.Alike.of_diagonals(
             flat_index(rows), self.slots, self._period, period, flat_index(source.places),
-            flat_index(self.target.places), [k * step for k in range(count)])
+            flat_index(self.target.places), [k * step % self.slots for k in range(count)])
 
     def _equal_diagonals(self, step: int, count: int) -> tuple[np.ndarray, np.ndarray, int]:
         """The number of a group and a sign for each diagonal, and the slots after which all diagonals repeat. Diagonals
-        that are equal up to the sign have one group. Empty if all differ. Diagonals are compared by sums of their weights
-        with random factors."""
+        that are equal up to the sign have one group. Empty if all differ. Diagonals are compared by sums of their
+        weights with random factors."""
         t, s, w = self._build()
         which = _positions(self._unique, self._keys((t, s, w)))
         factors = np.random.default_rng(1).normal(size=(2, self.slots))
@@ -211,7 +211,8 @@ class Map:
             slot = t & (self.slots - 1)
             at = which * (self.slots // period) + slot // period
             products = w.real * factors[0, slot % period] + w.imag * factors[1, slot % period]
-            return np.bincount(at, products, len(self._unique) * (self.slots // period)).reshape(len(self._unique), -1)
+            shape = len(self._unique), self.slots // period
+            return np.bincount(at, products, math.prod(shape)).reshape(shape)
 
         def equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return np.asarray(np.abs(a - b) <= _EQUAL * np.abs(a).max(initial=0))

@@ -10,6 +10,7 @@ namespace latticino::session {
 namespace {
 
 constexpr double kNegligibleImaginary = 1e-150;
+constexpr double kSlack = 1 + 1e-9;
 
 Interval plus(const Interval& a, const Interval& b) { return {a.low + b.low, a.high + b.high}; }
 Interval minus(const Interval& a) { return {-a.high, -a.low}; }
@@ -116,16 +117,15 @@ Range Range::stated(Claim claim, Interval re, Interval im, double bound, double 
 }
 
 bool Range::contains(const Range& other) const {
-  constexpr double kSlack = 1 + 1e-9;
   const auto within = [](const Interval& a, const Interval& b) {
-    const double slack = 1e-9 * a.size();
+    const double slack = (kSlack - 1) * a.size();
     return a.low - slack <= b.low && b.high <= a.high + slack;
   };
   return within(re, other.re) && within(im, other.im) && other.bound <= bound * kSlack;
 }
 
 bool Range::serves(const Range& other) const {
-  constexpr double kMoreThanSampled = 1.25, kSlack = 1 + 1e-9;
+  constexpr double kMoreThanSampled = 1.25;
   if (claim == Claim::Calibrated) {
     return other.claim == Claim::Calibrated && other.bound <= kMoreThanSampled * bound;
   }
@@ -140,7 +140,8 @@ std::string Range::str() const {
 
 std::string Range::described() const {
   const char* of_values = random_like ? ", random" : "";
-  const std::string size = rms < bound ? ", root mean square " + number(rms) : "";
+  const std::string size =
+      claim == Claim::Declared && rms * kSlack < bound ? ", root mean square " + number(rms) : "";
   return str() + " (" + name_of(claim) + of_values + size + ")";
 }
 

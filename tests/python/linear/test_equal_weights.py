@@ -38,6 +38,7 @@ def turned(w):
     return lambda a: a[::-1] @ w
 
 
+JOINED = equal(1400, 30)
 # A program, and the shape of its argument: of one ciphertext and several, in order and in other places.
 EQUAL = {
     "square": (product(equal(64, 64)), (64,)), "wide": (product(equal(64, 200)), (64,)),
@@ -46,7 +47,7 @@ EQUAL = {
     "of three, to two": (product(equal(1500, 600)), (1500,)),
     "one band": (product(band(128, 64)), (128,)),
     "turned": (turned(equal(300, 40)), (300,)), "one band, turned": (turned(band(128, 64)), (128,)),
-    "joined": (lambda a, w=equal(1400, 30): np.concatenate([a, a * 2]) @ w, (700,)),
+    "joined": (lambda a: np.concatenate([a, a * 2]) @ JOINED, (700,)),
     "a batch": (product(equal(60, 20)), (5, 60)),
     "a map": (as_map(equal(64, 300)), (64,)), "a tall map": (as_map(equal(512, 128)), (512,)),
     "a map of one band": (as_map(band(128, 64)), (128,)), "a map of three ciphertexts": (as_map(equal(1500, 30)), (1500,)),
