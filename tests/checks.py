@@ -88,8 +88,8 @@ def try_secrets():
 
 
 def try_programs():
-    """A minute of random programs on encrypted values for each scheme: always the same ones, and as many on a busy machine, as
-    claims are held to their distribution, which few programs do not show."""
+    """Half a minute of random programs on encrypted values for each scheme: always the same ones, and as many on a busy
+    machine, as claims are held to their distribution, which few programs do not show."""
     setup(testing=True)
     count = tiers.processes()
     threads = max(1, (os.cpu_count() or 1) // count)
