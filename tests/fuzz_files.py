@@ -9,17 +9,18 @@ import argparse
 import json
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).resolve().parent))
 from sanitizer_record import CHECKOUT, SOURCES, _provenance
+from tiers import processes
 
 CORPUS = CHECKOUT / "tests" / "fuzz" / "corpus"
 LARGEST = 32 << 10  # bytes of an input; payloads are filled in (tests/fuzz/parsers/input.h)
@@ -63,9 +64,15 @@ def environment():
                 UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1")
 
 
-def core_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def run_to_end(command):
+    """Its status, its output, and the core-seconds that it took."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                               env=environment())
+    with process.stdout:
+        said = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)  # of this one alone: others run beside it
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, said, used.ru_utime + used.ru_stime
 
 
 def command_of(programs, parser):
@@ -83,23 +90,22 @@ def run(programs, work, parser, limit):
     command = [*command_of(programs, parser), str(grown), str(kept), limit, f"-max_len={LARGEST}",
                f"-timeout={SECONDS_OF_ONE_INPUT}", "-rss_limit_mb=4096", "-print_final_stats=1",
                f"-artifact_prefix={found / parser}-"]
-    start, cores = time.monotonic(), core_seconds()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          env=environment())
-    seconds, cores = time.monotonic() - start, core_seconds() - cores
+    start = time.monotonic()
+    status, said, cores = run_to_end(command)
+    seconds = time.monotonic() - start
 
     def last(pattern):
-        numbers = re.findall(pattern, done.stdout)
+        numbers = re.findall(pattern, said)
         return int(numbers[-1]) if numbers else 0
 
     inputs = last(r"number_of_executed_units: (\d+)")
-    row = {"name": "fuzz.files." + parser, "value": inputs, "unit": "inputs", "failed": bool(done.returncode),
+    row = {"name": "fuzz.files." + parser, "value": inputs, "unit": "inputs", "failed": bool(status),
            "rate": round(inputs / max(cores, 1e-9)), "rate_unit": "inputs per core-second",
            "core_hours": round(cores / 3600, 4), "seconds": round(seconds, 1), "coverage": last(r" cov: (\d+)"),
            "slowest_seconds": last(r"slowest_unit_time_sec: (\d+)"), "largest_input": LARGEST,
            "sanitizers": [] if parser in PYTHON_READERS else ["address", "undefined"], "device": _provenance.cpu_name(), **_provenance.commit(PROGRAMS),
            "date": time.strftime("%Y-%m-%d", time.gmtime())}
-    return row, done.stdout
+    return row, said
 
 
 def minimise(programs, work, parser):
@@ -129,7 +135,7 @@ def written(path, row):
 
 def arguments_of(words):
     parser = argparse.ArgumentParser("latticino test --fuzz", description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=2, help="of all readers together")
+    parser.add_argument("--minutes", type=float, default=2, help="of all readers together, of which several run at a time")
     parser.add_argument("--inputs", type=int, help="of each reader, in place of minutes")
     parser.add_argument("--record", type=Path, help="adds a row for each reader to this file")
     parser.add_argument("--only", choices=READERS, action="append", help="one reader; may be repeated")
@@ -158,20 +164,23 @@ def main(folder, python, words):
     programs, failed = Programs(Path(folder), python), []
     work = programs.folder / "inputs"
     readers = readers_of(programs, asked)
-    for parser in readers:
-        limit = f"-max_total_time={max(1, round(60 * asked.minutes / len(readers)))}"
-        if asked.inputs:
-            limit = f"-runs={asked.inputs}"
+    limit = f"-runs={asked.inputs}" if asked.inputs else f"-max_total_time={max(1, round(60 * asked.minutes / len(readers)))}"
+
+    def one(parser):
         row, said = run(programs, work, parser, limit)
-        print(f"{parser}: {row['value']} inputs, {row['rate']} per core-second, coverage {row['coverage']}", flush=True)
-        if row["failed"]:
-            failed.append(parser)
-            print(said[-6000:], flush=True)
-        if asked.record:
-            written(asked.record, row)
         # Atheris cannot merge corpora: for Python the valid inputs of `python_readers.py seeds` are kept.
         if asked.keep and not row["failed"] and parser not in PYTHON_READERS:
             minimise(programs, work, parser)
+        return row, said
+
+    with ThreadPoolExecutor(processes()) as several:
+        for parser, (row, said) in zip(readers, several.map(one, readers)):
+            print(f"{parser}: {row['value']} inputs, {row['rate']} per core-second, coverage {row['coverage']}", flush=True)
+            if row["failed"]:
+                failed.append(parser)
+                print(said[-6000:], flush=True)
+            if asked.record:
+                written(asked.record, row)
     if failed:
         print(f"failed: {', '.join(failed)}; inputs lie in {work / 'found'}")
     return len(failed)

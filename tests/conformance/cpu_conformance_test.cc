@@ -95,8 +95,9 @@ TEST(CpuConformanceLarge, SampledLevels) {
   expect_passed(conformance::run(preset("n16-d40-boot-v1"), kReference, kDevice, options));
 }
 
-// Every level of the other small set, and both ends of sets of each degree and prime system.
-TEST(CpuConformanceLarge, EverySystem) {
+// The same and more: every level of the other small set, and both ends of sets of each degree and
+// prime system.
+TEST(CpuConformanceSystems, EverySystem) {
   if (std::getenv("LATTICINO_LARGE_SETS") == nullptr) {
     GTEST_SKIP() << "./latticino test --more conformance runs it (minutes)";
   }

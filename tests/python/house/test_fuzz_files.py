@@ -58,6 +58,27 @@ def test_readers_that_cannot_run_are_no_success(fuzz_files, capsys, tmp_path):
     assert "programs, results" in why.value.code and "Atheris" in why.value.code
 
 
+def test_readers_run_beside_each_other_and_each_is_counted(fuzz_files, capsys, tmp_path, monkeypatch):
+    """Two programs that each wait for the other: one reads 7 inputs, the other crashes after 3."""
+    monkeypatch.setenv("LATTICINO_JOBS", "2")
+    for name, other, inputs, status in (("header", "note", 7, 0), ("note", "header", 3, 77)):
+        program = tmp_path / f"fuzz_{name}"
+        program.write_text(f"""#!/bin/sh
+            touch {tmp_path}/{name}
+            for i in $(seq 600); do [ -e {tmp_path}/{other} ] && break; sleep 0.1; done
+            [ -e {tmp_path}/{other} ] || exit 99
+            echo "stat::number_of_executed_units: {inputs}"
+            exit {status}""")
+        program.chmod(0o755)
+    record = tmp_path / "record.json"
+    failed = fuzz_files.main(tmp_path, sys.executable, ["--only", "header", "--only", "note", "--inputs", "7", "--record", str(record)])
+    said = capsys.readouterr().out
+    assert failed == 1 and "header: 7 inputs" in said and "note: 3 inputs" in said and "failed: note;" in said
+    rows = {row["name"]: row for row in json.loads(record.read_text())}
+    assert {name: (row["value"], row["failed"]) for name, row in rows.items()} == {
+        "fuzz.files.header": (7, False), "fuzz.files.note": (3, True)}
+
+
 @pytest.fixture
 def recorded():
     record, = (ROOT / "bench" / "records").glob("*-cpu-fuzz-files.json")
