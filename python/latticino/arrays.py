@@ -32,7 +32,8 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
             "fill it: x.filled(value), or select x.compressed()")
     if isinstance(x, OfNumpy):
         raise errors.UnsupportedError.explain(
-            operation, f"{roles.name_of(type(x))} here", "numbers in the clear, or an array of the same scheme and context",
+            operation, f"{roles.name_of(type(x))} here",
+            "numbers in the clear, or an array of the same scheme and context",
             "decrypt it first, or keep both values in one scheme")
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
         x = _from_dlpack(x, operation)
@@ -125,7 +126,7 @@ def as_real(x: Any, operation: str, name: str, above: float | None = None, finit
     try:
         if isinstance(x, numbers.Real) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fiub"):
             value = float(x)
-    except (OverflowError, TypeError, builtins.ValueError, errors.Error):  # a number by name alone, as numpy's timedelta64 is
+    except (OverflowError, TypeError, builtins.ValueError, errors.Error):  # such as of numpy's timedelta64
         pass
     if value is None or (finite and not math.isfinite(value)) or (above is not None and value <= above):
         raise errors.ValueError.explain(

@@ -249,10 +249,10 @@ class Client(roles.Handle):
         gives them, else the complex one.
 
         ``values``: the correct values, of the same shape. Without them the array must be of real values, and the
-        error is measured on the imaginary parts, which should be zero and have errors as large. This misses errors that only real parts have
-        (those of tables, and of bootstrapping with
-        ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex
-        arrays without values, ShapeError for values of another shape, KeyError if another key made it.
+        error is measured on the imaginary parts, which should be zero and have errors as large. This misses errors that
+        only real parts have (those of tables, and of bootstrapping with ``message="real"``). The result is marked as
+        not to be shared. UnsupportedError for complex arrays without values, ShapeError for values of another shape,
+        KeyError if another key made it.
         """
         return measured.noise(self, x, values)
 

@@ -56,14 +56,16 @@ class OfNumpy:
 
     def _no_number(self, *_: Any) -> NoReturn:
         raise errors.UnsupportedError.explain(
-            "number", roles.name_of(type(self)), "a number in the clear", "decrypt first, and convert what the client gets")
+            "number", roles.name_of(type(self)), "a number in the clear",
+            "decrypt first, and convert what the client gets")
 
     __int__ = __float__ = __complex__ = __trunc__ = __floor__ = __ceil__ = _no_number
 
     def _no_place(self, *_: Any) -> NoReturn:
         raise errors.UnsupportedError.explain(
             "assignment", f"{roles.name_of(type(self))}, which never changes", "a new array",
-            "join slices with lt.concatenate, or choose values with a mask of zeros and ones: x * (1 - mask) + y * mask")
+            "join slices with lt.concatenate, or choose values with a mask of zeros and ones: "
+            "x * (1 - mask) + y * mask")
 
     __setitem__ = __delitem__ = _no_place
 
