@@ -50,8 +50,8 @@ def markdown(text):
             ends = [m.span() for m in re.finditer("=+", lines.pop(0))]
             cut = [(start, ends[i + 1][0] if i + 1 < len(ends) else None) for i, (start, _) in enumerate(ends)]
             rows = []
-            header = [lines.pop(0)[a:b].strip() for a, b in cut]
-            lines.pop(0)
+            header = [lines[0][a:b].strip() for a, b in cut]
+            del lines[:2]
             while not rules.match(lines[0]):
                 cells = [lines[0][a:b].strip() for a, b in cut]
                 if cells[0]:

@@ -13,7 +13,9 @@ from typing import Any, cast
 import numpy as np
 
 from . import errors
+from .common import roles
 from .common.private import PrivateArray
+from .common.ufuncs import OfNumpy
 
 __all__ = ["PrivateArray"]
 
@@ -24,10 +26,15 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
 
     Raises ShapeError for what holds no numbers.
     """
-    if np.ma.is_masked(x):
+    if _masked(x):
         raise errors.ShapeError.explain(
             operation, "an array with masked values", "values in every place",
             "fill it: x.filled(value), or select x.compressed()")
+    if isinstance(x, OfNumpy):
+        raise errors.UnsupportedError.explain(
+            operation, f"{roles.name_of(type(x))} here",
+            "numbers in the clear, or an array of the same scheme and context",
+            "decrypt it first, or keep both values in one scheme")
     if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
         x = _from_dlpack(x, operation)
     try:
@@ -45,6 +52,13 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
             "convert with x.astype(float)")
     own: np.ndarray = np.ascontiguousarray(x, x.dtype.newbyteorder("=")).reshape(x.shape)
     return own
+
+
+def _masked(x: Any) -> bool:
+    """Whether values are masked: of an array, or of one in a list, whose mask numpy would leave out."""
+    if type(x) in (list, tuple):
+        return any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in x)
+    return bool(np.ma.is_masked(x))
 
 
 def _from_dlpack(x: Any, operation: str) -> np.ndarray:
@@ -78,7 +92,7 @@ def _kind(value: complex) -> str:
 
 def shown(x: Any) -> str:
     """A short text of any value, for a message. Use it only for what the author of a program writes, never for data."""
-    if isinstance(x, numbers.Integral) and not -(2**128) < int(x) < 2**128:
+    if isinstance(x, numbers.Integral) and not isinstance(x, np.timedelta64) and not -(2**128) < int(x) < 2**128:
         return f"an integer of {int(x).bit_length()} bits"
     if isinstance(x, PrivateArray):
         return "decrypted values"
@@ -112,7 +126,7 @@ def as_real(x: Any, operation: str, name: str, above: float | None = None, finit
     try:
         if isinstance(x, numbers.Real) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fiub"):
             value = float(x)
-    except (OverflowError, errors.Error):
+    except (OverflowError, TypeError, builtins.ValueError, errors.Error):  # such as of numpy's timedelta64
         pass
     if value is None or (finite and not math.isfinite(value)) or (above is not None and value <= above):
         raise errors.ValueError.explain(

@@ -208,6 +208,20 @@ class Ciphertext(OfNumpy):
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _no_order
 
+    def _of_integers(self, *_: Any) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "operator", "one of integers or bits, such as %, // or &, on encrypted approximate numbers",
+            "one of + - * / @ **, or encrypted integers",
+            "take x.apply_lut(f, bound) or x.approximate(f, domain, bits), or encrypt in a context of lt.tfhe")
+
+    __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __divmod__ = __rdivmod__ = _of_integers
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _of_integers
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __round__ = _of_integers
+
+    def __abs__(self) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "abs", "encrypted approximate numbers", "a bound of their size", "x.abs(bound, bits)")
+
     def __copy__(self) -> Ciphertext:
         return self  # immutable
 

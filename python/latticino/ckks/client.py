@@ -119,6 +119,7 @@ class Client(roles.Handle):
     """
 
     def __init__(self, context: Context, native: _native.Client) -> None:
+        roles.require_secret(native, _native.Client)
         if native is not None:
             context._admit("client", [native.key_id])
         self.context, self._native = context, native
@@ -244,14 +245,14 @@ class Client(roles.Handle):
     def noise(self, x: Ciphertext, values: Any = None) -> Noise:
         """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
 
-        Claims of precision are about the complex error, so this is measured. `decrypt` of real data leaves out the
-        imaginary parts.
+        The same error is measured that the claim is about: of real values that of their real parts, as `decrypt`
+        gives them, else the complex one.
 
         ``values``: the correct values, of the same shape. Without them the array must be of real values, and the
-        error is measured on the imaginary parts, which should be zero. This misses errors that only real parts have
-        (those of tables, and of bootstrapping with
-        ``message="real"``). The result is marked as not to be shared. UnsupportedError for complex
-        arrays without values, ShapeError for values of another shape, KeyError if another key made it.
+        error is measured on the imaginary parts, which should be zero and have errors as large. This misses errors that
+        only real parts have (those of tables, and of bootstrapping with ``message="real"``). The result is marked as
+        not to be shared. UnsupportedError for complex arrays without values, ShapeError for values of another shape,
+        KeyError if another key made it.
         """
         return measured.noise(self, x, values)
 
@@ -286,5 +287,9 @@ class Client(roles.Handle):
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
+        if x.context.device == "dry":
+            raise errors.ContextError.explain(
+                "decrypt", "an array from inside of a plan, which has no data", "a result of the program",
+                "return it from the function, and decrypt what a run gives")
         values = x.layout.read(np.concatenate(decrypt(x._to_decrypt)))
         return values.real.copy() if x.dtype.kind == "f" else values

@@ -392,6 +392,8 @@ class Session(BoundSession, Context):
     """
 
     def __init__(self, context: Context, keys: Any) -> None:
+        roles.require_kind("Session", context, Context, "pass the context, or call its bind(keys)")
+        roles.require_kind("Session", keys, ServerKeys, "client.server_keys(program, x) makes them")
         self._bind(context, keys)
 
     def adopt(self, x: Ciphertext) -> Ciphertext:

@@ -143,7 +143,9 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     input_bytes = twin._native.live_bytes
     twin._native.note_allocations()
     with Numbers(scalars, twin).given() as numbers:
-        results = _ciphertexts(program(*inputs, **numbers))
+        result = program(*inputs, **numbers)
+        roles.require_run("plan", result)
+        results = _ciphertexts(result)
     report = twin._native.report
     constants = twin._bootstrapping.native.bytes + twin._encodings.bytes + twin._switchers.bytes
     products = {(name, *shape): size for name, keys in twin._switchers.keys.items()
@@ -222,4 +224,4 @@ def _ciphertexts(result: Any) -> list[Ciphertext]:
         return [result]
     if isinstance(result, (tuple, list)):
         return [c for r in result for c in _ciphertexts(r)]
-    return []
+    return _ciphertexts(list(result.values())) if isinstance(result, Mapping) else []

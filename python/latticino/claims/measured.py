@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..ckks.client import Client
 
 _MARK = "not to be shared: it depends on the secret key"
-_MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
 
 
 class Noise(roles.Handle):
@@ -31,8 +30,6 @@ class Noise(roles.Handle):
 
     def __init__(self, error: np.ndarray, claimed: tuple[float, float], claim: str, basis: str) -> None:
         own = [error.mean(), error.max(), math.sqrt(float((error**2).mean()))]
-        if basis != "values":  # of one of two parts that have as much
-            own = [_MEAN * math.sqrt(2) * own[2], math.sqrt(2) * own[1], math.sqrt(2) * own[2]]
         self.mean, self.worst, self.rms = (_private(v) for v in own)
         self.bits, self.worst_bits = (_private(math.inf if v == 0 else -math.log2(v)) for v in own[:2])
         self.claimed_bits, self.claimed_worst_bits = claimed
@@ -97,9 +94,9 @@ def _private(value: Any) -> PrivateArray:
 def noise(client: Client, x: Ciphertext, values: Any) -> Noise:
     """See Client.noise."""
     got, claimed = _with_imaginary_parts(client, x), (x.expected_bits, x.expected_worst_bits)
+    real = not (x.range.imag_low or x.range.imag_high)  # of real values the claim is about real parts
     if values is None:
-        r = x.range
-        if r.imag_low or r.imag_high:
+        if not real:
             raise errors.UnsupportedError.explain(
                 "noise", "an array of complex values", "the values that it should have",
                 "pass them: client.noise(x, values)")
@@ -108,6 +105,8 @@ def noise(client: Client, x: Ciphertext, values: Any) -> Noise:
     if expected.shape != x.shape:
         raise errors.ShapeError.explain("noise", f"values of shape {expected.shape}", f"the array's shape, {x.shape}",
                                         "pass a value for each")
+    if real and not np.iscomplexobj(expected):
+        got = got.real
     return Noise(np.abs(got - expected), claimed, x._known.kind, "values")
 
 

@@ -21,7 +21,7 @@ class Precision(NamedTuple):
 
 def _numbers(x: Any) -> np.ndarray:
     """The numbers, in any layout; ShapeError for anything else."""
-    return arrays.as_numpy(np.asarray(x, order="C") if isinstance(x, np.ndarray) else x, "precision")
+    return arrays.as_numpy(x, "precision")
 
 
 def precision(z: Any, expected: Any) -> Precision:

@@ -34,7 +34,7 @@ class Local(Engine):
         if devices is None:
             count = _native.cuda_device_count() if _native.cuda_built() else 0
             devices = [f"cuda:{i}" for i in range(count)] or ["cpu"]
-        if isinstance(devices, str) or not devices:
+        if not isinstance(devices, Sequence) or isinstance(devices, (str, bytes)) or not devices:
             raise errors.DeviceError.explain("Local", f"devices={arrays.shown(devices)}", "a list of devices",
                                              'pass such as ["cuda:0", "cuda:1"], or ["cpu"] * 4')
         for device in devices:

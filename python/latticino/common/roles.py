@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NoReturn
 
 from .. import errors
@@ -17,11 +17,27 @@ def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], rem
         raise errors.UnsupportedError.explain(operation, name_of(type(value)), " or ".join(names), remedy)
 
 
+def require_secret(native: Any, kind: type) -> None:
+    """UnsupportedError where a client would be made of anything but a secret key."""
+    if not isinstance(native, kind):
+        raise errors.UnsupportedError.explain(
+            "Client", name_of(type(native)), "a secret key of the scheme",
+            "make a client with lt.keygen(ctx), or load one with lt.load_client(path, ctx)")
+
+
 def require_function(operation: str, f: Any) -> None:
     """UnsupportedError for what cannot be called."""
     if not callable(f):
         raise errors.UnsupportedError.explain(operation, name_of(type(f)), "a function",
                                               "pass one, a lambda for instance")
+
+
+def require_run(operation: str, result: Any) -> None:
+    """UnsupportedError for the result of a program that has not run: a generator, a coroutine, what `map` gives."""
+    if isinstance(result, (Iterator, Awaitable)):
+        raise errors.UnsupportedError.explain(
+            operation, f"a program whose result is a {type(result).__name__}, so that it has not run",
+            "one that computes when it is called", "return a tuple, for instance tuple(result)")
 
 
 def refuse_numpy(x: Any) -> NoReturn:
@@ -62,6 +78,11 @@ def name_of(kind: type) -> str:
         if getattr(sys.modules.get(package), kind.__qualname__, None) is kind:
             return f"{package}.{kind.__qualname__}"
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def require_process(context: Any) -> None:
+    """DeviceError in a forked child of the process that made the context."""
+    context.live_bytes  # noqa: B018 - asks the device, which refuses
 
 
 def require_keys_of(context: Any, keys: Any) -> None:

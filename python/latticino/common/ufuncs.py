@@ -54,6 +54,21 @@ class OfNumpy:
     def __pos__(self) -> Any:
         return self
 
+    def _no_number(self, *_: Any) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "number", roles.name_of(type(self)), "a number in the clear",
+            "decrypt first, and convert what the client gets")
+
+    __int__ = __float__ = __complex__ = __trunc__ = __floor__ = __ceil__ = _no_number
+
+    def _no_place(self, *_: Any) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "assignment", f"{roles.name_of(type(self))}, which never changes", "a new array",
+            "join slices with lt.concatenate, or choose values with a mask of zeros and ones: "
+            "x * (1 - mask) + y * mask")
+
+    __setitem__ = __delitem__ = _no_place
+
     def __array_function__(self, function: Any, _: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
         name = function.__name__
         if function in _FUNCTIONS:
@@ -111,8 +126,9 @@ class OfNumpy:
         first = isinstance(inputs[0], OfNumpy)
         of = inputs[0] if first else inputs[1]
         name = names[0] if first else names[1]
-        own = getattr(type(of), name, None) if name else None
-        if own is None:
+        # Not getattr of the class: that of a class is `int | str`, and answers for | as well.
+        own = inspect.getattr_static(of, name, None) if name else None
+        if own is None or own is getattr(type(of), "_of_integers", None):
             self._refuse(ufunc.__name__, roles.name_of(type(self)), "numbers in the clear", self._remedy(ufunc))
         return own(of, *(inputs[1:] if first else inputs[:1]))
 

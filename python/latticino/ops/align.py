@@ -47,7 +47,7 @@ def aligned(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, C
 def shape_of(x: Ciphertext, y: Any, operation: str) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(x.shape, y.shape)
-    except ValueError as why:
+    except (RuntimeError, ValueError) as why:  # numpy broadcasts up to 32 dimensions, and has arrays of 64
         raise errors.ShapeError.explain(
             operation, f"shapes {x.shape} and {y.shape}", "equal shapes, or such that numpy broadcasts",
             "reshape or transpose one of them") from why

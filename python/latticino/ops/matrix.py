@@ -28,7 +28,7 @@ def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
         try:
             lead = np.broadcast_shapes(a[:-2], b[:-2])
             return (*lead, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
-        except ValueError:
+        except (RuntimeError, ValueError):  # numpy broadcasts up to 32 dimensions
             why = "leading dimensions that broadcast"
     raise errors.ShapeError.explain("matmul", f"shapes {a} and {b}", why, "reshape or transpose")
 

@@ -99,6 +99,7 @@ class Program(roles.Handle):
     """
 
     def __init__(self, function: Callable[..., Any], scalars: Mapping[str, Scalar] | None = None) -> None:
+        roles.require_function("Program", function)
         self._function = function
         self._scalars = dict(scalars or {})
         self._recording: Any = None  # Recording or _NotEncryptedProgram

@@ -185,9 +185,13 @@ def _worker(args: argparse.Namespace) -> int:
     quiet_environment()
     config = _config(args)
     store, blobs = config.open()
-    lacking = [row.name for row in Registry(store, blobs).active() if not blobs.has("models", OPERATOR, row.digest)]
+    rows = Registry(store, blobs).active()
+    lacking = [row.name for row in rows if not blobs.has("models", OPERATOR, row.digest)]
     store.close()
-    if lacking:  # workers would start and end without rest
+    if not rows:  # workers would start and end without rest, here as below
+        raise errors.UnsupportedError.explain("worker", "a store without models", "one of a service",
+                                              "start latticino serve on the store first")
+    if lacking:
         raise errors.FileError.explain("worker", f"{blobs.folder}, which lacks the model {lacking[0]} of the store",
                                        "the folder of blobs that latticino serve uses", "pass --blobs")
     Service(config, args.workers, None, float(args.grace)).run()

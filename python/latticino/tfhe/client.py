@@ -80,6 +80,7 @@ class Client(roles.Handle):
 
     def __init__(self, context: Context, native: _native.TfheClient | None) -> None:
         if native is not None:
+            roles.require_secret(native, _native.TfheClient)
             context._admit("client", [native.key_id])
         self.context = context
         self._native: Any = native  # None if nothing is encrypted

@@ -247,6 +247,8 @@ class Session(BoundSession, Context):
     """One client's keys on a context: ``ctx.bind(keys)``, as ``lt.Session`` of CKKS."""
 
     def __init__(self, context: Context, keys: Any) -> None:
+        roles.require_kind("Session", context, Context, "pass the context, or call its bind(keys)")
+        roles.require_kind("Session", keys, ServerKeys, "client.server_keys() makes them")
         self._bind(context, keys)
 
     def adopt(self, x: EncryptedArray) -> EncryptedArray:

@@ -28,7 +28,7 @@ def each_of(operation: str, function: Callable[..., list[Any]], bits: list[int],
     x = operands[0]
     try:
         shape = np.broadcast_shapes(*(o.shape for o in operands))
-    except ValueError as why:
+    except (RuntimeError, ValueError) as why:  # numpy broadcasts up to 32 dimensions
         raise errors.ShapeError.explain(
             operation, " and ".join(str(o.shape) for o in operands), "shapes that broadcast", "reshape one") from why
     batches = [o._spread(shape) for o in operands]

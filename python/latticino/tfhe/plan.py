@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _native, arrays, errors
-from ..common import devices, views
+from ..common import devices, roles, views
 from . import types
 from .array import EncryptedArray
 
@@ -73,7 +73,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     inputs = [_stand_in(twin, context, x) for x in examples]
     input_bytes = twin._native.live_bytes - before
     twin._native.reset_peak()
-    program(*inputs)
+    roles.require_run("plan", program(*inputs))
     report = twin._native.report
     bootstrappings = report["ciphertexts_by_name"].get("BlindRotate", 0)
     return Plan(

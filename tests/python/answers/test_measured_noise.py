@@ -11,7 +11,7 @@ def test_measured_on_values_and_on_imaginary_parts(ctx, client, rng):
     ctx.use(client.server_keys(lambda a: (a * a).rotate(3), x))
     y = (client.encrypt(x) * client.encrypt(x)).rotate(3)
     given, parts = client.noise(y, np.roll(x * x, -3)), client.noise(y)
-    z = np.abs(np.concatenate(client._native.decrypt(y._parts)) - np.roll(x * x, -3))  # with imaginary parts
+    z = np.abs(client.decrypt(y).unmarked() - np.roll(x * x, -3))  # the claim is about these
     assert given.mean.unmarked() == pytest.approx(z.mean()) and given.worst.unmarked() == pytest.approx(z.max())
     assert given.rms.unmarked() == pytest.approx(np.sqrt((z**2).mean()))
     assert given.bits.unmarked() == pytest.approx(-np.log2(z.mean()))
@@ -19,6 +19,19 @@ def test_measured_on_values_and_on_imaginary_parts(ctx, client, rng):
     assert abs(given.bits - y.expected_bits) < 1 and abs(parts.bits - y.expected_bits) < 1
     assert (given.claimed_bits, given.claimed_worst_bits, given.claim) == (
         y.expected_bits, y.expected_worst_bits, "assumed")
+
+
+def test_what_is_measured_is_what_is_claimed(client, rng):
+    """Mean errors of 8 x 512 fresh values are known within 0.02 bits; of complex errors they are 0.65 bits larger than of their
+    real parts."""
+    for part in (0, 1j):
+        values = rng.uniform(-1, 1, (8, 512)) + part * rng.uniform(-1, 1, (8, 512))
+        x = client.encrypt(values, range=lt.Range(-1, 1, imag=(-1, 1) if part else (0, 0)))
+        measured = client.noise(x, values)
+        assert abs(measured.bits.unmarked() - measured.claimed_bits) < 0.3
+        assert measured.bits.unmarked() == pytest.approx(lt.precision(client.decrypt(x), values).mean)
+        if not part:
+            assert abs(client.noise(x).bits.unmarked() - measured.claimed_bits) < 0.3
 
 
 def test_marked_as_not_to_be_shared(client):

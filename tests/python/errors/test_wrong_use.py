@@ -428,6 +428,41 @@ def test_aliased_operands(client, pair):
     assert lt.precision(client.decrypt(a_before), 2 * x).worst > 14
 
 
+def test_programs_that_did_not_run_have_no_plan(ctx, pair):
+    x, a = pair
+    exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "not-encrypted")
+
+    async def later(v):
+        return v * v
+
+    def given(v):
+        yield v * v
+
+    for plan in (lambda f: ctx.plan(f, x), lambda f: exact.plan(f, lt.tfhe.Shape((2,), "u2"))):
+        for program in (given, lambda v: (w * w for w in [v]), lambda v: map(abs, [v])):
+            with pytest.raises(lt.UnsupportedError, match="has not run.*tuple") as e:
+                plan(program)
+            assert states(e)
+    coroutine = later(a)
+    with pytest.raises(lt.UnsupportedError, match="has not run"):
+        ctx.plan(lambda v: coroutine, x)
+    coroutine.close()
+    x = lt.Shape((8,))  # of samples claims differ by chance
+    named, listed = ctx.plan(lambda v: {"sum": v + v, "more": [v * v]}, x), ctx.plan(lambda v: (v + v, v * v), x)
+    assert named.levels == listed.levels and named.bits == listed.bits and len(named.levels) == 2
+
+
+def test_what_functions_make_is_not_made_of_nonsense(ctx, client):
+    exact = lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "cpu")
+    for make, remedy in ((lambda: lt.Client(ctx, None), "lt.keygen"), (lambda: lt.tfhe.Client(exact, ctx), "lt.keygen"),
+                         (lambda: lt.Session(ctx, None), "server_keys"), (lambda: lt.Session(None, client.server_keys()), "bind"),
+                         (lambda: lt.tfhe.Session(exact, 3), "server_keys"), (lambda: lt.Program(3), "lambda"),
+                         (lambda: lt.cluster.Local(3), "cpu"), (lambda: lt.cluster.Local({"cpu"}), "cpu")):
+        with pytest.raises(lt.Error, match=remedy) as e:
+            make()
+        assert states(e)
+
+
 WRONG_COMMANDS = [
     "", "nope", "demo extra", "demo --rows 0", "demo --rows -4", "demo --rows 2.5", "demo --rows 3", "demo --rows 10000000000000000000000",
     "demo --iterations 0", "demo --iterations nan", "demo --iterations 99999999999999999999999", "demo --repeat 0", "demo --threads -1",

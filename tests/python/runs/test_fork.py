@@ -69,6 +69,8 @@ def check():
     raises(lt.ContextError, lambda: lt.save_secret_key("/tmp/never-written", client))
     raises(lt.ContextError, lambda: lt.save_secret_key("/tmp/never-written", other))
     raises(lt.DeviceError, lambda: lt.to_bytes(x))
+    raises(lt.DeviceError, lambda: lt.keygen(ctx))
+    raises(lt.DeviceError, lambda: lt.keygen(exact))
     own = lt.Context(CKKS, "cpu")
     mine = lt.keygen(own)
     own.use(mine.server_keys(program, np.zeros(16), show=False))
