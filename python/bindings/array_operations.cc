@@ -38,7 +38,7 @@ class PythonConstants final : public session::Constants {
     const nb::ndarray<nb::numpy, const Complex, nb::ndim<2>> matrix(
         w.data(), {static_cast<std::size_t>(rows), static_cast<std::size_t>(columns)},
         nb::handle());
-    const nb::object array = nb::cast(matrix, nb::rv_policy::reference);
+    const nb::object array = nb::cast(matrix, nb::rv_policy::copy);
     return nb::cast<std::shared_ptr<ckks::MatrixProduct>>(
         kept_.attr("matrix")(array, slots, level));
   }
@@ -147,7 +147,7 @@ void bind_polynomials(nb::module_& m) {
   m.def(
       "number_within",
       [](double reach, double low, double high) {
-        require(reach >= 0 && low <= high, "no interval");
+        require(!(reach < 0) && low <= high, "no interval");
         return session::number_within(reach, {low, high});
       },
       "reach"_a, "low"_a, "high"_a);

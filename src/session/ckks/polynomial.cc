@@ -119,8 +119,9 @@ bool leaves(const Contents& x, const ckks::Polynomial& p) {
 }
 
 double number_within(double reach, Interval domain) {
-  const double middle = std::clamp((domain.low + domain.high) / 2, -reach, reach);
-  return std::clamp(middle, domain.low, domain.high);
+  const double middle = (domain.low + domain.high) / 2;
+  const double near = std::abs(middle) > reach ? std::copysign(reach, middle) : middle;
+  return std::clamp(near, domain.low, domain.high);
 }
 
 }  // namespace latticino::session

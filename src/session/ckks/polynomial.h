@@ -40,7 +40,8 @@ Contents evaluated(const ckks::Evaluator& e, const Contents& x, const ckks::Poly
 // Whether p may leave the modulus in the slots without values, although it does not for the values.
 bool leaves(const Contents& x, const ckks::Polynomial& p);
 // A number from an interval, for the slots without values. It is no larger than the values, because
-// a larger one could leave the range that a bootstrapping accepts.
+// a larger one could leave the range that a bootstrapping accepts. A reach that is no number limits
+// nothing.
 double number_within(double reach, Interval domain);
 
 // The same polynomial as claims take it.

@@ -209,6 +209,20 @@ def test_masked_values_are_refused(ctx, client):
             use()
 
 
+@pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
+def test_a_polynomial_takes_values_of_which_no_bound_is_known(client, encrypted):
+    reaches = []
+
+    def program(x):
+        y = x * 1e10
+        y = (y - y).polyval([0.1, 0.2]) + np.full(5, 3.9)  # zeros of infinite reach: that of their products is no number
+        reaches.append(y._known.reach)
+        return y.polyval([0.1, 0.2, 0.3, 0.1], "chebyshev", (3.5, 4.5))  # the slots without values lie far outside
+
+    close(encrypted(program, np.zeros(5), range=(-1e300, 1e300)), np.full(5, -0.2), bits=16)
+    assert np.isnan(reaches[-1])
+
+
 # ---- comparisons in the clear ----
 
 def test_operators_that_would_need_the_values_are_refused(client):
