@@ -104,13 +104,22 @@ class Jobs:
 
     # ---- for tenants ----
 
-    def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> None:
-        """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job."""
+    def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> bool:
+        """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job, and
+        returns whether it has."""
         with self._store.read() as c:
-            if c.execute(_BY_KEY, {"tenant": tenant, "key": idempotency}).first() is None:
+            known = c.execute(_BY_KEY, {"tenant": tenant, "key": idempotency}).first() is not None
+            if not known:
                 row = self._require_ready(c, tenant, model, bundle)
                 owner = c.execute(_TENANT, {"tenant": tenant}).one()
                 self._require_room(c, owner, row, input_size)
+            return known
+
+    def known(self, tenant: str, request: Request) -> Any | None:
+        """The row of the job that the request's key has made; None for a new key. Refused (409) if it asked for
+        something else."""
+        with self._store.read() as c:
+            return self._known(c, tenant, request)
 
     def submit(self, tenant: str, request: Request) -> tuple[Any, bool]:
         """The row of the job, and whether it is new.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from .. import errors
@@ -55,6 +55,15 @@ class Page:
         await response(scope, receive, send)
 
 
+# No route takes a body of unknown length. Its end would bring more fields of a head, without a limit.
+_WITHOUT_LENGTH: Any = JSONResponse({"message": "service: had a body of unknown length; needs Content-Length; send it"}, 411,
+                                    {"Connection": "close"})
+
+
+def _is_chunked(scope: Any) -> bool:
+    return any(name == b"transfer-encoding" for name, _ in scope["headers"])
+
+
 class Traffic:
     """An application of ASGI around another one."""
 
@@ -76,7 +85,7 @@ class Traffic:
             await send(message)
 
         try:
-            await self.app(scope, receive, sending)
+            await (_WITHOUT_LENGTH if _is_chunked(scope) else self.app)(scope, receive, sending)
         finally:
             self._note(scope, status, time.monotonic() - start)
 
