@@ -38,7 +38,7 @@ _REST = 200.0  # seconds for what was sent to end: three leases of a job, or of 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=count(1), default=100)
-    parser.add_argument("--minutes", type=positive, help="fewer kills where they would take longer; default: all of them")
+    parser.add_argument("--minutes", type=positive, help="fewer kills where all would take longer")
     parser.add_argument("--seed", type=int, help="default: a random one, which is printed")
     parser.add_argument("--store", choices=("sqlite", "postgresql"), help="default: postgresql where it is installed")
     parser.add_argument("--tenants", type=count(1), default=4)

@@ -206,8 +206,8 @@ class Remote:
         then the numbers."""
         link, key = self.service._link, uuid.uuid4().hex if key is None else arrays.as_text(key, "submit", "key")
         if not KEY.fullmatch(key):
-            raise errors.ValueError.explain("submit", f"key={arrays.shown(key)}", "1 to 128 visible characters of ASCII",
-                                            "correct it, or leave it out for a new key")
+            raise errors.ValueError.explain("submit", f"key={arrays.shown(key)}", "1 to 128 visible characters of "
+                                            "ASCII", "correct it, or leave it out for a new key")
         text = link.send("POST", "/v1/jobs", data, {
             "model": self.service.name, "bundle": self.bundle, "final": final, "deadline": deadline},
             {"Idempotency-Key": key, "Content-Type": "application/octet-stream"})

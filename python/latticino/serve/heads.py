@@ -41,8 +41,8 @@ class Protocol(HttpToolsProtocol):  # type: ignore[misc]
         if before and self._in_head:
             self._bytes += len(data)
             if self._bytes > MAX_HEAD:
-                self._refuse("431 Request Header Fields Too Large",
-                             f"service: had a head of a request that is too long; needs {MAX_HEAD} bytes at most; send less")
+                self._refuse("431 Request Header Fields Too Large", "service: had a head of a request that is too "
+                             f"long; needs {MAX_HEAD} bytes at most; send less")
 
     def _begin(self) -> None:
         self._end()

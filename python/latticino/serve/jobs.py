@@ -334,10 +334,12 @@ class Jobs:
         if waiting and over > 0:
             raise _full(f"{waiting / alive:.0f} predicted seconds in the queue", f"at most {self.limits.seconds:.0f}",
                         over)
-        room = owner.most_bytes - bytes_of(c, owner.id)
+        # Results that are to come count too. Those of other models count as if they were this one's.
+        room = owner.most_bytes - bytes_of(c, owner.id) - own[0] * Facts.read(model.facts).result_bytes
         if input_size + Facts.read(model.facts).result_bytes > room:
-            raise Refused.of(413, "jobs", f"{input_size} bytes and a result", f"{max(room, 0)} of its quota",
-                             "delete results or bundles that are not needed any more")
+            raise Refused.of(413, "jobs", f"{input_size} bytes and a result, beside those of {own[0]} jobs that wait or "
+                             f"run", f"{max(room, 0)} of its quota",
+                             "wait for these jobs, or delete results or bundles that are not needed any more")
 
     @staticmethod
     def _clock(c: Any) -> float:

@@ -56,8 +56,8 @@ class Page:
 
 
 # No route takes a body of unknown length. Its end would bring more fields of a head, without a limit.
-_WITHOUT_LENGTH: Any = JSONResponse({"message": "service: had a body of unknown length; needs Content-Length; send it"}, 411,
-                                    {"Connection": "close"})
+_WITHOUT_LENGTH: Any = JSONResponse(
+    {"message": "service: had a body of unknown length; needs Content-Length; send it"}, 411, {"Connection": "close"})
 
 
 def _is_chunked(scope: Any) -> bool:
