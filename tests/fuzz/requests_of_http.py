@@ -53,7 +53,7 @@ class Requests:
         self._loop.run_until_complete(self._exchange(head + end + body))
 
     async def _exchange(self, data):
-        from latticino.serve.heads import Protocol
+        from latticino.serve.traffic import Protocol
 
         connection = _Connection()
         protocol = Protocol(self._config, ServerState(), {}, self._loop)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.parse
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from world import hash_of
 
 import latticino as lt
 from latticino import cli
-from latticino.serve import confined, heads
+from latticino.serve import confined, traffic
 from latticino.serve.front import Front, Settings
 from latticino.serve.http import Link
 from latticino.serve.jobs import ATTEMPTS, LEASE
@@ -48,7 +49,7 @@ ROLES, THREATS = rows_below("| role | has | can | cannot |"), rows_below("| thre
 def check(row):
     """The check of the row that begins so."""
     def named(function):
-        name, = (name for name in (*ROLES, *THREATS) if name == row or " " in row and name.startswith(row))
+        name, = (name for name in (*ROLES, *THREATS) if name == row or (" " in row and name.startswith(row)))
         CHECKS.setdefault(name, []).append(function)
         return function
 
@@ -361,19 +362,15 @@ def _(here):
         sent, said = 0, b""
         with socket.create_connection((where.hostname, where.port)) as c:
             c.settimeout(60)
-            try:
+            with suppress(OSError):
                 c.sendall(begin)
-                while sent < 100 * heads.MAX_HEAD:
+                while sent < 100 * traffic.MAX_HEAD:
                     c.sendall(more)
                     sent += len(more)
-            except OSError:
-                pass
-            try:
+            with suppress(OSError):  # the kernel may drop what was said, as more was sent behind it
                 said = c.recv(1 << 16)
-            except OSError:  # the kernel may drop what was said, as more was sent behind it
-                pass
-        assert sent < 100 * heads.MAX_HEAD and (said == b"" or said.startswith(b"HTTP/1.1 431 ")), (begin, sent)
-    assert f"more than {heads.MAX_HEAD >> 10} KiB" in PAGE and f"more than {heads.SECONDS:g} s" in PAGE
+        assert sent < 100 * traffic.MAX_HEAD and (said == b"" or said.startswith(b"HTTP/1.1 431 ")), (begin, sent)
+    assert f"more than {traffic.MAX_HEAD >> 10} KiB" in PAGE and f"more than {traffic.SECONDS:g} s" in PAGE
     with socket.create_connection((where.hostname, where.port)) as c:
         c.settimeout(60)
         c.sendall(b"GET /v2/health/live HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n")

@@ -337,8 +337,8 @@ class Jobs:
         # Results that are to come count too. Those of other models count as if they were this one's.
         room = owner.most_bytes - bytes_of(c, owner.id) - own[0] * Facts.read(model.facts).result_bytes
         if input_size + Facts.read(model.facts).result_bytes > room:
-            raise Refused.of(413, "jobs", f"{input_size} bytes and a result, beside those of {own[0]} jobs that wait or "
-                             f"run", f"{max(room, 0)} of its quota",
+            raise Refused.of(413, "jobs", f"{input_size} bytes and a result, beside {own[0]} jobs that wait or run",
+                             f"{max(room, 0)} of its quota",
                              "wait for these jobs, or delete results or bundles that are not needed any more")
 
     @staticmethod

@@ -103,7 +103,7 @@ def run_front(config: Config, signals: Signals) -> None:
     import uvicorn
 
     from .front import Front, Settings
-    from .heads import Protocol
+    from .traffic import Protocol
 
     store, blobs = config.open()
     settings = Settings(Limits(**config.limits), config.rate, config.burst, config.polls, config.page)
