@@ -25,6 +25,7 @@ from latticino.common.options import count
 from latticino.measure.records import Row, stamped
 from latticino.serve.store import STORE_ERRORS
 from ledger import bundle_faults, faults
+from options import positive
 from running import alive, until
 from setting import Setting, has_postgresql, setting
 
@@ -37,6 +38,7 @@ _REST = 200.0  # seconds for what was sent to end: three leases of a job, or of 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=count(1), default=100)
+    parser.add_argument("--minutes", type=positive, help="fewer kills where all would take longer")
     parser.add_argument("--seed", type=int, help="default: a random one, which is printed")
     parser.add_argument("--store", choices=("sqlite", "postgresql"), help="default: postgresql where it is installed")
     parser.add_argument("--tenants", type=count(1), default=4)
@@ -57,6 +59,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
         attack = Attack(s, load, random.Random(seed))
         start = time.monotonic()
         for i in range(args.kills):
+            if args.minutes is not None and time.monotonic() - start > 60 * args.minutes:
+                break
             attack.kill(args.jobs)
             if (i + 1) % 20 == 0 or i + 1 == args.kills:
                 print(f"{i + 1} kills, {time.monotonic() - start:.0f} s: {dict(attack.killed)}; tenants: "

@@ -18,7 +18,6 @@ from pathlib import Path
 import sqlalchemy as sa
 import uvicorn
 from starlette.responses import FileResponse
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 _TIDY = 200  # requests between two times that what they have stored goes
@@ -54,8 +53,10 @@ class Requests:
         self._loop.run_until_complete(self._exchange(head + end + body))
 
     async def _exchange(self, data):
+        from latticino.serve.traffic import Protocol
+
         connection = _Connection()
-        protocol = HttpToolsProtocol(self._config, ServerState(), {}, self._loop)
+        protocol = Protocol(self._config, ServerState(), {}, self._loop)
         protocol.connection_made(connection)
         protocol.data_received(data)
         state = protocol.server_state
@@ -81,7 +82,7 @@ class Requests:
         self._world(Path(folder))
         logging.disable(logging.CRITICAL)
         self._loop = asyncio.new_event_loop()
-        self._config = uvicorn.Config(self._front.app(), log_config=None, access_log=False, lifespan="off")
+        self._config = uvicorn.Config(self._front.app(), log_config=None, access_log=False, lifespan="off", ws="none")
         self._config.load()
 
     def _world(self, folder):

@@ -192,7 +192,7 @@ def test_a_lost_job_ends_the_run_with_status_1(monkeypatch, tmp_path, capsys):
     ("service-load", "--rate", "0"), ("service-load", "--rate=-1"), ("service-load", "--rate", "nan"), ("service-load", "--rate", "inf"),
     ("service-load", "--seconds", "0"), ("service-load", "--connections", "0"), ("service-load", "--jobs", "many"),
     ("service-soak", "--minutes", "0"), ("service-soak", "--warm-up=-1"), ("service-soak", "--workers", "0"),
-    ("service-kills", "--kills", "0")])
+    ("service-kills", "--kills", "0"), ("service-kills", "--minutes", "0")])
 def test_numbers_that_measure_nothing(words):
     """They are refused at once: no service is started for them."""
     done = subprocess.run([sys.executable, ATTACKS, *words], capture_output=True, text=True)

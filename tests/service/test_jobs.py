@@ -282,14 +282,14 @@ def test_jobs_of_resident_keys_go_first_but_not_far(rows):
 
 @pytest.mark.stores
 def test_quotas(rows, clock):
-    tenant, model, bundle = rows.ready("a", jobs=3, seconds=2.5, bytes=250)
+    tenant, model, bundle = rows.ready("a", jobs=3, seconds=2.5, bytes=350)
     rows.alive(2, clock.now)
     ids = [rows.submit(tenant, model, bundle) for _ in range(2)]
     why = refused(429, rows.submit, tenant, model, bundle)
     assert "2 predicted seconds of this tenant" in str(why) and why.retry_after == 1.0
     for id_ in ids:
         rows.jobs.cancel(tenant, id_)
-    refused(413, rows.submit, tenant, model, bundle, input_size=151)  # the result takes 100 beside it
+    refused(413, rows.submit, tenant, model, bundle, input_size=251)  # the result takes 100 beside it
     other, _, _ = rows.ready("b", model=model, jobs=3)
     for _ in range(3):
         rows.submit(other, model, bundle)

@@ -284,3 +284,38 @@ def test_a_model_that_takes_more_memory_than_there_is(model, tmp_path, monkeypat
     monkeypatch.setattr("latticino.serve.registry._DESCRIBE", "import os; os.kill(os.getpid(), 9)")
     with pytest.raises(lt.OutOfMemoryError, match="ended by signal 9.*a larger machine"):
         Registry(store, blobs).add(model, "m")
+
+
+def test_a_terminal_that_closes_ends_a_service_in_order(model, tmp_path):
+    """SIGHUP is like SIGTERM, also before any process was started, unless the operator has it ignored, as nohup does."""
+    made = Running(tmp_path / "service", [f"score={model}"])
+    made.process.send_signal(signal.SIGHUP)
+    assert made.process.wait(SECONDS) == 0 and '"event": "service.stopped"' in made.log.read_text()
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        made.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    made.process.send_signal(signal.SIGHUP)
+    until(lambda: made.pids("worker"), "a worker")
+    assert made.stop() == 0
+
+
+def test_a_worker_that_is_started_before_its_service(model, tmp_path, monkeypatch, capsys):
+    """It waits for models in a store that others share, and makes no store of its own in an empty folder."""
+    monkeypatch.setattr("latticino.serve.worker._AWAIT", 0.01)
+    status, text = said(capsys, "worker", "--folder", tmp_path / "none")
+    assert status == 1 and "no service in" in text and "start latticino serve first" in text and not (tmp_path / "none").exists()
+    store, blobs, stop = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs"), threading.Event()
+    worker = Worker(store, blobs, Resources(threads=1), stop)
+    opening = threading.Thread(target=worker._open_models)
+    opening.start()
+    until(lambda: "worker.waiting" in capsys.readouterr().err, "a worker that waits")
+    assert opening.is_alive() and not worker._models
+    digest = Registry(store, blobs).add(model, "score").digest
+    opening.join(SECONDS)
+    assert set(worker._models) == {digest}
+    early = Worker(Store(f"sqlite:///{tmp_path}/empty.sqlite"), blobs, Resources(threads=1), stop)
+    stop.set()
+    early._open_models()
+    assert early._models == {}

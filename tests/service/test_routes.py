@@ -8,10 +8,13 @@ import time
 import urllib.parse
 
 import pytest
+import uvicorn
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from uvicorn.server import ServerState
 
 import latticino as lt
+from latticino.serve import traffic
 from latticino.serve.front import Front, Settings
 from latticino.serve.manifest import Manifest
 
@@ -275,3 +278,87 @@ def test_a_damaged_result_is_not_sent(rows, size, monkeypatch, capsys):
     assert rows.job(id_).state == "done" and rows.job(id_).result == name  # an operator may still restore the file
     path.write_bytes(data)
     assert asked_for(whole)[0] == 200 and asked_for(part)[0] == 206
+
+
+@pytest.fixture
+def protocol(monkeypatch):
+    """Makes a parser of HTTP whose application answers at once, and its connection: (loop, parser, connection)."""
+    async def answers(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    class Connection:
+        def __init__(self):
+            self.written, self.closed = b"", False
+
+        def write(self, data):
+            assert not self.closed
+            self.written += data
+
+        def close(self):
+            self.closed = True
+
+        def is_closing(self):
+            return self.closed
+
+        def get_extra_info(self, name, default=None):
+            return default
+
+        def __getattr__(self, name):
+            return lambda *_, **__: None
+
+    loop = asyncio.new_event_loop()
+    config = uvicorn.Config(answers, log_config=None, access_log=False, lifespan="off", ws="none")
+    config.load()
+    made, connection = traffic.Protocol(config, ServerState(), {}, loop), Connection()
+    monkeypatch.setattr(traffic, "SECONDS", 0.2)
+    made.connection_made(connection)
+    yield loop, made, connection
+    made.connection_lost(None)
+    loop.close()
+
+
+@pytest.mark.parametrize("begin, more", [(b"GET / HTTP/1.1\r\nX: ", b"a" * 1000), (b"GET / HTTP/1.1\r\n", b"X: 1\r\n" * 100),
+                                         (b"GET /", b"a" * 1000), (b"", b"\r\n" * 500)])
+def test_a_head_without_an_end(protocol, begin, more):
+    """Whether it is a field, many, a path, or lines before it. A head of nearly as much is read."""
+    _, made, connection = protocol
+    made.data_received(begin)
+    count = 0
+    while not connection.closed and count < 2 * traffic.MAX_HEAD:
+        made.data_received(more)
+        count += len(more)
+    assert connection.closed and connection.written.startswith(b"HTTP/1.1 431 ")
+    assert traffic.MAX_HEAD - len(more) <= count <= traffic.MAX_HEAD + 2 * len(more)
+    assert json.loads(connection.written.partition(b"\r\n\r\n")[2])["message"].startswith("service: had a head")
+
+
+def test_long_heads_and_long_bodies_pass(protocol):
+    loop, made, connection = protocol
+    for i in range(3):
+        made.data_received(b"POST / HTTP/1.1\r\nContent-Length: 300000\r\nX: " + b"a" * (traffic.MAX_HEAD - 100))
+        made.data_received(b"\r\n\r\n")
+        for _ in range(300):
+            made.data_received(bytes(1000))
+        loop.run_until_complete(asyncio.sleep(0))
+        assert connection.written.count(b" 200 OK") == i + 1 and not connection.closed
+
+
+@pytest.mark.parametrize("first", [b"", b"GET / HTTP/1.1\r\n\r\n"])
+@pytest.mark.parametrize("begin", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nX: "])
+def test_a_head_that_comes_too_slowly(protocol, first, begin):
+    """Also after a request that was answered; a connection that is open without one is then left to its own limit."""
+    loop, made, connection = protocol
+    made.data_received(first)
+    loop.run_until_complete(asyncio.sleep(0.01))
+    made.data_received(begin)
+    loop.run_until_complete(asyncio.sleep(0.6))  # 0.2 s of the head begin in connection_made
+    said = connection.written.count(b" 200 OK"), connection.written.count(b" 408 ")
+    assert said == (bool(first), not first or bool(begin)) and connection.closed == (not first or bool(begin))
+
+
+def test_bodies_of_unknown_length_have_no_route(front):
+    """What follows such a body are more fields of a head, which nothing limits."""
+    for method, path in (("GET", "/v1/models"), ("POST", "/v1/jobs"), ("GET", "/v2/health/live"), ("GET", "/none")):
+        status, headers, said = asyncio.run(sent(*front, method, path, {}, b"", {"transfer-encoding": "chunked"}))
+        assert status == 411 and headers["connection"] == "close" and "Content-Length" in said["message"]

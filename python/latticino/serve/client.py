@@ -17,7 +17,7 @@ from ..ckks.context import Context
 from ..common import roles
 from ..common.progress_bar import Task
 from ..files import regular, saving
-from .http import FILE_BYTES, Kinds, Link
+from .http import FILE_BYTES, KEY, Kinds, Link
 from .manifest import CHUNK, Manifest
 from .parts import part_of
 
@@ -204,10 +204,13 @@ class Remote:
     def send(self, data: bytes, *, final: bool = True, deadline: float | None = None, key: str | None = None) -> Job:
         """The same for values that are already encrypted. ``data``: the files of all inputs, one after the other, and
         then the numbers."""
-        link, key = self.service._link, key or uuid.uuid4().hex
+        link, key = self.service._link, uuid.uuid4().hex if key is None else arrays.as_text(key, "submit", "key")
+        if not KEY.fullmatch(key):
+            raise errors.ValueError.explain("submit", f"key={arrays.shown(key)}", "1 to 128 visible characters of "
+                                            "ASCII", "correct it, or leave it out for a new key")
         text = link.send("POST", "/v1/jobs", data, {
             "model": self.service.name, "bundle": self.bundle, "final": final, "deadline": deadline},
-            {"Idempotency-Key": arrays.as_text(key, "submit", "key"), "Content-Type": "application/octet-stream"})
+            {"Idempotency-Key": key, "Content-Type": "application/octet-stream"})
         return Job(self, link.parsed(text))
 
     def __repr__(self) -> str:

@@ -183,6 +183,7 @@ def _worker(args: argparse.Namespace) -> int:
     from .service import Service, quiet_environment
 
     quiet_environment()
+    _require_own(args)
     config = _config(args)
     store, blobs = config.open()
     rows = Registry(store, blobs).active()
@@ -225,13 +226,20 @@ def _opened(args: argparse.Namespace) -> Tenants:
     from .tenants import Tenants
 
     address = _store_of(args)
-    own = not (args.store or os.environ.get(STORE))
     if args.action == "add":
         args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    elif own and not (args.folder / DATABASE).exists():
-        raise errors.FileError.explain("tenants", f"no service in {args.folder}", "the folder of a service",
-                                       "pass --folder, or add the first tenant: latticino tenants add NAME")
+    else:
+        _require_own(args)
     return Tenants(Store(address))
+
+
+def _require_own(args: argparse.Namespace) -> None:
+    """FileError where the store would lie in the folder, and does not: a new and empty one would serve nobody."""
+    if not (args.store or os.environ.get(STORE) or (args.folder / DATABASE).exists()):
+        raise errors.FileError.explain(
+            args.command, f"no service in {args.folder}", "the folder of a service", "pass --folder, or " + (
+                "add the first tenant: latticino tenants add NAME" if args.command == "tenants" else
+                "--store and --blobs, or start latticino serve first"))
 
 
 def _store_of(args: argparse.Namespace) -> str:

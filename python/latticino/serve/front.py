@@ -6,7 +6,6 @@ import asyncio
 import errno
 import json
 import math
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -28,6 +27,7 @@ from .. import errors
 from . import bodies
 from .blobs import OPERATOR, Blobs
 from .bundles import Bundles
+from .http import KEY
 from .jobs import Jobs, Limits
 from .jobs import Request as JobRequest
 from .limits import Rate
@@ -53,10 +53,9 @@ DISK = 16  # bodies that are written, or results that are compared, at a time: t
 # Bytes of a result that are read with its row, so that the answer is one turn of a thread. A longer one goes out in
 # pieces of 64 KiB: a client that reads slowly makes the front hold no more of it.
 _AT_ONCE = 1 << 18
-_COMPARED = 1000  # results of which the front knows that their files are sound
+_COMPARED = 1000  # results and models of which the front knows that their files are sound
 Found = TypeVar("Found")
 _CHECKED_NEXT = ("uploaded", "checking")  # states of a bundle
-_KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,13 @@ class Front:
 
     async def client(self, request: Request, name: str) -> Response:
         _, row = await self._for(request, lambda who: self._model(who, name))
-        return FileResponse(self._blobs.path("models", OPERATOR, Facts.read(row.facts).client),
-                            media_type="application/octet-stream")
+        part = Facts.read(row.facts).client
+        async with self._disk:
+            if not await run_in_threadpool(self._sound, "models", OPERATOR, part):
+                log("model.damaged", model=row.digest[:16])
+                raise Refused.of(500, "models", "a model whose file was lost or changed on the disk of the service",
+                                 "the one that was stored", "tell its operator, who starts latticino serve again")
+        return FileResponse(self._blobs.path("models", OPERATOR, part), media_type="application/octet-stream")
 
     # ---- bundles ----
 
@@ -219,9 +223,9 @@ class Front:
         """The body: the files of all inputs. ``deadline``: seconds from now, after which the job is not run."""
         key = request.headers.get("idempotency-key", "")
 
-        def admitted(who: Identity) -> tuple[str, int]:
+        def admitted(who: Identity) -> tuple[str, int, bool]:
             self._require_open()
-            if not _KEY.fullmatch(key):
+            if not KEY.fullmatch(key):
                 raise Refused.of(400, "jobs", "no Idempotency-Key", "1 to 128 visible characters",
                                  "send one for each job")
             row = self._model(who, model)
@@ -229,17 +233,29 @@ class Front:
             bodies.require_length(request, size)
             if deadline is not None and not (math.isfinite(deadline) and 0 < deadline <= 30 * 86_400):
                 raise Refused.of(400, "jobs", "that deadline", "seconds from now, of 30 days at most", "correct it")
-            self._jobs.preview(who.tenant, key, row.digest, bundle, size)
+            known = self._jobs.preview(who.tenant, key, row.digest, bundle, size)
             if not self._blobs.require_room(size):
                 raise Refused.of(507, "jobs", f"{size} bytes", "as much room on the disk of the service",
                                  "ask its operator")
-            return row.digest, size
+            return row.digest, size, known
 
-        who, (digest, size) = await self._for(request, admitted)
+        who, (digest, size, known) = await self._for(request, admitted)
         with self._blobs.writer("inputs", who.tenant) as writer:
-            input_ = await bodies.store(request, writer, self._disk, writer.commit)
-        job, new = await self._written(self._jobs.submit, who.tenant, JobRequest(
-            key, digest, bundle, input_, size, final, deadline))
+            def asked() -> JobRequest:
+                return JobRequest(key, digest, bundle, writer.hash, size, final, deadline)
+
+            def kept() -> Any:
+                """A key that has made a job makes no other one: no quota would count what it brings again and again."""
+                job = self._jobs.known(who.tenant, asked()) if known else None
+                if job is None or job.state in ACTIVE:
+                    writer.commit()
+                    return None
+                return job
+
+            ended = await bodies.store(request, writer, self._disk, kept)
+        if ended is not None:
+            return JSONResponse(_of_job(ended), 200)
+        job, new = await self._written(self._jobs.submit, who.tenant, asked())
         return JSONResponse(_of_job(job), 202 if new else 200)
 
     async def jobs(self, request: Request) -> Response:
@@ -281,7 +297,7 @@ class Front:
         who, (row, data) = await self._for(request, read)
         if data is None:
             async with self._disk:
-                if not await run_in_threadpool(self._sound, who.tenant, row.result):
+                if not await run_in_threadpool(self._sound, "results", who.tenant, row.result):
                     raise self._damaged(row.id)
         headers = {"ETag": f'"{row.result}"', "Accept-Ranges": "bytes"}
         if data is not None:
@@ -291,16 +307,19 @@ class Front:
 
     # ---- parts ----
 
-    def _sound(self, tenant: str, result: str) -> bool:
-        """Whether the file of a result has the bytes that its name states. It is read once, and again after each
-        change: a client may ask for it in many ranges."""
-        path = self._blobs.path("results", tenant, result)
-        found = path.stat()
+    def _sound(self, area: str, owner: str, name: str) -> bool:
+        """Whether a file has the bytes that its name states. It is read once, and again after each change: a client may
+        ask for a result in many ranges."""
+        path = self._blobs.path(area, owner, name)
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return self._blobs.intact(area, owner, name)
         state = (found.st_ino, found.st_size, found.st_mtime_ns)
         with self._lock:
             if self._compared.get(path) == state:
                 return True
-        if not self._blobs.intact("results", tenant, result):
+        if not self._blobs.intact(area, owner, name):
             return False
         with self._lock:
             self._compared[path] = state

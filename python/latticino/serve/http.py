@@ -7,6 +7,7 @@ import ipaddress
 import json
 import os
 import random
+import re
 import ssl
 import threading
 import time
@@ -21,6 +22,8 @@ FILE_BYTES = 2**34  # the most of a response with a file: an encrypted result, o
 _JSON_BYTES = 2**26  # the most of any other response: a million hashes
 _PIECE = 2**20  # bytes that are read at once of a response that does not say its length
 Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # of fields, by their names
+KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
+_PATH = re.compile(r"[\x21-\x7e]*")  # of an address
 _TIMEOUT = 90.0  # of a response; long polls take up to 30 s
 
 
@@ -38,12 +41,15 @@ class Link:
         url, self._token = arrays.as_text(url, "connect", "url"), _token(token)
         try:
             parts = urllib.parse.urlsplit(url)
-            host, port = parts.hostname or "", parts.port
-        except ValueError:
+            host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+        except ValueError:  # UnicodeError among them, for a host that no server of names knows
             parts, host, port = urllib.parse.urlsplit(""), "", None
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username:
             raise errors.ValueError.explain("connect", f"the address {arrays.shown(url)}",
                                             "https://HOST or https://HOST:PORT", "correct it")
+        if not _PATH.fullmatch(parts.path):
+            raise errors.ValueError.explain("connect", f"the path of the address {arrays.shown(url)}",
+                                            "visible characters of ASCII", "write others as %XX, or correct it")
         if parts.scheme == "http" and not _loopback(host):
             raise errors.UnsupportedError.explain(
                 "connect", f"http to {host}, over which anybody can read the token",

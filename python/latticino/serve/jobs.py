@@ -104,13 +104,22 @@ class Jobs:
 
     # ---- for tenants ----
 
-    def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> None:
-        """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job."""
+    def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> bool:
+        """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job, and
+        returns whether it has."""
         with self._store.read() as c:
-            if c.execute(_BY_KEY, {"tenant": tenant, "key": idempotency}).first() is None:
+            known = c.execute(_BY_KEY, {"tenant": tenant, "key": idempotency}).first() is not None
+            if not known:
                 row = self._require_ready(c, tenant, model, bundle)
                 owner = c.execute(_TENANT, {"tenant": tenant}).one()
                 self._require_room(c, owner, row, input_size)
+            return known
+
+    def known(self, tenant: str, request: Request) -> Any | None:
+        """The row of the job that the request's key has made; None for a new key. Refused (409) if it asked for
+        something else."""
+        with self._store.read() as c:
+            return self._known(c, tenant, request)
 
     def submit(self, tenant: str, request: Request) -> tuple[Any, bool]:
         """The row of the job, and whether it is new.
@@ -325,10 +334,12 @@ class Jobs:
         if waiting and over > 0:
             raise _full(f"{waiting / alive:.0f} predicted seconds in the queue", f"at most {self.limits.seconds:.0f}",
                         over)
-        room = owner.most_bytes - bytes_of(c, owner.id)
+        # Results that are to come count too. Those of other models count as if they were this one's.
+        room = owner.most_bytes - bytes_of(c, owner.id) - own[0] * Facts.read(model.facts).result_bytes
         if input_size + Facts.read(model.facts).result_bytes > room:
-            raise Refused.of(413, "jobs", f"{input_size} bytes and a result", f"{max(room, 0)} of its quota",
-                             "delete results or bundles that are not needed any more")
+            raise Refused.of(413, "jobs", f"{input_size} bytes and a result, beside {own[0]} jobs that wait or run",
+                             f"{max(room, 0)} of its quota",
+                             "wait for these jobs, or delete results or bundles that are not needed any more")
 
     @staticmethod
     def _clock(c: Any) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import sys
 import threading
 import time
@@ -23,3 +24,12 @@ def log(event: str, **fields: Any) -> None:
 def of_tenant(tenant: str | None) -> str | None:
     """How a tenant appears in logs."""
     return None if tenant is None else hashlib.sha256(b"latticino tenant " + tenant.encode()).hexdigest()[:12]
+
+
+class AsLines(logging.Handler):
+    """What other packages log, such as that a connection brought no HTTP, as lines of the same form."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        trace = self.formatter or logging.Formatter()
+        log("package." + record.levelname.lower(), package=record.name, message=record.getMessage(),
+            trace=trace.formatException(record.exc_info) if record.exc_info else None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import logging
 import signal
 import socket
 import sys
@@ -21,10 +22,8 @@ from typing import Any
 from .. import errors
 from .blobs import Blobs
 from .jobs import Limits
-from .logs import log
+from .logs import AsLines, log
 from .store import Store
-
-READ = 1 << 16  # bytes that the front reads of a connection at once: hundreds of uploads come at the same time
 
 
 @dataclass(frozen=True)
@@ -102,19 +101,14 @@ def run_checker(config: Config, signals: Signals) -> None:
 
 def run_front(config: Config, signals: Signals) -> None:
     import uvicorn
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
     from .front import Front, Settings
-
-    class Protocol(HttpToolsProtocol):  # type: ignore[misc]
-        def connection_made(self, transport: Any) -> None:
-            transport.max_size = READ  # of asyncio's; where it has none, this changes nothing
-            super().connection_made(transport)
+    from .traffic import Protocol
 
     store, blobs = config.open()
     settings = Settings(Limits(**config.limits), config.rate, config.burst, config.polls, config.page)
     front = Front(store, blobs, settings, signals.drain.is_set)
-    options = uvicorn.Config(front.app(), http=Protocol, loop="asyncio", lifespan="off", log_config=None,
+    options = uvicorn.Config(front.app(), http=Protocol, ws="none", loop="asyncio", lifespan="off", log_config=None,
                              access_log=False, server_header=False, limit_concurrency=4096, timeout_keep_alive=75,
                              timeout_graceful_shutdown=5, backlog=2048)
     server = uvicorn.Server(options)
@@ -138,6 +132,7 @@ ROLES = {"worker": run_worker, "checker": run_checker, "front": run_front}
 def main() -> int:
     """Runs the role that the first argument names. Returns 0 for an orderly end, 1 for an error, which is logged."""
     warnings.simplefilter("ignore", errors.SecurityWarning)  # `latticino serve` prints the name of the set
+    logging.basicConfig(handlers=[AsLines()])
     role = sys.argv[1]
     signals = Signals(last=role == "front")
     config = Config(**json.loads(sys.stdin.readline()))

@@ -54,7 +54,9 @@ class Child:
 
     def say(self, line: str) -> None:
         """Writes a line to its standard input."""
-        assert self._process is not None and self._process.stdin is not None
+        if self._process is None:
+            return  # the service is to stop before it has started this one
+        assert self._process.stdin is not None
         with suppress(OSError):  # it has gone, which the next look finds
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
@@ -80,8 +82,8 @@ class Child:
 class Service:
     """So many ``workers``, and with an ``address`` to listen on also a front and a checker.
 
-    `run` returns once SIGTERM or SIGINT has come and all processes have ended: jobs that run may end within
-    ``grace`` seconds, and results can be fetched until then. A second signal ends all at once.
+    `run` returns once SIGTERM, SIGINT or SIGHUP (of a terminal that closes) has come and all processes have ended: jobs
+    that run may end within ``grace`` seconds, and results can be fetched until then. A second signal ends all at once.
     """
 
     def __init__(self, config: Config, workers: int, address: tuple[str, int] | None, grace: float) -> None:
@@ -99,8 +101,9 @@ class Service:
         return -1 if self.socket is None else int(self.socket.getsockname()[1])
 
     def run(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: (self._now if self._stop.is_set() else self._stop).set())
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # nohup ignores it
+                signal.signal(number, lambda *_: (self._now if self._stop.is_set() else self._stop).set())
         children = [*self._front, *self._others]
         while not self._stop.wait(0.2):
             for child in children:

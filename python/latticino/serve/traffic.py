@@ -1,20 +1,26 @@
-"""What every request gets, whatever its route: a line in the log, a count, and a response that nobody caches. Beside
-it, where the operator names one: the folder of a web page."""
+"""What every request gets, whatever its route: limits of its head, a line in the log, a count, and a response that
+nobody caches. Beside it, where the operator names one: the folder of a web page."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .. import errors
 from .logs import log, of_tenant
 from .metrics import Metrics
+
+READ = 1 << 16  # bytes that the front reads of a connection at once: hundreds of uploads come at the same time
+MAX_HEAD = 1 << 16  # bytes of a head, beside those that were read at once with its beginning
+SECONDS = 60.0  # that a head may take, also a new connection until its first one
 
 _QUIET = ("/v2/health/live", "/v2/health/ready", "/metrics")
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".mjs": "text/javascript",
@@ -55,6 +61,15 @@ class Page:
         await response(scope, receive, send)
 
 
+# No route takes a body of unknown length. Its end would bring more fields of a head, without a limit.
+_WITHOUT_LENGTH: Any = JSONResponse(
+    {"message": "service: had a body of unknown length; needs Content-Length; send it"}, 411, {"Connection": "close"})
+
+
+def _is_chunked(scope: Any) -> bool:
+    return any(name == b"transfer-encoding" for name, _ in scope["headers"])
+
+
 class Traffic:
     """An application of ASGI around another one."""
 
@@ -76,7 +91,7 @@ class Traffic:
             await send(message)
 
         try:
-            await self.app(scope, receive, sending)
+            await (_WITHOUT_LENGTH if _is_chunked(scope) else self.app)(scope, receive, sending)
         finally:
             self._note(scope, status, time.monotonic() - start)
 
@@ -88,3 +103,60 @@ class Traffic:
         if route not in _QUIET:
             log("request", method=scope["method"], route=route, status=status, ms=round(1000 * seconds, 1),
                 tenant=of_tenant(scope["state"].get("tenant")))
+
+
+class Protocol(HttpToolsProtocol):  # type: ignore[misc]
+    """The parser of HTTP, with limits for heads: without them it keeps all that a stranger sends of one, for ever."""
+
+    _late: asyncio.TimerHandle | None = None
+    _in_head, _bytes = True, 0
+
+    def connection_made(self, transport: Any) -> None:
+        transport.max_size = READ  # of asyncio's; where it has none, this changes nothing
+        super().connection_made(transport)
+        self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._begin()
+
+    def on_headers_complete(self) -> None:
+        self._end()
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        before = self._in_head
+        super().data_received(data)
+        if before and self._in_head:
+            self._bytes += len(data)
+            if self._bytes > MAX_HEAD:
+                self._refuse("431 Request Header Fields Too Large", "service: had a head of a request that is too "
+                             f"long; needs {MAX_HEAD} bytes at most; send less")
+
+    def _begin(self) -> None:
+        self._end()
+        self._in_head, self._bytes = True, 0
+        self._late = self.loop.call_later(SECONDS, self._refuse, "408 Request Timeout",
+                                          f"service: had a head of a request that comes too slowly; needs it in "
+                                          f"{SECONDS:g} s; send it again")
+
+    def _end(self) -> None:
+        self._in_head = False
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _refuse(self, status: str, message: str) -> None:
+        """Ends the connection. Nothing is said in the middle of another answer."""
+        self._end()
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete:
+            body = b'{"message": "%s"}' % message.encode()
+            self.transport.write(f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n"
+                                 f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+        self.transport.close()

@@ -34,6 +34,7 @@ _LEAD = 0.05
 # Seconds that a job waits for a run which takes longer than the last one. Then it goes back to the queue, where an idle
 # worker finds it. To give it back and take it again costs two transactions, about 2 % of this.
 _PATIENCE = 0.5
+_AWAIT = 1.0  # seconds between two looks for models in a store without any
 _IDLE = (0.02, 0.2)  # seconds between two looks at an empty queue: at first, and at most
 # What a tenant's own data cause. A DeviceError or a lack of memory is not the fault of a job.
 _FAULTS = (errors.FileError, errors.KeyError, errors.ContextError, errors.ShapeError, errors.LevelError,
@@ -143,16 +144,27 @@ class Worker:
     # ---- start ----
 
     def _open_models(self) -> None:
-        rows = self._registry.active()
-        if not rows:
-            raise errors.UnsupportedError.explain("worker", "a store without models", "one of a service",
-                                                  "start latticino serve on the store first")
+        rows = self._awaited()
         known = [Facts.read(row.facts) for row in rows]
         budgets = key_budgets(known, self._resources.for_device())
         for facts, budget in zip(known, budgets):
             model = open_model(self._registry.file(facts.digest), self._resources.device,
                                threads=self._resources.threads, key_budget=budget)
             self._models[facts.digest] = model, facts
+
+    def _awaited(self) -> list[Any]:
+        """The rows of all active models. A worker may be started before its service: it waits for them."""
+        said = False
+        while not self._stop.is_set():
+            rows = list(self._registry.active())
+            if rows:
+                return rows
+            if not said:
+                log("worker.waiting", worker=self.id, message="worker: had a store without models; needs one of a "
+                    "service; start latticino serve on it")
+            said = True
+            self._stop.wait(_AWAIT)
+        return []
 
     # ---- a job ----
 

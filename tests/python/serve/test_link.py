@@ -5,6 +5,7 @@ import json
 import os
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -203,3 +204,22 @@ def test_threads_have_connections_of_their_own(server):
     for t in threads:
         t.join()
     assert found == [1] * 40 and time.monotonic() - start < 60
+
+
+@pytest.mark.parametrize("url", ["https://b\xfccher..example", "https://" + "x" * 70 + ".example", "https://service.example/\xfc",
+                                 "https://service.example/a b", "https://service.example/" + chr(0x2028)])
+def test_addresses_that_no_request_can_name(url):
+    """They are refused before anything is sent, and not by the module that would send it."""
+    with pytest.raises(lt.ValueError, match="connect: had the .*address"):
+        Link(url, "t")
+
+
+def test_a_name_of_a_host_in_other_letters():
+    assert Link("https://b\xfccher.example/a%20b", "t")._host == "xn--bcher-kva.example"
+
+
+@pytest.mark.parametrize("key", ["", "a b", "a\nb", "\u043a\u043b\u044e\u0447", "x" * 129])
+def test_keys_of_idempotency_that_no_header_holds(key):
+    """An empty one is no wish for a random one."""
+    with pytest.raises(lt.ValueError, match="submit: had key=.*1 to 128 visible characters"):
+        lt.Remote(SimpleNamespace(_link=None), None, "b").send(b"", key=key)
