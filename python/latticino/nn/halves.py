@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import array_functions as joining
-from ..claims.known import Range
 from ..ckks.dot import dot
+from ..claims.known import Range
 from .lowered import HALVES, Affine, Lowered, Node
 from .packing import renames
 from .scaling import Scaled
@@ -29,7 +29,7 @@ from .scaling import Scaled
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_WANTED = {"split": {True}, **dict.fromkeys(("join", "squares", "polynomial", "mul"), {False})}  # in both halves
+_OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}  # operands
 
 
 def across(images: int, filled: bool) -> int:
@@ -91,15 +91,16 @@ def in_both(graph: Lowered) -> list[bool]:
 
 
 def are_consistent(graph: Lowered, filled: bool) -> bool:
-    """Whether each node finds its operands in the halves that it computes on. ``filled``: imaginary ones hold values."""
+    """Whether each node finds its operands in the halves that it computes on. ``filled``: imaginary ones hold
+    values."""
     if not filled:
         return not any(node.op in HALVES for node in graph.nodes)
     both = in_both(graph)
     for node in graph.nodes:
         held = {both[j] for j in node.inputs}
         maps = node.op == "affine" and node.like is None and not renames(node)
-        wanted = {both[node.like]} if node.like is not None else {True} if maps else _WANTED.get(node.op, held)
-        if len(held) > 1 or node.op == "matmul" or held != wanted:
+        wanted = both[node.like] if node.like is not None else True if maps else _OF_BOTH.get(node.op)
+        if len(held) > 1 or node.op == "matmul" or (wanted is not None and held != {wanted}):
             return False
     return both[graph.output]
 
@@ -159,7 +160,7 @@ class _Filling:
             if self.both[i]:
                 self.factors[i] = 0.5 if self._halves(i) else 4.0 if self._grows(i) else 1.0
             self.at.append(self._put(self._node(i, node), self.network.units[i] / self.factors.get(i, 1.0)))
-        output = self.at[graph.output] if self.both[graph.output] else self._join(graph.output)
+        output = self._in_both(graph.output)
         return Scaled(Lowered(tuple(self.nodes), output, graph.facts), tuple(self.units))
 
     def _put(self, node: Node, unit: float) -> int:
@@ -169,21 +170,23 @@ class _Filling:
 
     def _node(self, i: int, node: Node) -> Node:
         factor = self.factors.get(i, 1.0)
-        node = replace(node, bound=node.bound * factor, like=None if node.like is None else self.at[node.like])
+        node = replace(node, bound=node.bound * factor)
         if self._maps(i):
-            inputs = tuple(self.at[j] if self.both[j] else self._join(j) for j in node.inputs)
             by = [factor / self.factors.get(j, 1.0) for j in node.inputs]
-            return replace(node, inputs=inputs, maps=tuple(m if f == 1 else m.scaled(f) for m, f in zip(node.maps, by)),
-                           bias=None if node.bias is None else node.bias * factor)
+            return replace(node, inputs=tuple(map(self._in_both, node.inputs)),
+                           maps=tuple(m if f == 1 else m.scaled(f) for m, f in zip(node.maps, by)),
+                           bias=None if node.bias is None else node.bias * factor,
+                           like=None if node.like is None else self._in_both(node.like))
         if self.both[i] and self._is_square(i):
             return replace(node, op="squares", series=None, inputs=(self._split(node.inputs[0], i, factor == 4),))
         if self._computes(i):
             return replace(node, inputs=tuple(self._split(j, i) if self.both[j] else self.at[j] for j in node.inputs))
-        return replace(node, inputs=tuple(self.at[j] if self.both[j] == self.both[i] else self._join(j)
-                                          for j in node.inputs))
+        return replace(node, inputs=tuple(self._in_both(j) if self.both[i] else self.at[j] for j in node.inputs))
 
-    def _join(self, j: int) -> int:
-        """Node j, whose values lie in real parts, in both halves."""
+    def _in_both(self, j: int) -> int:
+        """Node j with its values in both halves: joined, where they lie in real parts."""
+        if self.both[j]:
+            return self.at[j]
         node = self.graph.nodes[j]
         return self._once("join", j, lambda: Node(f"{node.name}.join", "join", (self.at[j],), node.shape,
                                                   bound=node.bound, layer=node.layer), 1.0)

@@ -31,7 +31,8 @@ def of_plan(plan: Plan, refreshes: Sequence[Refresh]) -> dict[str, Any]:
     """What a head states of a plan: its keys with their levels, the bootstrappings that some of them belong to, and
     its numbers."""
     return {"key_names": [repr(label) for label in plan.keys], "key_levels": list(plan.keys.values()),
-            "refreshes": [n for row in refreshes for n in (row.slots, row.level, _FORMS.index(row.form))], "seconds": plan.seconds,
+            "refreshes": [n for row in refreshes for n in (row.slots, row.level, _FORMS.index(row.form))],
+            "seconds": plan.seconds,
             "prepared_seconds": plan.prepared_seconds, "recorded_peak_bytes": int(plan.recorded_peak_bytes),
             "levels": list(plan.levels), "notes": list(plan.notes),
             **{name: int(getattr(plan, name)) for name in _NUMBERS}}
