@@ -23,8 +23,9 @@ from ..common.layout import Layout
 from ..common.locks import Lock
 from ..common.progress_bar import Task
 from ..programs.program import Program
-from . import files, halves
+from . import files
 from . import keys as keys_of
+from .halves.values import across, as_range, packed, unpacked
 from .placement import Placement
 from .plan import NetworkPlan
 from .run import Machine, Step, by_layer, result_of_layer
@@ -74,9 +75,9 @@ class Network(roles.Handle):
             raise errors.ValueError.explain(
                 "encrypt", f"values up to {most:.4g}", f"values within {self._bound:.4g}, for which it was calibrated",
                 "prepare the data as those of the calibration, or calibrate with such values")
-        held = halves.packed(values / self._unit, self._filled)
+        held = packed(values / self._unit, self._filled)
         flat = client.encrypt(self._packing.rows(held).reshape(-1), self.level,
-                              range=halves.as_range(self._bound / self._unit, self._filled))
+                              range=as_range(self._bound / self._unit, self._filled))
         known = flat._known.taken(self._packing.shape, flat_index(self._packing.places))
         return flat._like(flat._parts, known, layout=self._packing)
 
@@ -97,7 +98,7 @@ class Network(roles.Handle):
                 "pass what enc(x) gave")
         values = client.decrypt(y)
         if self._filled:
-            values = cast(arrays.PrivateArray, halves.unpacked(values, self.images))
+            values = cast(arrays.PrivateArray, unpacked(values, self.images))
         return values if self.result_unit == 1 else cast(arrays.PrivateArray, values * self.result_unit)
 
     def server_keys(self, client: Client, show: bool | None = None) -> ServerKeys:
@@ -126,7 +127,7 @@ class Network(roles.Handle):
 
     @property
     def _shape_of_results(self) -> tuple[int, ...]:
-        each = halves.across(self.images, self._filled)
+        each = across(self.images, self._filled)
         return self.result_shape if self.images == 1 else (each, *self.result_shape)
 
     def _samples(self, x: Any, operation: str) -> np.ndarray:
@@ -258,7 +259,7 @@ class Compiled(Network):
         with Task("measuring a network", len(samples) // self.images * len(steps)) as task:
             def watch(step: Step, y: Ciphertext) -> Ciphertext:
                 if step.form is None and step.node in found:
-                    values = halves.unpacked(client.decrypt(y).unmarked(), self.images)
+                    values = unpacked(client.decrypt(y).unmarked(), self.images)
                     found[step.node].append(values.reshape(self.images, -1))
                 task.advance()
                 return y

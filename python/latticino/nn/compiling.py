@@ -16,13 +16,15 @@ from ..claims import noise
 from ..claims.known import Range
 from ..common import devices, display
 from ..common.progress_bar import Task
-from . import halves, rewrites
+from . import rewrites
 from .activations import BITS as FIT_BITS
 from .balancing import balanced
 from .compiled import Compiled
 from .estimators import ensemble, features, has_trees, last
 from .forests import comparing, graphs, trees
 from .graph import Graph
+from .halves import filling
+from .halves.values import across
 from .lowered import Lowered
 from .maps import splitting
 from .maps.transforms import Transform, with_moves
@@ -175,7 +177,7 @@ def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | No
     if len(graph.inputs) != 1:
         raise errors.UnsupportedError.explain("compile", f"a model of {len(graph.inputs)} inputs", "one input",
                                               "join them along an axis, and slice in the model")
-    if not halves.are_consistent(graph, False):
+    if not filling.are_consistent(graph, False):
         raise errors.UnsupportedError.explain("compile", "a graph with splits or joins of halves", "one without them",
                                               "leave them out: the library puts them in")
     network = scaled(graph)
@@ -254,13 +256,13 @@ class _Search:
         return Compiled(network, placement, machine, context, plan, own, self.device)
 
     def ways(self, slots: int, filled: bool) -> dict[int, splitting.Way]:
-        each = halves.across(self.images, filled) // self.groups(slots, filled)
+        each = across(self.images, filled) // self.groups(slots, filled)
         return splitting.splittable(self.network.graph, slots, each)
 
     def groups(self, slots: int, filled: bool) -> int:
         """Of the images of a run, or of those in real parts."""
         if (slots, filled) not in self._groups:
-            each = halves.across(self.images, filled)
+            each = across(self.images, filled)
             self._groups[slots, filled] = groups_for(self.network.graph, slots, each)
         return self._groups[slots, filled]
 
@@ -274,8 +276,8 @@ class _Search:
                 network = self._splitting.split(some)
             groups = self.groups(slots, filled)
             if filled:
-                network = halves.filled(network)
-                graph = with_moves(network.graph, slots, halves.across(self.images, True), groups, True)
+                network = filling.filled(network)
+                graph = with_moves(network.graph, slots, across(self.images, True), groups, True)
             else:
                 graph = with_moves(arranged(network.graph, slots, self.images), slots, self.images, groups)
             machine = Machine(graph, slots, self.images, groups, self._transforms, filled)

@@ -15,10 +15,12 @@ from ..ckks.plan import Plan
 from ..common.layout import Layout, from_runs
 from ..common.progress_bar import Task
 from ..files.notes import Note
-from . import files, halves
+from . import files
 from . import keys as keys_of
 from .compiled import Compiled, Network
 from .compiling import as_bytes
+from .halves.filling import are_consistent
+from .halves.values import across
 from .memory import fitted
 from .placement import Placement
 from .plan import LayerPlan, NetworkPlan
@@ -60,7 +62,7 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
     slots, count = files.integer(head, "slots", 1, context.slots), files.integer(head, "ciphertexts", 1, 1 << 20)
     normal, result_unit = files.normal_of(head, shape), head.number("result_unit")
     filled = "halves" in head._fields and head.flag("halves")  # older versions wrote no such field
-    each = halves.across(images, filled)
+    each = across(images, filled)
     size = each * math.prod(shape)
     if min(unit, bound, result_unit) <= 0 or not count <= size <= slots * count:
         files.refuse("a packing that is not valid")
@@ -92,7 +94,7 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
         files.refuse("units or errors that do not fit")
     if packing.shape[0] % groups or len(graph.inputs) != 1 or min(own) < 0 or min(*units, *before) <= 0:
         files.refuse("units or inputs that do not fit")
-    if not halves.are_consistent(graph, filled):
+    if not are_consistent(graph, filled):
         files.refuse("a graph for other halves of slots")
     try:
         machine = Machine(graph, context.slots, images, groups, filled=filled)

@@ -27,7 +27,7 @@ from ..linear.arranged import Arrangement, Side
 
 Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial", "split", "join", "squares"]
 
-# Between values in both halves of slots and values in real parts; the planner puts them in. See halves.py.
+# Between values in both halves of slots and values in real parts; the planner puts them in. See halves/.
 HALVES = ("split", "join", "squares")
 
 PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply

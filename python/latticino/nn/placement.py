@@ -20,7 +20,7 @@ from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
 from ..common.layout import Layout
 from ..common.progress_bar import Task
-from .halves import as_range
+from .halves.values import as_range
 from .packing import Packing
 from .run import Form, Machine, Step, refreshed
 

@@ -14,7 +14,7 @@ from ..common.layout import Layout
 from ..linear import arranged
 from ..linear.arranged import Side
 from ..ops import moves
-from . import halves
+from .halves import values
 from .lowered import HALVES, Lowered, Node
 from .maps.transforms import Transform, transform
 from .packing import Packing, of_product, packings, renames
@@ -42,13 +42,13 @@ class Machine:
     """A graph with the packing of each node and the map of each affine one: all that a step needs but its level.
 
     ``known``: maps that machines of similar graphs share; new ones are added. ``filled``: imaginary halves hold images,
-    and `halves.filled` has made the graph.
+    and `halves.filling` has made the graph.
     """
 
     def __init__(self, graph: Lowered, slots: int, images: int = 1, groups: int = 1,
                  known: dict[tuple[object, ...], Transform] | None = None, filled: bool = False) -> None:
         self.graph, self.images, self.groups, self._slots, self.filled = graph, images, groups, slots, filled
-        self.packings: list[Packing] = packings(graph, slots, halves.across(images, filled), groups, filled)
+        self.packings: list[Packing] = packings(graph, slots, values.across(images, filled), groups, filled)
         self.transforms: list[tuple[Transform, ...]] = [
             tuple(transform(m, self.packings[j], self.packings[i], known) for j, m in zip(n.inputs, n.maps))
             if n.op == "affine" and not renames(n) else () for i, n in enumerate(graph.nodes)]
@@ -115,7 +115,7 @@ class Machine:
             y = self._plus(i, arranged.product(x, y, arranged.with_images(node.packed[0], self.images)))
         else:
             y = self._affine(i, xs, level) if node.op == "affine" else self._of_values(node, xs, level)
-        return _in(y, target.layout).declare(halves.as_range(node.bound, target.both))
+        return _in(y, target.layout).declare(values.as_range(node.bound, target.both))
 
     def _affine(self, i: int, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
         node = self.graph.nodes[i]
@@ -139,7 +139,7 @@ class Machine:
     def _of_values(self, node: Node, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
         xs = [at_level(x, level) for x in xs]
         if node.op in HALVES:
-            return {"split": halves.split, "join": halves.joined, "squares": halves.squared}[node.op](xs[0])
+            return {"split": values.split, "join": values.joined, "squares": values.squared}[node.op](xs[0])
         xs = [_in(x, x.layout, (len(x), *node.shape)) for x in xs]
         if node.series is not None:
             s = node.series

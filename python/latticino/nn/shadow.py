@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..common.progress_bar import Task
-from . import halves
+from .halves.filling import in_both
 from .lowered import OUTSIDE, Lowered, Node, require_within, result_of
 from .run import Step
 
@@ -50,7 +50,7 @@ class Shadow:
         return self._run(x, noise)
 
     def _run(self, x: np.ndarray, noise: np.random.Generator | None) -> list[np.ndarray]:
-        both = halves.in_both(self.graph)
+        both = in_both(self.graph)
         out: list[np.ndarray] = [np.zeros(0)] * len(self.graph.nodes)
         for i in self.graph.inputs:
             out[i] = _noisy(x / self.units[i], self.errors[0], noise)

@@ -12,8 +12,10 @@ from test_network_files import opened, signed
 
 import latticino as lt
 from claimed import LUCK
-from latticino.nn import files, halves
+from latticino.nn import files
 from latticino.nn.compiling import compiled
+from latticino.nn.halves import filling
+from latticino.nn.halves.values import across, packed, unpacked
 from latticino.nn.loading import _loaded
 from latticino.nn.lowered import Affine, Node, Series
 from latticino.nn.scaling import scaled
@@ -64,21 +66,21 @@ def filled(make, images, device="cpu", fill=True):
 def test_values_in_both_parts(images):
     """Image k in real parts, image k + n / 2 in imaginary ones; an odd number has its last image twice."""
     x = rng().normal(size=(images, 5))
-    held = halves.packed(x, True)
-    assert len(held) == halves.across(images, True) == math.ceil(images / 2)
-    assert np.array_equal(held.real, x[: len(held)]) and np.array_equal(halves.unpacked(held, images), x)
+    held = packed(x, True)
+    assert len(held) == across(images, True) == math.ceil(images / 2)
+    assert np.array_equal(held.real, x[: len(held)]) and np.array_equal(unpacked(held, images), x)
     if images % 2:
         assert np.array_equal(held[-1].imag, x[-1])
-    assert halves.packed(x, False) is x and np.array_equal(halves.unpacked(x, images), x)
+    assert packed(x, False) is x and np.array_equal(unpacked(x, images), x)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_same_values_in_other_units(name):
     graph, x = ALL[name]()
     before = scaled(graph)
-    network = halves.filled(before)
-    assert halves.are_consistent(network.graph, True) and halves.are_consistent(graph, False)
-    assert not halves.are_consistent(network.graph, False)
+    network = filling.filled(before)
+    assert filling.are_consistent(network.graph, True) and filling.are_consistent(graph, False)
+    assert not filling.are_consistent(network.graph, False)
     values = network.graph.values(x / network.units[0], check=False)
     want = dict(zip((n.name for n in before.graph.nodes), before.graph.values(x / before.units[0], check=False)))
     old = dict(zip((n.name for n in before.graph.nodes), before.units))
@@ -91,7 +93,7 @@ def test_the_same_values_in_other_units(name):
 def test_squares_between_maps_take_no_level_more():
     """The map before a square halves its values, so splits cost no level, and the plan has the levels of empty halves."""
     graph, x = aespa()
-    network = halves.filled(scaled(graph))
+    network = filling.filled(scaled(graph))
     assert [n.op for n in network.graph.nodes].count("squares") == 4
     assert not any(n.name.endswith(".half") for n in network.graph.nodes)
     empty, full = (compiled(graph, x, BOOT, "cpu", images=4, filled=f) for f in (False, True))
@@ -118,7 +120,7 @@ def test_node_by_node(device, name, images):
         for part in y._parts:
             assert (part.level, part.scale) == (y.level, params.scale(y.level)), step
         if step.form is None:
-            seen[step.node] = halves.unpacked(client.decrypt(y).unmarked(), images).reshape(images, -1)
+            seen[step.node] = unpacked(client.decrypt(y).unmarked(), images).reshape(images, -1)
         return y
 
     y = machine.run(enc._placement.steps, [enc.encrypt(client, given if images > 1 else given[0])], watch)
@@ -213,7 +215,7 @@ def test_files_with_other_halves(tmp_path):
 
 
 def test_graphs_with_halves_are_the_planners():
-    graph = halves.filled(scaled(lenet()[0])).graph
+    graph = filling.filled(scaled(lenet()[0])).graph
     with pytest.raises(lt.UnsupportedError, match="compile: had a graph with splits or joins of halves"):
         compiled(graph, None, BOOT, "cpu", images=2)
 
