@@ -61,8 +61,8 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     of precision relative to the largest result. ``device``: as of `Context`; ``"cuda"`` needs no GPU to compile.
     ``memory``: bytes of device memory that a run may take, or a text such as ``"16GiB"``. Weights that do not fit stay
     there as integers, which take far less memory, and every run expands them.
-    ``images``: inputs of one run, side by side in the slots, and half of them in imaginary parts where that is predicted
-    to be faster.
+    ``images``: inputs of one run, side by side in the slots, and half of them in imaginary parts where that is
+    predicted to be faster.
 
     Nothing is encrypted and no key is made. UnsupportedError names a layer that cannot run encrypted. ParameterError or
     LevelError if the model is too deep, OutOfMemoryError if the memory does not suffice.
