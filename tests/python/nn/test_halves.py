@@ -161,7 +161,9 @@ def test_the_plan_chooses():
     assert "both halves" in repr(many.plan) and "imaginary halves of slots are filled (predicted for the run: " in repr(many.plan)
     empty = compiled(graph, x, BOOT, "cpu", images=128, filled=False)
     assert many.plan.seconds < empty.plan.seconds
-    assert "conjugate" in repr(list(many.plan.program.keys)) or len(many.plan.program.keys) > 0
+    conjugation = f"galois({2 * many.context.params.n - 1})"
+    keys, others = ([repr(label) for label in enc.plan.program.keys] for enc in (many, empty))
+    assert conjugation in keys and (many.plan.bootstraps or conjugation not in others)
     client = lt.keygen(many.context)
     many.context.use(many.server_keys(client))
     given = np.resize(x, (128, 16))
