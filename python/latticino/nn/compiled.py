@@ -25,6 +25,7 @@ from ..common.progress_bar import Task
 from ..programs.program import Program
 from . import files
 from . import keys as keys_of
+from .halves.values import across, as_range, packed, unpacked
 from .placement import Placement
 from .plan import NetworkPlan
 from .run import Machine, Step, by_layer, result_of_layer
@@ -41,16 +42,19 @@ class Network(roles.Handle):
     """The part of a compiled network that the owner of the data needs: it encrypts samples and decrypts results.
 
     ``shape`` of a sample, ``result_shape``; ``images`` of a run: with 1, `encrypt` takes one sample, else an array of
-    that many. ``result_unit``: what an encrypted result is divided by, 1 unless results are above 32 or below 1/32;
+    that many. With ``plan.halves`` an encrypted result holds two images in each complex number, which `decrypt`
+    separates. ``result_unit``: what an encrypted result is divided by, 1 unless results are above 32 or below 1/32;
     `decrypt` multiplies by it.
     """
 
     def __init__(self, preset: str, images: int, level: int, shape: tuple[int, ...], result_shape: tuple[int, ...],
-                 packing: Layout, unit: float, bound: float, program: Plan, result_unit: float = 1.0) -> None:
+                 packing: Layout, unit: float, bound: float, program: Plan, result_unit: float = 1.0,
+                 filled: bool = False) -> None:
         self.preset, self.images, self.level = preset, images, level
         self.shape, self.result_shape = shape, result_shape
         self._packing, self._unit, self._bound, self._program = packing, unit, bound, program
         self.result_unit = result_unit
+        self._filled = filled  # imaginary parts hold half of the images
         self._refreshes: tuple[keys_of.Refresh, ...] = ()  # that some of the keys are for
         self._normal: Normal | None = None  # units of each value of a sample, where they have their own
 
@@ -71,8 +75,9 @@ class Network(roles.Handle):
             raise errors.ValueError.explain(
                 "encrypt", f"values up to {most:.4g}", f"values within {self._bound:.4g}, for which it was calibrated",
                 "prepare the data as those of the calibration, or calibrate with such values")
-        ratio = self._bound / self._unit
-        flat = client.encrypt(self._packing.rows(values / self._unit).reshape(-1), self.level, range=(-ratio, ratio))
+        held = packed(values / self._unit, self._filled)
+        flat = client.encrypt(self._packing.rows(held).reshape(-1), self.level,
+                              range=as_range(self._bound / self._unit, self._filled))
         known = flat._known.taken(self._packing.shape, flat_index(self._packing.places))
         return flat._like(flat._parts, known, layout=self._packing)
 
@@ -92,6 +97,8 @@ class Network(roles.Handle):
                 "decrypt", f"an array of shape {y.shape}", f"a result of this network: {self._shape_of_results}",
                 "pass what enc(x) gave")
         values = client.decrypt(y)
+        if self._filled:
+            values = cast(arrays.PrivateArray, unpacked(values, self.images))
         return values if self.result_unit == 1 else cast(arrays.PrivateArray, values * self.result_unit)
 
     def server_keys(self, client: Client, show: bool | None = None) -> ServerKeys:
@@ -109,7 +116,7 @@ class Network(roles.Handle):
     def _head(self, kind: str) -> dict[str, Any]:
         return {"kind": kind, "preset": self.preset, "params": self._program.params_hash, "images": self.images,
                 "level": self.level, "shape": list(self.shape), "result_shape": list(self.result_shape),
-                "unit": self._unit, "bound": self._bound, "result_unit": self.result_unit,
+                "unit": self._unit, "bound": self._bound, "result_unit": self.result_unit, "halves": self._filled,
                 "slots": self._packing.slots, "ciphertexts": self._packing.count, "runs": self._packing.runs(),
                 **files.of_normal(self._normal),
                 **keys_of.of_plan(self._program, self._refreshes)}
@@ -120,7 +127,8 @@ class Network(roles.Handle):
 
     @property
     def _shape_of_results(self) -> tuple[int, ...]:
-        return self.result_shape if self.images == 1 else (self.images, *self.result_shape)
+        each = across(self.images, self._filled)
+        return self.result_shape if self.images == 1 else (each, *self.result_shape)
 
     def _samples(self, x: Any, operation: str) -> np.ndarray:
         """The samples as an array of shape (samples, *shape), in double precision."""
@@ -149,7 +157,7 @@ class Compiled(Network):
         unit = network.units[graph.inputs[0]]
         super().__init__(context.params.name, machine.images, placement.level, first.shape, last.shape,
                          machine.packings[graph.inputs[0]].layout, unit, first.bound * unit, plan.program,
-                         network.units[graph.output])
+                         network.units[graph.output], machine.filled)
         self.plan = plan
         self.threads = 0  # of the CPU, for the context; 0: all cores
         self.key_budget: int | None = None  # of the context
@@ -157,7 +165,7 @@ class Compiled(Network):
         self._network, self._placement, self._machine = network, placement, machine
         self._errors, self._device = tuple(errors_), device
         self._shadow = Shadow(graph, network.units, placement.steps, self._errors, network.shown)
-        self._refreshes = tuple(sorted({keys_of.Refresh(machine.packings[s.node].slots, s.level, s.form == "merged")
+        self._refreshes = tuple(sorted({keys_of.Refresh(machine.packings[s.node].slots, s.level, s.form)
                                         for s in placement.steps if s.form}))
         self._recorded: tuple[Any, str, Program] | None = None  # of a context or session, and a key
         self._lock = Lock()
@@ -251,7 +259,8 @@ class Compiled(Network):
         with Task("measuring a network", len(samples) // self.images * len(steps)) as task:
             def watch(step: Step, y: Ciphertext) -> Ciphertext:
                 if step.form is None and step.node in found:
-                    found[step.node].append(client.decrypt(y).unmarked().reshape(self.images, -1))
+                    values = unpacked(client.decrypt(y).unmarked(), self.images)
+                    found[step.node].append(values.reshape(self.images, -1))
                 task.advance()
                 return y
 

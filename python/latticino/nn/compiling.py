@@ -23,6 +23,8 @@ from .compiled import Compiled
 from .estimators import ensemble, features, has_trees, last
 from .forests import comparing, graphs, trees
 from .graph import Graph
+from .halves import filling
+from .halves.values import across
 from .lowered import Lowered
 from .maps import splitting
 from .maps.transforms import Transform, with_moves
@@ -59,7 +61,8 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     of precision relative to the largest result. ``device``: as of `Context`; ``"cuda"`` needs no GPU to compile.
     ``memory``: bytes of device memory that a run may take, or a text such as ``"16GiB"``. Weights that do not fit stay
     there as integers, which take far less memory, and every run expands them.
-    ``images``: inputs of one run, side by side in the slots.
+    ``images``: inputs of one run, side by side in the slots, and half of them in imaginary parts where that is
+    predicted to be faster.
 
     Nothing is encrypted and no key is made. UnsupportedError names a layer that cannot run encrypted. ParameterError or
     LevelError if the model is too deep, OutOfMemoryError if the memory does not suffice.
@@ -169,18 +172,22 @@ def as_bytes(memory: int | str) -> int:
 
 
 def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | None = None, device: str | None = None,
-             bits: float = 8.0, memory: int | None = None, images: int = 1) -> Compiled:
-    """A lowered graph compiled: see `compile`. `samples`: of the calibration data, shape (n, *shape)."""
+             bits: float = 8.0, memory: int | None = None, images: int = 1, filled: bool | None = None) -> Compiled:
+    """A lowered graph compiled: see `compile`. `samples`: of the calibration data, shape (n, *shape). `filled`: whether
+    imaginary halves of slots hold images; None for what is predicted to be faster."""
     if len(graph.inputs) != 1:
         raise errors.UnsupportedError.explain("compile", f"a model of {len(graph.inputs)} inputs", "one input",
                                               "join them along an axis, and slice in the model")
+    if not filling.are_consistent(graph, False):
+        raise errors.UnsupportedError.explain("compile", "a graph with splits or joins of halves", "one without them",
+                                              "leave them out: the library puts them in")
     network = scaled(graph)
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
     kind = "cuda" if on_gpu else "cpu" if device == devices.NOT_ENCRYPTED else devices.choose(device)[0]
     if samples is None:
         node = graph.nodes[graph.inputs[0]]
         samples = np.random.default_rng(0).uniform(-node.bound, node.bound, (_SAMPLES, *node.shape)) / 2
-    search = _Search(network, kind, device, samples[:_SAMPLES], memory, images)
+    search = _Search(network, kind, device, samples[:_SAMPLES], memory, images, filled)
     return search.chosen(bits) if preset is None else search.tried(preset)
 
 
@@ -195,8 +202,9 @@ class _Search:
     samples: np.ndarray
     memory: int | None
     images: int
-    _machines: dict[tuple[int, int], tuple[Scaled, Machine]] = field(default_factory=dict)
-    _groups: dict[int, int] = field(default_factory=dict)
+    filled: bool | None = None
+    _machines: dict[tuple[int, int, bool], tuple[Scaled, Machine]] = field(default_factory=dict)
+    _groups: dict[tuple[int, bool], int] = field(default_factory=dict)
     _transforms: dict[tuple[object, ...], Transform] = field(default_factory=dict)
 
     @cached_property
@@ -233,52 +241,80 @@ class _Search:
     def tried(self, preset: str) -> Compiled:
         """The network compiled for one preset."""
         context = Context._for_plans(preset, self.kind, False)
-        network, machine, placement = _fastest_maps(self, context)
+        (network, machine, placement), notes = _fastest_halves(self, context)
         graph = network.graph
         rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, self.samples))
         first = machine.packings[graph.inputs[0]]
         program = planned(machine, placement, context, _fresh_error(context.params, placement.level, first))
+        program.notes = [*program.notes, *notes]
         shadow = Shadow(graph, network.units, placement.steps, own, network.units)
         measured = _bits(shadow, self.samples)
         layers = _by_layer(rows, machine, measured, context.params)
         plan = NetworkPlan(tuple(layers), program, preset, self.kind, self.images, placement.level,
-                           measured[graph.output], tuple(program.notes))
+                           measured[graph.output], tuple(program.notes), halves=machine.filled)
         if self.memory is not None:
             machine, plan = fitted(machine, placement, context, plan, self.memory)
         return Compiled(network, placement, machine, context, plan, own, self.device)
 
-    def ways(self, slots: int) -> dict[int, splitting.Way]:
-        return splitting.splittable(self.network.graph, slots, self.images // self.groups(slots))
+    def ways(self, slots: int, filled: bool) -> dict[int, splitting.Way]:
+        each = across(self.images, filled) // self.groups(slots, filled)
+        return splitting.splittable(self.network.graph, slots, each)
 
-    def groups(self, slots: int) -> int:
-        """Of the images of a run."""
-        if slots not in self._groups:
-            self._groups[slots] = groups_for(self.network.graph, slots, self.images)
-        return self._groups[slots]
+    def groups(self, slots: int, filled: bool) -> int:
+        """Of the images of a run, or of those in real parts."""
+        if (slots, filled) not in self._groups:
+            each = across(self.images, filled)
+            self._groups[slots, filled] = groups_for(self.network.graph, slots, each)
+        return self._groups[slots, filled]
 
-    def machine(self, slots: int, least: int) -> tuple[Scaled, Machine]:
+    def machine(self, slots: int, least: int, filled: bool) -> tuple[Scaled, Machine]:
         """The machine in which those convolutions are split whose planes have `least` channels or more; 0 splits
         none."""
-        if (slots, least) not in self._machines:
+        if (slots, least, filled) not in self._machines:
             network = self.network
             if least:
-                some = {i: way for i, way in self.ways(slots).items() if way.each >= least}
+                some = {i: way for i, way in self.ways(slots, filled).items() if way.each >= least}
                 network = self._splitting.split(some)
-            groups = self.groups(slots)
-            graph = with_moves(arranged(network.graph, slots, self.images), slots, self.images, groups)
-            self._machines[slots, least] = _moved(network, graph), Machine(graph, slots, self.images, groups,
-                                                                              self._transforms)
-        return self._machines[slots, least]
+            groups = self.groups(slots, filled)
+            if filled:
+                network = filling.filled(network)
+                graph = with_moves(network.graph, slots, across(self.images, True), groups, True)
+            else:
+                graph = with_moves(arranged(network.graph, slots, self.images), slots, self.images, groups)
+            machine = Machine(graph, slots, self.images, groups, self._transforms, filled)
+            self._machines[slots, least, filled] = _moved(network, graph), machine
+        return self._machines[slots, least, filled]
 
 
-def _fastest_maps(search: _Search, context: Context) -> tuple[Scaled, Machine, Placement]:
+_Found = tuple[Scaled, Machine, Placement]
+
+
+def _fastest_halves(search: _Search, context: Context) -> tuple[_Found, list[str]]:
+    """The network with images in both halves of slots or in real parts alone, whichever is predicted to be faster, and
+    what was compared. Both are looked at if real parts alone take several ciphertexts."""
+    if search.filled is not None:
+        return _fastest_maps(search, context, search.filled), []
+    alone = _fastest_maps(search, context, False)
+    if search.network.graph.products or all(p.count == 1 for p in alone[1].packings):
+        return alone, []
+    try:
+        both = _fastest_maps(search, context, True)
+    except (errors.LevelError, errors.ScaleError):  # a factor took a level that it does not have
+        return alone, []
+    seconds = [display.seconds(found[2].seconds) for found in (both, alone)]
+    best = min(alone, both, key=lambda found: found[2].seconds)
+    return best, [f"imaginary halves of slots are {'filled' if best is both else 'empty'} (predicted for the run: "
+                  f"filled {seconds[0]}, empty {seconds[1]})"]
+
+
+def _fastest_maps(search: _Search, context: Context, filled: bool) -> _Found:
     """The network with each convolution in one map or in two, whichever is predicted to be faster. Those of the largest
     gaps are tried first, as long as that helps."""
-    network, machine = search.machine(context.slots, 0)
+    network, machine = search.machine(context.slots, 0, filled)
     rates = Rates(machine, context)
     best = network, machine, placed(rates)
-    for least in sorted({way.each for way in search.ways(context.slots).values()}, reverse=True):
-        network, machine = search.machine(context.slots, least)
+    for least in sorted({way.each for way in search.ways(context.slots, filled).values()}, reverse=True):
+        network, machine = search.machine(context.slots, least, filled)
         try:
             placement = placed(Rates(machine, context, rates))
         except errors.LevelError:  # they take a level each

@@ -164,7 +164,7 @@ def _named(arrays: dict[str, np.ndarray], name: str, kind: str) -> np.ndarray:
 
 # ---- steps ----
 
-_FORMS: tuple[Form | None, ...] = (None, "real", "merged")
+_FORMS: tuple[Form | None, ...] = (None, "real", "merged", "complex")
 
 
 def of_steps(steps: Sequence[Step]) -> list[int]:

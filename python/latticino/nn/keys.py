@@ -13,24 +13,26 @@ from ..files.notes import Note
 from .files import integer, integers, refuse, texts
 from .packing import Packing
 from .placement import stand_in
-from .run import refreshed
+from .run import Form, refreshed
 
+_FORMS: tuple[Form, ...] = ("real", "merged", "complex")
 _NUMBERS = ("constant_bytes", "peak_bytes", "bootstraps", "bytes_moved", "operations")  # of a plan
 
 
 class Refresh(NamedTuple):
-    """A bootstrapping: of ciphertexts of so many slots, from a level, of pairs of real values."""
+    """A bootstrapping: of ciphertexts of so many slots, from a level, in a form."""
 
     slots: int
     level: int
-    merged: bool
+    form: Form
 
 
 def of_plan(plan: Plan, refreshes: Sequence[Refresh]) -> dict[str, Any]:
     """What a head states of a plan: its keys with their levels, the bootstrappings that some of them belong to, and
     its numbers."""
     return {"key_names": [repr(label) for label in plan.keys], "key_levels": list(plan.keys.values()),
-            "refreshes": [int(n) for row in refreshes for n in row], "seconds": plan.seconds,
+            "refreshes": [n for row in refreshes for n in (row.slots, row.level, _FORMS.index(row.form))],
+            "seconds": plan.seconds,
             "prepared_seconds": plan.prepared_seconds, "recorded_peak_bytes": int(plan.recorded_peak_bytes),
             "levels": list(plan.levels), "notes": list(plan.notes),
             **{name: int(getattr(plan, name)) for name in _NUMBERS}}
@@ -67,11 +69,11 @@ def refreshes_of(head: Note, params: _native.Params) -> tuple[Refresh, ...]:
     if len(flat) % 3 or (flat and not params.has_bootstrap):
         refuse("bootstrappings for parameters without")
     out = []
-    for slots, level, merged in zip(flat[::3], flat[1::3], flat[2::3]):
+    for slots, level, form in zip(flat[::3], flat[1::3], flat[2::3]):
         possible = 1 <= slots <= params.max_slots and slots & (slots - 1) == 0 and level <= params.top_level
-        if not possible or merged > 1:
+        if not possible or form >= len(_FORMS):
             refuse("bootstrappings that do not exist")
-        out.append(Refresh(slots, level, bool(merged)))
+        out.append(Refresh(slots, level, _FORMS[form]))
     return tuple(out)
 
 
@@ -88,10 +90,10 @@ def _use_all(twin: Context, names: Sequence[str], refreshes: Sequence[Refresh]) 
         if str(power) in elements and turn:
             e.rotate(part, turn)
         power = power * 5 % whole
-    for slots, level, merged in refreshes:
-        packing = Packing(Layout.plain(((1 + merged) * slots,), slots))
+    for slots, level, form in refreshes:
+        packing = Packing(Layout.plain(((1 + (form == "merged")) * slots,), slots), both=form == "complex")
         try:
-            refreshed(stand_in(twin, packing, level, 1.0, filled=True), level, "merged" if merged else "real")
+            refreshed(stand_in(twin, packing, level, 1.0, filled=True), level, form)
         except errors.Error as why:
             raise errors.FileError.explain("load", f"a bootstrapping that is not possible ({why})",
                                            "a file that enc.save wrote", "obtain it again") from why

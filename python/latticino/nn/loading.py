@@ -19,6 +19,8 @@ from . import files
 from . import keys as keys_of
 from .compiled import Compiled, Network
 from .compiling import as_bytes
+from .halves.filling import are_consistent
+from .halves.values import across
 from .memory import fitted
 from .placement import Placement
 from .plan import LayerPlan, NetworkPlan
@@ -59,20 +61,22 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
     unit, bound = head.number("unit"), head.number("bound")
     slots, count = files.integer(head, "slots", 1, context.slots), files.integer(head, "ciphertexts", 1, 1 << 20)
     normal, result_unit = files.normal_of(head, shape), head.number("result_unit")
-    size = images * math.prod(shape)
+    filled = "halves" in head._fields and head.flag("halves")  # older versions wrote no such field
+    each = across(images, filled)
+    size = each * math.prod(shape)
     if min(unit, bound, result_unit) <= 0 or not count <= size <= slots * count:
         files.refuse("a packing that is not valid")
     files.CONTAINER.require_room(8 * size + slots * count)
     try:
-        packing = from_runs(head.runs("runs"), (images, *shape), slots, count, "zero", 0.0)
+        packing = from_runs(head.runs("runs"), (each, *shape), slots, count, "zero", 0.0)
     except ValueError as why:
         raise errors.FileError.explain("load", "a packing that is not valid", "a file that enc.save wrote",
                                        "obtain it again") from why
     if kind == "client":
-        half = Network(preset, images, level, shape, result_shape, packing, unit, bound, program, result_unit)
+        half = Network(preset, images, level, shape, result_shape, packing, unit, bound, program, result_unit, filled)
         half._refreshes, half._normal = keys_of.refreshes_of(head, params), normal
         return half
-    enc = _loaded_server(head, found, context, program, packing, device, memory)
+    enc = _loaded_server(head, found, context, program, packing, images, filled, device, memory)
     if enc.shape != shape or enc.result_unit != result_unit:
         files.refuse("a shape or a unit of results that its graph has not")
     enc._normal = normal
@@ -80,18 +84,20 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
 
 
 def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, program: Plan, packing: Layout,
-                   device: str | None, memory: int | None) -> Compiled:
+                   images: int, filled: bool, device: str | None, memory: int | None) -> Compiled:
     graph = files.graph_of(head, found)
     units, own = files.numbers(head, "units"), files.numbers(head, "errors")
     steps = files.steps_of(head, graph, context.params.top_level)
-    images, groups = packing.shape[0], files.integer(head, "groups", 1, packing.shape[0])
+    groups = files.integer(head, "groups", 1, packing.shape[0])
     before = files.numbers(head, "before")
     if not len(before) == len(units) == len(graph.nodes) or len(own) != len(steps) + 1:
         files.refuse("units or errors that do not fit")
-    if images % groups or len(graph.inputs) != 1 or min(own) < 0 or min(*units, *before) <= 0:
+    if packing.shape[0] % groups or len(graph.inputs) != 1 or min(own) < 0 or min(*units, *before) <= 0:
         files.refuse("units or inputs that do not fit")
+    if not are_consistent(graph, filled):
+        files.refuse("a graph for other halves of slots")
     try:
-        machine = Machine(graph, context.slots, images, groups)
+        machine = Machine(graph, context.slots, images, groups, filled=filled)
     except errors.Error as why:
         raise errors.FileError.explain("load", f"a graph that cannot be packed ({why})", "a file that enc.save wrote",
                                        "obtain it again") from why
@@ -104,7 +110,7 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     layers = tuple(_layer_of(row) for row in files.parts(head, "layers"))
     level = files.integer(head, "level")
     plan = NetworkPlan(layers, program, context.params.name, stated.text("device"), images, level,
-                       stated.number("bits"), tuple(program.notes), files.light_of(head, machine))
+                       stated.number("bits"), tuple(program.notes), files.light_of(head, machine), filled)
     if not layers:
         files.refuse("a plan without layers")
     placement = Placement(steps, level, program.seconds)

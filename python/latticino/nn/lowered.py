@@ -25,11 +25,14 @@ import numpy as np
 from .. import arrays, errors
 from ..linear.arranged import Arrangement, Side
 
-Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial"]
+Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial", "split", "join", "squares"]
+
+# Between values in both halves of slots and values in real parts; the planner puts them in. See halves/.
+HALVES = ("split", "join", "squares")
 
 PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply
 # An affine node has as many as it has maps.
-_INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1}
+_INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1, **dict.fromkeys(HALVES, 1)}
 _NAME = "lowered graph"
 _MAX_SIZE = 1 << 31  # of a vector: two indices make one integer of 64 bits
 _MAX_ENTRIES = 1 << 28  # of one matrix
@@ -266,6 +269,7 @@ class Node:
     another. ``packed``: how the planner places the values of a product of matrices, or those of an affine node that is
     one of its factors.
 
+    A ``split`` gives twice the values, a ``join`` the values, ``squares`` their squares.
     A ``matmul`` node multiplies matrices, (..., r, n) by (..., n, m), for each of the leading axes; its bias is added.
     """
 
@@ -428,6 +432,8 @@ def result_of(node: Node, xs: list[np.ndarray], check: bool = True) -> np.ndarra
         if check:
             require_within(node, xs[0])
         return node.series(xs[0])
+    if node.op in HALVES:
+        return 2 * xs[0] if node.op == "split" else xs[0] if node.op == "join" else xs[0] ** 2
     if node.op == "matmul":
         batch, r, n, width = node.matrices(xs[0].shape[1])
         out = np.matmul(xs[0].reshape(-1, batch, r, n), xs[1].reshape(-1, batch, n, width)).reshape(-1, node.size)

@@ -11,6 +11,9 @@ count modulo the smaller number of slots of input and result, and a result with 
 
 Where images fill several ciphertexts they lie in *groups*: the first n images side by side in the first ciphertexts,
 the next n in the next ones. One map with its encoded diagonals serves all groups.
+
+With ``halves``, slots hold the images of the first half in their real parts and those of the second half in their
+imaginary parts. Behind a split, the second half lies in as many groups of its own behind the first one.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import numpy as np
 
 from ..common.layout import Layout
 from ..linear.arranged import Arrangement, Side, with_images
-from .lowered import Grid, Lowered, Node
+from .lowered import HALVES, Grid, Lowered, Node
 
 Gap = tuple[int, int]
 
@@ -35,6 +38,7 @@ class Packing:
 
     ``index``: of a factor of a product of matrices, whose values lie in several slots each: the layout is of shape
     (images, entries) then, and this says which value each entry is. ``groups`` of images, in as many ciphertexts each.
+    ``both``: imaginary parts hold as many more images, which the layout does not count.
     """
 
     layout: Layout
@@ -42,6 +46,7 @@ class Packing:
     grid: Grid | None = None
     index: np.ndarray | None = None
     groups: int = 1
+    both: bool = False
 
     @property
     def slots(self) -> int:
@@ -60,7 +65,7 @@ class Packing:
         what = f"gap {self.gap[0]}x{self.gap[1]}" if self.gap else "in a row" if self.layout.is_plain else "rows"
         if self.index is not None:
             what = "repeated rows"
-        return f"{several}{self.slots} slot{'s' * (self.slots > 1)}, {what}"
+        return f"{several}{self.slots} slot{'s' * (self.slots > 1)}, {what}{', both halves' * self.both}"
 
     @cached_property
     def one(self) -> Packing:
@@ -93,10 +98,11 @@ def groups_for(graph: Lowered, slots: int, images: int) -> int:
     return best
 
 
-def packings(graph: Lowered, slots: int, images: int = 1, groups: int = 1) -> list[Packing]:
+def packings(graph: Lowered, slots: int, images: int = 1, groups: int = 1, halves: bool = False) -> list[Packing]:
     """A packing for each node, in ciphertexts of up to `slots` slots.
 
-    Sums and products have inputs of one packing where `with_moves` has made the graph.
+    Sums and products have inputs of one packing where `with_moves` has made the graph. ``halves``: slots hold two
+    images, and `images` are those of the real parts.
     """
     gaps = gaps_of(graph)
     plane = plane_of(gaps)
@@ -105,19 +111,21 @@ def packings(graph: Lowered, slots: int, images: int = 1, groups: int = 1) -> li
     for node, found in zip(graph.nodes, gaps):
         if node.packed is not None:
             out.append(of_product(node, *node.packed, images))
+        elif node.op in HALVES:
+            out.append((_apart if node.op == "split" else _together)(out[node.inputs[0]]))
         elif node.op in ("add", "sub", "mul", "polynomial") or node.like is not None:
-            out.append(_shaped(out[node.inputs[0] if node.like is None else node.like], node, images))
+            out.append(_shaped(out[node.inputs[0] if node.like is None else node.like], node))
         elif renames(node):
-            out.append(_renamed(out[node.inputs[0]], node, images))
+            out.append(_renamed(out[node.inputs[0]], node))
         elif node.op == "affine" and _keeps(graph, node):
-            out.append(_shaped(out[node.inputs[0]], node, images))
+            out.append(_shaped(out[node.inputs[0]], node))
         elif len(node.shape) > 1 and node.shape[-2] in lengths:
-            out.append(Packing(_layout(_columns(node.shape), node, slots, images, groups), groups=groups))
+            out.append(Packing(_layout(_columns(node.shape), node, slots, images, groups), groups=groups, both=halves))
         elif found is None:
-            out.append(Packing(_layout(np.arange(node.size), node, slots, images, groups), groups=groups))
+            out.append(Packing(_layout(np.arange(node.size), node, slots, images, groups), groups=groups, both=halves))
         else:
             layout = _layout(_places(*found, plane), node, slots, images, groups)
-            out.append(Packing(layout, found[1], found[0], groups=groups))
+            out.append(Packing(layout, found[1], found[0], groups=groups, both=halves))
     return out
 
 
@@ -168,7 +176,7 @@ def gaps_of(graph: Lowered) -> list[tuple[Grid, Gap] | None]:
 
 
 def _gap_of(node: Node, inputs: Sequence[tuple[Grid, Gap] | None], wanted: Grid | None) -> tuple[Grid, Gap] | None:
-    if node.op in ("add", "sub", "mul", "polynomial"):
+    if node.op in ("add", "sub", "mul", "polynomial", *HALVES):
         return inputs[0]
     if node.op == "affine":
         for m, found in zip(node.maps, inputs):
@@ -206,15 +214,32 @@ def _layout(places: np.ndarray, node: Node, slots: int, images: int, groups: int
     return Layout(shape, own, groups * count, every.reshape(shape))
 
 
-def _shaped(packing: Packing, node: Node, images: int) -> Packing:
+def _shaped(packing: Packing, node: Node, images: int | None = None) -> Packing:
     old = packing.layout
-    shape = (images, *node.shape)
+    shape = (old.shape[0] if images is None else images, *node.shape)
     if old.shape == shape:
         return packing
     return replace(packing, layout=Layout(shape, old.slots, old.count, old.places.reshape(shape)), index=None)
 
 
-def _renamed(packing: Packing, node: Node, images: int) -> Packing:
-    old, shape = packing.layout, (images, *node.shape)
-    places = old.places.reshape(images, -1)[:, node.maps[0].columns].reshape(shape)
-    return Packing(Layout(shape, old.slots, old.count, places), groups=packing.groups)
+def _renamed(packing: Packing, node: Node) -> Packing:
+    old = packing.layout
+    shape = (old.shape[0], *node.shape)
+    places = old.places.reshape(shape[0], -1)[:, node.maps[0].columns].reshape(shape)
+    return Packing(Layout(shape, old.slots, old.count, places), groups=packing.groups, both=packing.both)
+
+
+def _apart(packing: Packing) -> Packing:
+    """The packing of a split: the images of the imaginary parts lie in as many groups behind the others."""
+    old = packing.layout
+    places = np.concatenate([old.places, old.places + old.count * old.slots])
+    return replace(packing, layout=Layout(places.shape, old.slots, 2 * old.count, places), groups=2 * packing.groups,
+                   both=False)
+
+
+def _together(packing: Packing) -> Packing:
+    """The packing that `_apart` had."""
+    old = packing.layout
+    places = old.places[: len(old.places) // 2]
+    return replace(packing, layout=Layout(places.shape, old.slots, old.count // 2, places), groups=packing.groups // 2,
+                   both=True)

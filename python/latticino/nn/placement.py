@@ -18,9 +18,9 @@ import numpy as np
 from .. import _native, errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
-from ..claims.known import Range
 from ..common.layout import Layout
 from ..common.progress_bar import Task
+from .halves.values import as_range
 from .packing import Packing
 from .run import Form, Machine, Step, refreshed
 
@@ -69,7 +69,7 @@ class Rates:
     def _signature(self, i: int) -> tuple[object, ...]:
         node, m = self.machine.graph.nodes[i], self.machine
         p = m.packings[i]
-        where = (p.slots, p.count, p.layout.full)
+        where = (p.slots, p.count, p.layout.full, p.both)
         if m.transforms[i]:
             return (*where, *(t.signature for t in m.transforms[i]), node.bias is not None, self._lowest(i))
         return (node.op, where, node.series, node.bound, len(set(node.inputs)), node.packed, node.bias is not None)
@@ -103,9 +103,9 @@ class Rates:
         node, p = self.machine.graph.nodes[i], self.machine.packings[i]
         if not self.context.params.has_bootstrap or node.bound > _FITS:
             return None
-        key = (p.slots, p.count, p.layout.full, level, node.bound)
+        key = (p.slots, p.count, p.layout.full, p.both, level, node.bound)
         if key not in self._refreshes:
-            forms: list[Form] = ["real"] if p.count == 1 else ["real", "merged"]
+            forms: list[Form] = ["complex"] if p.both else ["real"] if p.count == 1 else ["real", "merged"]
             tried = [(self._dry_refresh(i, level, form), form) for form in forms]
             found = [(cost, form) for cost, form in tried if cost is not None]
             self._refreshes[key] = min(found, key=lambda f: (-f[0].level, f[0].seconds)) if found else None
@@ -134,7 +134,7 @@ def stand_in(twin: Context, packing: Packing, level: int, bound: float, error: f
     where: Layout = packing.layout.with_rest("filler", bound) if filled else packing.layout
     scale = twin.params.scale(level)
     parts = [_native.shape_only(twin._native, level, scale, where.slots) for _ in range(where.count)]
-    return Ciphertext(twin, parts, where, _native.Known.fresh(Range(-bound, bound), error))
+    return Ciphertext(twin, parts, where, _native.Known.fresh(as_range(bound, packing.both), error))
 
 
 @dataclass(frozen=True)

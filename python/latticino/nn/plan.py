@@ -46,6 +46,7 @@ class NetworkPlan:
       because there is not enough memory for all of them encoded
     - ``preset``, ``device``: what the plan is for
     - ``images``: inputs per run
+    - ``halves``: whether imaginary parts of slots hold half of these inputs
     - ``level``: at which inputs are encrypted
     - ``bits``: expected precision of the result, relative to its largest value in the calibration
     - ``notes``: what was chosen, and why
@@ -60,6 +61,7 @@ class NetworkPlan:
     bits: float
     notes: tuple[str, ...] = ()
     light: tuple[int, ...] = ()
+    halves: bool = False
 
     @property
     def seconds(self) -> float:
@@ -100,7 +102,8 @@ class NetworkPlan:
         p = self.program
         return [
             ("preset", f"{self.preset}, for {self.device}"),
-            ("input", f"{self.images} a run, encrypted at level {self.level}"),
+            ("input", f"{self.images} a run{', half of them in imaginary parts' * self.halves}, encrypted at level "
+                      f"{self.level}"),
             ("evaluation keys", f"{len(p.keys)}, {display.size(p.key_bytes)}"),
             ("weights", display.size(p.constant_bytes)),
             ("peak memory", display.size(self.peak_bytes)),

@@ -14,14 +14,15 @@ from ..common.layout import Layout
 from ..linear import arranged
 from ..linear.arranged import Side
 from ..ops import moves
-from .lowered import Lowered, Node
+from .halves import values
+from .lowered import HALVES, Lowered, Node
 from .maps.transforms import Transform, transform
 from .packing import Packing, of_product, packings, renames
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-Form = Literal["real", "merged"]
+Form = Literal["real", "merged", "complex"]
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,14 @@ Watch = Callable[[Step, "Ciphertext"], "Ciphertext"]
 class Machine:
     """A graph with the packing of each node and the map of each affine one: all that a step needs but its level.
 
-    ``known``: maps that machines of similar graphs share; new ones are added.
+    ``known``: maps that machines of similar graphs share; new ones are added. ``filled``: imaginary halves hold images,
+    and `halves.filling` has made the graph.
     """
 
     def __init__(self, graph: Lowered, slots: int, images: int = 1, groups: int = 1,
-                 known: dict[tuple[object, ...], Transform] | None = None) -> None:
-        self.graph, self.images, self.groups, self._slots = graph, images, groups, slots
-        self.packings: list[Packing] = packings(graph, slots, images, groups)
+                 known: dict[tuple[object, ...], Transform] | None = None, filled: bool = False) -> None:
+        self.graph, self.images, self.groups, self._slots, self.filled = graph, images, groups, slots, filled
+        self.packings: list[Packing] = packings(graph, slots, values.across(images, filled), groups, filled)
         self.transforms: list[tuple[Transform, ...]] = [
             tuple(transform(m, self.packings[j], self.packings[i], known) for j, m in zip(n.inputs, n.maps))
             if n.op == "affine" and not renames(n) else () for i, n in enumerate(graph.nodes)]
@@ -113,12 +115,12 @@ class Machine:
             y = self._plus(i, arranged.product(x, y, arranged.with_images(node.packed[0], self.images)))
         else:
             y = self._affine(i, xs, level) if node.op == "affine" else self._of_values(node, xs, level)
-        return _in(y, target.layout).declare(-node.bound, node.bound)
+        return _in(y, target.layout).declare(values.as_range(node.bound, target.both))
 
     def _affine(self, i: int, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
         node = self.graph.nodes[i]
         if not self.transforms[i]:  # the same values in another order
-            return moves.taken(xs[0], _index(node, self.images))
+            return moves.taken(xs[0], _index(node, len(self.packings[i].layout.places)))
         light = i in self.light
         y = self.transforms[i][0].apply(xs[0], level, light)
         for t, x in zip(self.transforms[i][1:], xs[1:]):
@@ -131,12 +133,14 @@ class Machine:
         if node.bias is None or not node.bias.any():
             return y
         shape = packing.layout.shape
-        return _in(y, packing.layout) + np.ascontiguousarray(np.broadcast_to(
-            packing.entries(node.bias).reshape(shape[1:]), shape))
+        bias = packing.entries(node.bias) * (1 + 1j if packing.both else 1)
+        return _in(y, packing.layout) + np.ascontiguousarray(np.broadcast_to(bias.reshape(shape[1:]), shape))
 
     def _of_values(self, node: Node, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
-        shape = (self.images, *node.shape)
-        xs = [_in(at_level(x, level), x.layout, shape) for x in xs]
+        xs = [at_level(x, level) for x in xs]
+        if node.op in HALVES:
+            return {"split": values.split, "join": values.joined, "squares": values.squared}[node.op](xs[0])
+        xs = [_in(x, x.layout, (len(x), *node.shape)) for x in xs]
         if node.series is not None:
             s = node.series
             if s.is_square:
@@ -177,5 +181,6 @@ def _in(x: Ciphertext, like: Layout, shape: tuple[int, ...] | None = None) -> Ci
 
 
 def refreshed(x: Ciphertext, level: int, form: Form) -> Ciphertext:
-    """x bootstrapped from `level`. ``"merged"``: its ciphertexts in pairs, each as one complex message."""
+    """x bootstrapped from `level`. ``"merged"``: its ciphertexts in pairs, each as one complex message;
+    ``"complex"``: values in both halves."""
     return at_level(x, level).bootstrap(message=form)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..common.progress_bar import Task
-from .lowered import OUTSIDE, Lowered, require_within, result_of
+from .halves.filling import in_both
+from .lowered import OUTSIDE, Lowered, Node, require_within, result_of
 from .run import Step
 
 CHUNK = 256  # samples at once
@@ -49,6 +50,7 @@ class Shadow:
         return self._run(x, noise)
 
     def _run(self, x: np.ndarray, noise: np.random.Generator | None) -> list[np.ndarray]:
+        both = in_both(self.graph)
         out: list[np.ndarray] = [np.zeros(0)] * len(self.graph.nodes)
         for i in self.graph.inputs:
             out[i] = _noisy(x / self.units[i], self.errors[0], noise)
@@ -56,14 +58,17 @@ class Shadow:
         for step, error in zip(self.steps, self.errors[1:]):
             i = step.node
             if step.form is not None:
-                held[i] = _noisy(held[i], error, noise)
+                y = _of_halves(held[i], noise) if step.form == "merged" else held[i].real
+                held[i] = _noisy(y, error, noise, both[i])
                 continue
             node = self.graph.nodes[i]
             xs = [held[j] for j in node.inputs]
             if node.series is not None:
                 outside = OUTSIDE if noise is None else _NOISE_OUTSIDE
-                require_within(node, xs[0], self.shown[node.inputs[0]], outside)
-            out[i] = held[i] = _noisy(result_of(node, xs, check=False), error, noise)
+                require_within(node, xs[0].real, self.shown[node.inputs[0]], outside)
+            y = _result(node, xs)
+            held[i] = _noisy(_of_halves(y, noise) if both[i] else y, error, noise, both[i])
+            out[i] = held[i].real
         return out
 
 
@@ -74,7 +79,25 @@ def bits_of(error: np.ndarray, bound: float) -> float:
     return -math.log2(size) if size > 0 else math.inf
 
 
-def _noisy(x: np.ndarray, error: float, noise: np.random.Generator | None) -> np.ndarray:
+def _result(node: Node, xs: list[np.ndarray]) -> np.ndarray:
+    """What a node makes of its inputs, and of the errors in their imaginary parts."""
+    real = [x.real for x in xs]
+    y = result_of(node, real, check=False)
+    if not any(np.iscomplexobj(x) for x in xs):
+        return y
+    return np.asarray(y + 1j * (result_of(node, [x.real + x.imag for x in xs], check=False) - y))
+
+
+def _of_halves(x: np.ndarray, noise: np.random.Generator | None) -> np.ndarray:
+    """Real values behind a join: the error in the imaginary part of one image adds to the real part of another."""
+    if noise is None or not np.iscomplexobj(x):
+        return x.real
+    return np.asarray(x.real + noise.choice((-1.0, 1.0), x.shape) * np.roll(x.imag, 1, axis=0))
+
+
+def _noisy(x: np.ndarray, error: float, noise: np.random.Generator | None, both: bool = True) -> np.ndarray:
+    """Values with an error: of their real parts, and of imaginary parts that hold no values (not `both`)."""
     if noise is None or not error:
         return x
-    return x + noise.standard_normal(x.shape) * (error * _REAL)
+    x = x + noise.standard_normal(x.shape) * (error * _REAL)
+    return x if both else x + 1j * noise.standard_normal(x.shape) * (error * _REAL)

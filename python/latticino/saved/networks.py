@@ -32,12 +32,13 @@ class SavedNetworkClient(SavedProgram):
         context = Context._for_plans(network.preset, "cpu", False)
         self.network, self.parameters, self.digest = network, context.params, digest
         self.plan, self.scalars = network._program, {}
-        x = stand_in(context, Packing(network._packing), network.level, network._bound / network._unit)
+        held = Packing(network._packing, both=network._filled)
+        x = stand_in(context, held, network.level, network._bound / network._unit)
         self.inputs = (Input(x.shape, str(x.dtype), x.level, x.scale, x.range, sizes.of_fresh(x),
                              sizes.most_of(context.params, x.level, len(x._parts))),)
         shape, level = network._shape_of_results, self.plan.levels[-1]
         most = sizes.most_of(context.params, level, math.prod(shape) if count is None else count)
-        self.outputs = (Output(shape, "float64", level, bits, most),)
+        self.outputs = (Output(shape, "complex128" if network._filled else "float64", level, bits, most),)
 
     def encrypt(self, client: Any, *values: Any) -> tuple[Ciphertext, ...]:
         """See `lt.nn.Network.encrypt`: a sample, or as many as a run takes."""

@@ -69,8 +69,8 @@ def test_two_maps_run_encrypted(device, monkeypatch):
     graph, x = network(), rng(5).uniform(-1, 1, (40, 3, 8, 8))
 
     def made(least):
-        def laid(search, context):
-            network, machine = search.machine(context.slots, least)
+        def laid(search, context, filled):
+            network, machine = search.machine(context.slots, least, filled)
             return network, machine, placed(Rates(machine, context))
         monkeypatch.setattr(compiling, "_fastest_maps", laid)
         return lt.nn.compile(graph, calibration=x, preset=BOOT, device=device)

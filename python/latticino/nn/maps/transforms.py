@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 _MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts while several groups of images go through a map together
 
 
-def with_moves(graph: Lowered, slots: int, images: int = 1, groups: int = 1) -> Lowered:
+def with_moves(graph: Lowered, slots: int, images: int = 1, groups: int = 1, filled: bool = False) -> Lowered:
     """The graph with a map before each sum and product whose operands lie in different slots. Products of matrices are
     those that `products.arranged` has made."""
     while True:
-        packed = packings(graph, slots, images, groups)
+        packed = packings(graph, slots, images, groups, filled)
         odd = next((i for i, n in enumerate(graph.nodes) if n.op in ("add", "sub", "mul")
                     and not packed[n.inputs[0]].layout.same(_as(packed[n.inputs[1]], packed[n.inputs[0]]))), None)
         if odd is None:

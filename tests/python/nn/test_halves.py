@@ -1,0 +1,244 @@
+"""Runs of several images with half of them in imaginary parts: graphs, encrypted runs node by node, plans and files."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_compiled import BOOT, NETWORKS, calibrated, lenet, planned_levels, residual_block, wide
+from test_lowered import rng
+from test_network_files import opened, signed
+
+import latticino as lt
+from claimed import LUCK
+from latticino.nn import files
+from latticino.nn.compiling import compiled
+from latticino.nn.halves import filling
+from latticino.nn.halves.values import across, packed, unpacked
+from latticino.nn.loading import _loaded
+from latticino.nn.lowered import Affine, Node, Series
+from latticino.nn.scaling import scaled
+
+SQUARE = Series((0.5, 0.0, 0.5), (-1.0, 1.0))
+
+
+def powers():
+    """x^4 and a sum of both: squares of squares, and a square that more than weights read."""
+    x = rng(9).uniform(-1, 1, (40, 6))
+    nodes = [Node("x", "input", (), (6,)), Node("two", "mul", (0, 0), (6,)), Node("four", "mul", (1, 1), (6,)),
+             Node("sum", "add", (1, 2), (6,)), Node("last", "affine", (3,), (3,), maps=(Affine.dense(rng(1).normal(size=(3, 6))),))]
+    return calibrated(nodes, x), x
+
+
+def aespa():
+    """Maps and squares by turns, with a shortcut: each square is read by maps alone."""
+    x = rng(9).uniform(-1, 1, (40, 16))
+    maps = [Affine.dense(rng(k).normal(size=(16, 16)) / 6) for k in range(6)]
+    nodes = [Node("x", "input", (), (16,)), Node("a", "affine", (0,), (16,), maps=maps[:1], bias=rng(8).normal(size=16) / 4),
+             Node("p", "mul", (1, 1), (16,)), Node("b", "affine", (2,), (16,), maps=maps[1:2]),
+             Node("q", "mul", (3, 3), (16,)), Node("c", "affine", (4, 2), (16,), maps=maps[2:4]),
+             Node("r", "mul", (5, 5), (16,)), Node("d", "affine", (6,), (16,), maps=maps[4:5]),
+             Node("s", "mul", (7, 7), (16,)), Node("last", "affine", (8,), (4,), maps=(Affine.dense(rng(7).normal(size=(4, 16))),))]
+    return calibrated([replace(n, maps=tuple(n.maps)) for n in nodes], x), x
+
+
+def renamed():
+    """A result in another order that no map follows, of a polynomial."""
+    x = rng(9).uniform(-1, 1, (40, 8))
+    order = Affine(np.arange(8), np.arange(8)[::-1], np.ones(8), 8, 8)
+    return calibrated([Node("x", "input", (), (8,)), Node("p", "polynomial", (0,), (8,), series=Series((0, 1, 0, 0.25), (-1.0, 1.0))),
+                       Node("turned", "affine", (1,), (8,), maps=(order,))], x), x
+
+
+ALL = {**NETWORKS, "powers": powers, "aespa": aespa, "renamed": renamed}
+
+
+def filled(make, images, device="cpu", fill=True):
+    graph, x = make()
+    enc = compiled(graph, x, BOOT, device, images=images, filled=fill)
+    client = lt.keygen(enc.context)
+    enc.context.use(enc.server_keys(client))
+    return enc, client, x
+
+
+@pytest.mark.parametrize("images", [1, 2, 3, 8, 15])
+def test_values_in_both_parts(images):
+    """Image k in real parts, image k + n / 2 in imaginary ones; an odd number has its last image twice."""
+    x = rng().normal(size=(images, 5))
+    held = packed(x, True)
+    assert len(held) == across(images, True) == math.ceil(images / 2)
+    assert np.array_equal(held.real, x[: len(held)]) and np.array_equal(unpacked(held, images), x)
+    if images % 2:
+        assert np.array_equal(held[-1].imag, x[-1])
+    assert packed(x, False) is x and np.array_equal(unpacked(x, images), x)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_same_values_in_other_units(name):
+    graph, x = ALL[name]()
+    before = scaled(graph)
+    network = filling.filled(before)
+    assert filling.are_consistent(network.graph, True) and filling.are_consistent(graph, False)
+    assert not filling.are_consistent(network.graph, False)
+    values = network.graph.values(x / network.units[0], check=False)
+    want = dict(zip((n.name for n in before.graph.nodes), before.graph.values(x / before.units[0], check=False)))
+    old = dict(zip((n.name for n in before.graph.nodes), before.units))
+    for node, unit, v in zip(network.graph.nodes, network.units, values):
+        source = node.name.rpartition(".")[0] if node.name.rpartition(".")[2] in ("split", "double", "join", "half") else node.name
+        assert np.allclose(v * unit, want[source] * old[source], rtol=1e-9, atol=1e-12), node.name
+        assert np.abs(v).max() <= node.bound * (1 + 1e-9)
+
+
+def test_squares_between_maps_take_no_level_more():
+    """The map before a square halves its values, so splits cost no level, and the plan has the levels of empty halves."""
+    graph, x = aespa()
+    network = filling.filled(scaled(graph))
+    assert [n.op for n in network.graph.nodes].count("squares") == 4
+    assert not any(n.name.endswith(".half") for n in network.graph.nodes)
+    empty, full = (compiled(graph, x, BOOT, "cpu", images=4, filled=f) for f in (False, True))
+    assert (empty.plan.level, empty.plan.bootstraps) == (full.plan.level, full.plan.bootstraps)
+
+
+CASES = [("lenet", 2), ("residual block", 3), ("aespa", 8), ("powers", 2), ("squares", 3), ("gate", 8), ("lenet", 16),
+         ("renamed", 3), ("residual block", 16)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, images", CASES)
+def test_node_by_node(device, name, images):
+    """The values of all images at each node are the shadow's within the predicted bits, at planned levels and scales."""
+    enc, client, x = filled(ALL[name], images, device)
+    machine, graph, params = enc._machine, enc._machine.graph, enc.context.params
+    given = x[:images]
+    exact = enc._shadow.layers(given.reshape(images, -1))
+    predicted = {layer.layer: layer.bits for layer in enc.plan.layers}
+    seen, levels = {}, []
+
+    def watch(step, y):
+        levels.append(y.level)
+        for part in y._parts:
+            assert (part.level, part.scale) == (y.level, params.scale(y.level)), step
+        if step.form is None:
+            seen[step.node] = unpacked(client.decrypt(y).unmarked(), images).reshape(images, -1)
+        return y
+
+    y = machine.run(enc._placement.steps, [enc.encrypt(client, given if images > 1 else given[0])], watch)
+    assert levels == planned_levels(enc) and len(seen) == len(graph.nodes) - 1
+    for i, values in seen.items():
+        node = graph.nodes[i]
+        error = np.abs(values - exact[i]).mean() / node.bound
+        if node.title in predicted:
+            slack = LUCK - 1 + 2 / math.sqrt(values.size)
+            assert -math.log2(error + 1e-300) > predicted[node.title] - slack, node.name
+    got, want = enc.decrypt(client, y).unmarked(), enc.shadow(given)
+    assert got.shape == want.shape
+    assert np.abs(got - want).mean() < 2.0 ** (LUCK - enc.plan.bits) * enc._network.graph.nodes[-1].bound * enc.result_unit
+    assert np.allclose(want, ALL[name]()[0].evaluate(given), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, images", [("aespa", 8), ("residual block", 8), ("gate", 7)])
+def test_bits_are_as_planned(name, images):
+    """Measured bits of each layer are within one of the plan's, on both sides where no bootstrapping comes before."""
+    enc, client, x = filled(ALL[name], images)
+    measured = enc.measured_bits(client, x[: 5 * images] if len(x) >= 5 * images else x[: len(x) // images * images])
+    refreshed = False
+    for layer, bits in zip(enc.plan.layers, measured):
+        refreshed |= layer.bootstraps > 0
+        assert bits > layer.bits - 1, layer.layer
+        assert refreshed or bits < layer.bits + 1, layer.layer
+
+
+@pytest.mark.slow
+def test_the_plan_chooses():
+    """Halves are filled where real parts alone take several ciphertexts and that is predicted to be slower; the plan
+    says so, counts the key of the conjugation, and a run uses its keys."""
+    graph, x = aespa()
+    plain, many = (compiled(graph, x, BOOT, "cpu", images=n) for n in (8, 128))
+    assert not plain.plan.halves and "imaginary" not in repr(plain.plan)
+    assert many.plan.halves and "half of them in imaginary parts" in repr(many.plan) and "<table" in many.plan._repr_html_()
+    assert "both halves" in repr(many.plan) and "imaginary halves of slots are filled (predicted for the run: " in repr(many.plan)
+    empty = compiled(graph, x, BOOT, "cpu", images=128, filled=False)
+    assert many.plan.seconds < empty.plan.seconds
+    conjugation = f"galois({2 * many.context.params.n - 1})"
+    keys, others = ([repr(label) for label in enc.plan.program.keys] for enc in (many, empty))
+    assert conjugation in keys and (many.plan.bootstraps or conjugation not in others)
+    client = lt.keygen(many.context)
+    many.context.use(many.server_keys(client))
+    given = np.resize(x, (128, 16))
+    for _ in range(2):  # recorded, then replayed
+        got = many.decrypt(client, many(many.encrypt(client, given))).unmarked()
+        assert np.abs(got - many.shadow(given)).mean() < 2.0 ** (LUCK - many.plan.bits) * graph.nodes[-1].bound
+    assert set(many.plan.program.keys) == set(many.server_keys(client).labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make, images", [(lenet, 4), (residual_block, 3), (wide, 2)])
+def test_saved_networks_keep_them(make, images, tmp_path):
+    graph, x = make()
+    enc = compiled(graph, x, BOOT, "cpu", images=images, filled=True)
+    enc.save(tmp_path)
+    half, server = lt.nn.load(tmp_path / "client.network"), lt.nn.load(tmp_path / "server.network", "cpu")
+    assert repr(server.plan) == repr(enc.plan) and server.plan.halves
+    client = lt.keygen(server.context)
+    server.context.use(half.server_keys(client))
+    got = half.decrypt(client, server(half.encrypt(client, x[:images]))).unmarked()
+    want = enc.shadow(x[:images])
+    assert got.shape == want.shape and np.allclose(server.shadow(x[:images]), want)
+    assert np.abs(got - want).mean() < 2.0 ** (LUCK - enc.plan.bits) * graph.nodes[graph.output].bound
+    server.save(tmp_path / "again")
+    for name in ("client.network", "server.network"):
+        assert (tmp_path / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    whole, part = lt.load_program(tmp_path / "server.network"), lt.load_program(tmp_path / "client.network")
+    assert part.inputs[0].dtype == whole.outputs[0].dtype == "complex128"
+    given = part.encrypt(client, x[:images])
+    assert [len(lt.to_bytes(v)) for v in given] == [part.inputs[0].bytes]
+    y = whole.compute(server.context, [lt.from_bytes(lt.to_bytes(given[0]), server.context)])
+    assert y.shape == whole.outputs[0].shape and len(lt.to_bytes(y)) <= whole.outputs[0].most_bytes
+    assert np.abs(part.decrypt(client, y).unmarked() - want).max() < 2**-8
+
+
+@pytest.mark.slow
+def test_files_with_other_halves(tmp_path):
+    """A file without the field, as older versions wrote it, is one of empty halves; a wrong field is refused."""
+    graph, x = lenet()
+    for fill in (False, True):
+        compiled(graph, x, BOOT, "cpu", images=4, filled=fill).save(tmp_path)
+        for name in ("client.network", "server.network"):
+            head, blobs = opened(tmp_path / name)
+            assert head["halves"] is fill
+            old = {key: value for key, value in head.items() if key != "halves"}
+            for other in ({**head, "halves": not fill}, {**head, "halves": 1}, *([old] if fill else [])):
+                with pytest.raises(lt.FileError):
+                    _loaded(*files.from_bytes(signed(json.loads(json.dumps(other)), blobs)), "cpu", None)
+            if not fill:
+                _loaded(*files.from_bytes(signed(old, blobs)), "cpu", None)
+
+
+def test_graphs_with_halves_are_the_planners():
+    graph = filling.filled(scaled(lenet()[0])).graph
+    with pytest.raises(lt.UnsupportedError, match="compile: had a graph with splits or joins of halves"):
+        compiled(graph, None, BOOT, "cpu", images=2)
+
+
+def test_results_of_another_number_of_images():
+    enc, client, x = filled(lenet, 3)
+    with pytest.raises(lt.ShapeError, match="encrypt: had 2 samples"):
+        enc.encrypt(client, x[:2])
+    with pytest.raises(lt.ShapeError, match="decrypt: had an array of shape"):
+        enc.decrypt(client, client.encrypt(np.zeros((3, 10))))
+    with pytest.raises(lt.ValueError, match="calibrated"):
+        enc.encrypt(client, 9 * x[:3])
+
+
+def test_noise_of_joins():
+    """Errors in imaginary parts that a join adds to the other half are in the shadow's noise."""
+    graph, x = renamed()
+    enc = compiled(graph, x, BOOT, "cpu", images=2, filled=True)
+    graph = enc._machine.graph
+    by_op = {node.op: i for i, node in enumerate(graph.nodes)}
+    given = np.resize(x, (256, 8))
+    exact, noisy = enc._shadow.layers(given), enc._shadow.layers(given, rng(1))
+    own, joined = ((noisy[by_op[op]] - exact[by_op[op]]).std() for op in ("polynomial", "join"))
+    assert 1.15 < joined / own < 1.6  # sqrt(2) where all errors are complex; those before the split are not
