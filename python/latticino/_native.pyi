@@ -955,9 +955,6 @@ class RecordedArgument:
 
     def require(self, x: Contents, remedy: str) -> None: ...
 
-def serves(recorded: Range, had: Range) -> bool:
-    """Whether the claims of a recording hold for values of a range."""
-
 def known_of_result(recorded: Known, examples: Sequence[RecordedArgument], arguments: Sequence[Contents]) -> Known: ...
 
 def save_ciphertexts(path: str, ciphertexts: Sequence[Ciphertext], note: str, sign: object | None = None) -> None: ...

@@ -105,10 +105,10 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   const double added =
       std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
   const auto height = static_cast<std::size_t>(x.slots());
-  Known known = x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
-                    .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)),
-                            w.real, added, rounded,
-                            Alike::of_matrix(w.entries, w.rows, height, width));
+  Known known =
+      x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
+          .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)), w.real, added,
+                  rounded, Alike::of_matrix(w.entries, w.rows, height, width));
   return {std::move(parts), std::move(known), UnusedSlots::zero()};
 }
 

@@ -29,10 +29,11 @@ RecordedArgument::RecordedArgument(const Contents& example, Contents* taken)
 void RecordedArgument::require(const Contents& x, const std::string& remedy) const {
   const Range range = x.known.range();
   if (!range_.serves(range)) {
-    throw ScaleError("program", "values " + range.described(),
-                     "values " + range_.described() + ", as in the recording",
-                     "record the program with an argument like this one, or encrypt the argument as "
-                     "that of the recording");
+    throw ScaleError(
+        "program", "values " + range.described(),
+        "values " + range_.described() + ", as in the recording",
+        "record the program with an argument like this one, or encrypt the argument as "
+        "that of the recording");
   }
   if (x.rest.bound > kMoreThanRecorded * reach_of_rest_) {
     throw ScaleError("program",

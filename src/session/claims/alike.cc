@@ -13,8 +13,8 @@ namespace {
 using Complex = std::complex<double>;
 
 // Errors are computed for some of the results if there are more products of diagonals and results.
-constexpr std::size_t kMostProducts = std::size_t{1} << 18;
-constexpr std::size_t kGlance = 8;  // weights of a diagonal that mostly tell it from others
+constexpr std::size_t kMaxProducts = std::size_t{1} << 18;
+constexpr std::size_t kSampledWeights = 8;  // weights of a diagonal that mostly tell it from others
 
 // A matrix in blocks of height x width, with zeros beyond its last row and column.
 class Blocks {
@@ -108,7 +108,8 @@ Alike Alike::of_matrix(NumbersView entries, std::size_t rows, std::size_t height
   const Blocks blocks(entries, rows, height, width);
   std::vector<Diagonal> diagonals = all_diagonals(blocks);
   Alike out;
-  if (all_differ(blocks, diagonals, std::max<std::size_t>(1, blocks.slots() / kGlance))) return out;
+  if (all_differ(blocks, diagonals, std::max<std::size_t>(1, blocks.slots() / kSampledWeights)))
+    return out;
   std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> groups;
   std::size_t others = 0;
   for (Diagonal& d : diagonals) {
@@ -152,7 +153,7 @@ double Alike::added_up(NumbersView values, bool with_signs) const {
     classes.push_back(apart.try_emplace(piece % period, apart.size()).first->second);
   }
   const std::size_t products = results.size() * pieces.size() * diagonals.size();
-  const std::size_t step = products / kMostProducts + 1;
+  const std::size_t step = products / kMaxProducts + 1;
   double squares = 0, alone = 0;
   for (std::size_t r = 0; r < results.size(); r += step | 1) {
     const auto place = static_cast<std::size_t>(results[r]);
