@@ -65,10 +65,10 @@ def test_workers_are_killed_at_every_step(tmp_path, postgresql):
         assert running.stop() == 0
 
 
-def test_a_worker_of_an_empty_store_ends_at_once(tmp_path):
+def test_a_worker_of_an_empty_folder_ends_at_once(tmp_path):
     done = subprocess.run([sys.executable, "-m", "latticino", "worker", "--folder", str(tmp_path / "none"), "--device", "cpu"],
                           capture_output=True, text=True, timeout=SECONDS)
-    assert done.returncode == 1 and "start latticino serve on the store first" in done.stderr
+    assert done.returncode == 1 and "start latticino serve first" in done.stderr
     assert "process.started" not in done.stderr + done.stdout
 
 

@@ -186,13 +186,9 @@ def _worker(args: argparse.Namespace) -> int:
     _require_own(args)
     config = _config(args)
     store, blobs = config.open()
-    rows = Registry(store, blobs).active()
-    lacking = [row.name for row in rows if not blobs.has("models", OPERATOR, row.digest)]
+    lacking = [row.name for row in Registry(store, blobs).active() if not blobs.has("models", OPERATOR, row.digest)]
     store.close()
-    if not rows:  # workers would start and end without rest, here as below
-        raise errors.UnsupportedError.explain("worker", "a store without models", "one of a service",
-                                              "start latticino serve on the store first")
-    if lacking:
+    if lacking:  # workers would start and end without rest
         raise errors.FileError.explain("worker", f"{blobs.folder}, which lacks the model {lacking[0]} of the store",
                                        "the folder of blobs that latticino serve uses", "pass --blobs")
     Service(config, args.workers, None, float(args.grace)).run()
