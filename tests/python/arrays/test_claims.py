@@ -420,7 +420,8 @@ def test_sums_of_few_values_claim_the_errors_of_all_slots_that_they_add(client, 
     keyed(program, lt.Shape((size,)))
     for claims in (lambda make: {"like": make()}, lambda make: {"range": (-1, 1)}):
         ratio = rms_ratio(client, program, lambda: rng.uniform(-1, 1, size), program, claims)
-        assert 0.15 < ratio < 3, ratio  # of one key and one mask 0.27 to 1.8
+        # The errors of one key and one mask can be a single normal number in all runs: above 4.5 with a probability of 7e-6.
+        assert 0.15 < ratio < 4.5, ratio
 
 
 @pytest.mark.slow
