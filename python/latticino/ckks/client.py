@@ -287,9 +287,10 @@ class Client(roles.Handle):
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
+        parts = x._to_decrypt
         if x.context.device == "dry":
             raise errors.ContextError.explain(
                 "decrypt", "an array from inside of a plan, which has no data", "a result of the program",
                 "return it from the function, and decrypt what a run gives")
-        values = x.layout.read(np.concatenate(decrypt(x._to_decrypt)))
+        values = x.layout.read(np.concatenate(decrypt(parts)))
         return values.real.copy() if x.dtype.kind == "f" else values

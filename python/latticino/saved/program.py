@@ -396,8 +396,8 @@ class SavedFunction(SavedClient):
             self._refuse_form(i, "another layout", "the layout of the program, and zeros where it has them")
         if not example.range.serves(x.range):
             raise errors.ScaleError.explain(
-                "run", f"values {x.range} as input {i}", f"values {example.range}",
-                "scale the data, or save the program for this range")
+                "run", f"values {x.range.described()} as input {i}", f"values {example.range.described()}",
+                "encrypt with the program's client, scale the data, or save the program for this range")
         if x.range.claim == "calibrated" or x._known.shadow or of_range(x.range) == of_range(example.range):
             return x
         known = _native.Known.fresh(example.range, x._known.error)

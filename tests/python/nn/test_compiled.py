@@ -190,7 +190,8 @@ def test_node_by_node(device, name):
 def test_encrypted_runs(device, name, images):
     graph, x = NETWORKS[name]()
     enc, client = world(graph, x, device, images=images)
-    assert enc._machine.groups == (2 if images == 16 else 1)  # two ciphertexts of eight images, and one map for both
+    # A ciphertext has eight images, or sixteen with both halves of its slots.
+    assert enc.plan.halves == (images == 16) and enc._machine.groups == 1
     for first in (0, images):  # recorded, then replayed
         given = x[first] if images == 1 else x[first : first + images]
         y = enc(enc.encrypt(client, given))
