@@ -186,12 +186,13 @@ def test_node_by_node(device, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, images", [("mlp", 1), ("lenet", 1), ("lenet", 4), ("lenet", 16), ("residual block", 2)])
-def test_encrypted_runs(device, name, images):
+@pytest.mark.parametrize("name, images, filled", [
+    ("mlp", 1, None), ("lenet", 1, None), ("lenet", 4, None), ("lenet", 16, None), ("lenet", 16, False), ("residual block", 2, None)])
+def test_encrypted_runs(device, name, images, filled):
     graph, x = NETWORKS[name]()
-    enc, client = world(graph, x, device, images=images)
-    # A ciphertext has eight images, or sixteen with both halves of its slots.
-    assert enc.plan.halves == (images == 16) and enc._machine.groups == 1
+    enc, client = world(graph, x, device, images=images, filled=filled)
+    # A ciphertext has eight images, or sixteen with both halves of its slots. One map serves two ciphertexts.
+    assert enc.plan.halves == (images == 16 and filled is None) and enc._machine.groups == (2 if filled is False else 1)
     for first in (0, images):  # recorded, then replayed
         given = x[first] if images == 1 else x[first : first + images]
         y = enc(enc.encrypt(client, given))
