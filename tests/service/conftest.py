@@ -2,6 +2,7 @@
 PostgreSQL's programs."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -71,3 +72,11 @@ def blobs(tmp_path):
 @pytest.fixture
 def rows(store, blobs):
     return Rows(store, blobs)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hang_ups_end_processes():
+    """Also where the tests run under nohup, whose processes ignore SIGHUP."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
