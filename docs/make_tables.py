@@ -145,7 +145,7 @@ def summary() -> str:
          f"{three(other('resnet20.image', 'Theodosian'))} ms (Theodosian's paper, H100)"),
         ("32 film reviews through a recurrent network of 200 steps", f"{three(reviews['value'])} s",
          f"{three(other('rnn.run', 'Cheddar'))} s (Cheddar's paper, A100)"),
-        ("sorting 2^14 encrypted numbers", f"{three(sort['value'])} s",
+        ("sorting 2^14 encrypted numbers", f"{three(sort['value'])} s without a graph",
          f"{three(other('sort.run', 'Cheddar'))} s (Cheddar's paper, H100)"),
         ("TFHE tables of 2 message and 2 carry bits per second, 4096 at a time",
          rounded(gate("pbs_throughput", table_set, 4096)),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "session/ckks/constants.h"
 #include "session/ckks/contents.h"
