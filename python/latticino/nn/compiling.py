@@ -239,9 +239,26 @@ class _Search:
         return min(found, key=lambda c: (c.plan.seconds, c.plan.peak_bytes))
 
     def tried(self, preset: str) -> Compiled:
-        """The network compiled for one preset."""
+        """The network compiled for one preset, with imaginary halves of slots filled or empty: whichever is predicted
+        to be faster within the memory."""
         context = Context._for_plans(preset, self.kind, False)
-        (network, machine, placement), notes = _fastest_halves(self, context)
+        found = sorted(_with_halves(self, context), key=lambda f: f.placement.seconds)
+        made: list[Compiled] = []
+        refused: list[errors.OutOfMemoryError] = []
+        for each in found:
+            try:
+                made.append(self._made(each, context, _on_halves(found, each)))
+            except errors.OutOfMemoryError as why:
+                refused.append(why)
+            else:
+                if not made[-1].plan.light:  # all its weights are encoded, so the others are slower
+                    break
+        if not made:
+            raise refused[-1]
+        return min(made, key=lambda enc: enc.plan.seconds)
+
+    def _made(self, found: _Found, context: Context, notes: Sequence[str]) -> Compiled:
+        network, machine, placement = found
         graph = network.graph
         rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, self.samples))
         first = machine.packings[graph.inputs[0]]
@@ -250,7 +267,7 @@ class _Search:
         shadow = Shadow(graph, network.units, placement.steps, own, network.units)
         measured = _bits(shadow, self.samples)
         layers = _by_layer(rows, machine, measured, context.params)
-        plan = NetworkPlan(tuple(layers), program, preset, self.kind, self.images, placement.level,
+        plan = NetworkPlan(tuple(layers), program, context.params.name, self.kind, self.images, placement.level,
                            measured[graph.output], tuple(program.notes), halves=machine.filled)
         if self.memory is not None:
             machine, plan = fitted(machine, placement, context, plan, self.memory)
@@ -286,25 +303,36 @@ class _Search:
         return self._machines[slots, least, filled]
 
 
-_Found = tuple[Scaled, Machine, Placement]
+class _Found(NamedTuple):
+    network: Scaled
+    machine: Machine
+    placement: Placement
 
 
-def _fastest_halves(search: _Search, context: Context) -> tuple[_Found, list[str]]:
-    """The network with images in both halves of slots or in real parts alone, whichever is predicted to be faster, and
-    what was compared. Both are looked at if real parts alone take several ciphertexts."""
+def _with_halves(search: _Search, context: Context) -> list[_Found]:
+    """The network with images in real parts alone, and in both halves of slots if there are several images and real
+    parts alone take several ciphertexts."""
     if search.filled is not None:
-        return _fastest_maps(search, context, search.filled), []
+        return [_fastest_maps(search, context, search.filled)]
     alone = _fastest_maps(search, context, False)
-    if search.network.graph.products or all(p.count == 1 for p in alone[1].packings):
-        return alone, []
+    one = search.images == 1 or all(p.count == 1 for p in alone.machine.packings)
+    if one or search.network.graph.products:
+        return [alone]
     try:
-        both = _fastest_maps(search, context, True)
+        return [alone, _fastest_maps(search, context, True)]
     except (errors.LevelError, errors.ScaleError):  # a factor took a level that it does not have
-        return alone, []
-    seconds = [display.seconds(found[2].seconds) for found in (both, alone)]
-    best = min(alone, both, key=lambda found: found[2].seconds)
-    return best, [f"imaginary halves of slots are {'filled' if best is both else 'empty'} (predicted for the run: "
-                  f"filled {seconds[0]}, empty {seconds[1]})"]
+        return [alone]
+
+
+def _on_halves(found: Sequence[_Found], chosen: _Found) -> list[str]:
+    """A note on what was chosen, if there was a choice. The first was predicted to be the fastest."""
+    if len(found) == 1:
+        return []
+    seconds = {each.machine.filled: display.seconds(each.placement.seconds) for each in found}
+    halves = "filled" if chosen.machine.filled else "empty"
+    why, limit = ("", "") if chosen is found[0] else (" to fit the memory", " without a limit of memory")
+    return [f"imaginary halves of slots are {halves}{why} (predicted for the run{limit}: filled {seconds[True]}, "
+            f"empty {seconds[False]})"]
 
 
 def _fastest_maps(search: _Search, context: Context, filled: bool) -> _Found:
@@ -312,16 +340,16 @@ def _fastest_maps(search: _Search, context: Context, filled: bool) -> _Found:
     gaps are tried first, as long as that helps."""
     network, machine = search.machine(context.slots, 0, filled)
     rates = Rates(machine, context)
-    best = network, machine, placed(rates)
+    best = _Found(network, machine, placed(rates))
     for least in sorted({way.each for way in search.ways(context.slots, filled).values()}, reverse=True):
         network, machine = search.machine(context.slots, least, filled)
         try:
             placement = placed(Rates(machine, context, rates))
         except errors.LevelError:  # they take a level each
             break
-        if placement.seconds >= best[2].seconds:
+        if placement.seconds >= best.placement.seconds:
             break
-        best = network, machine, placement
+        best = _Found(network, machine, placement)
     return best
 
 

@@ -144,5 +144,5 @@ def _with(plan: NetworkPlan, machine: Machine, placement: Placement, context: Co
         count = sum(1 for s in placement.steps if s.form is None and machine.transforms[s.node])
         notes.append(f"{_NOTE}: those of {len(machine.light)} of {count} maps are kept as integers and expanded in "
                      f"every run, which takes {display.seconds(program.prepared_seconds - plan.seconds)} of it")
-        program.notes = [*program.notes, notes[-1]]
+    program.notes = notes
     return replace(plan, layers=layers, program=program, light=tuple(sorted(machine.light)), notes=tuple(notes))

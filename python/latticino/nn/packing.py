@@ -207,9 +207,10 @@ def _places(grid: Grid, gap: Gap, plane: tuple[int, int]) -> np.ndarray:
 def _layout(places: np.ndarray, node: Node, slots: int, images: int, groups: int) -> Layout:
     each = images // groups
     every = places * each + np.arange(each)[:, None]
-    end = int(every.max()) + 1
-    own = min(slots, 1 << (end - 1).bit_length())
-    count, shape = -(-end // own), (images, *node.shape)
+    own, shape = min(slots, 1 << int(every.max()).bit_length()), (images, *node.shape)
+    # Gaps can leave ciphertexts without values.
+    held, at = np.unique(every // own, return_inverse=True)
+    count, every = len(held), at.reshape(every.shape) * own + every % own
     every = every + np.arange(groups)[:, None, None] * (count * own)
     return Layout(shape, own, groups * count, every.reshape(shape))
 

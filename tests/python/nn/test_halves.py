@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_compiled import BOOT, NETWORKS, calibrated, lenet, planned_levels, residual_block, wide
+from test_compiled import BOOT, NETWORKS, calibrated, check_nodes, lenet, residual_block, wide
 from test_lowered import rng
 from test_network_files import opened, signed
 
@@ -109,28 +109,8 @@ CASES = [("lenet", 2), ("residual block", 3), ("aespa", 8), ("powers", 2), ("squ
 def test_node_by_node(device, name, images):
     """The values of all images at each node are the shadow's within the predicted bits, at planned levels and scales."""
     enc, client, x = filled(ALL[name], images, device)
-    machine, graph, params = enc._machine, enc._machine.graph, enc.context.params
-    given = x[:images]
-    exact = enc._shadow.layers(given.reshape(images, -1))
-    predicted = {layer.layer: layer.bits for layer in enc.plan.layers}
-    seen, levels = {}, []
-
-    def watch(step, y):
-        levels.append(y.level)
-        for part in y._parts:
-            assert (part.level, part.scale) == (y.level, params.scale(y.level)), step
-        if step.form is None:
-            seen[step.node] = unpacked(client.decrypt(y).unmarked(), images).reshape(images, -1)
-        return y
-
-    y = machine.run(enc._placement.steps, [enc.encrypt(client, given if images > 1 else given[0])], watch)
-    assert levels == planned_levels(enc) and len(seen) == len(graph.nodes) - 1
-    for i, values in seen.items():
-        node = graph.nodes[i]
-        error = np.abs(values - exact[i]).mean() / node.bound
-        if node.title in predicted:
-            slack = LUCK - 1 + 2 / math.sqrt(values.size)
-            assert -math.log2(error + 1e-300) > predicted[node.title] - slack, node.name
+    given = np.resize(x, (images, *x.shape[1:]))
+    y, _ = check_nodes(enc, client, given)
     got, want = enc.decrypt(client, y).unmarked(), enc.shadow(given)
     assert got.shape == want.shape
     assert np.abs(got - want).mean() < 2.0 ** (LUCK - enc.plan.bits) * enc._network.graph.nodes[-1].bound * enc.result_unit
@@ -171,6 +151,36 @@ def test_the_plan_chooses():
         got = many.decrypt(client, many(many.encrypt(client, given))).unmarked()
         assert np.abs(got - many.shadow(given)).mean() < 2.0 ** (LUCK - many.plan.bits) * graph.nodes[-1].bound
     assert set(many.plan.program.keys) == set(many.server_keys(client).labels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.0, 0.8, 1.0])
+def test_the_plan_chooses_what_fits_the_memory(share, tmp_path):
+    """Filled halves are faster here, and take more memory. The choice was made without the limit: the network was refused
+    where empty halves fit."""
+    graph, x = residual_block()
+    empty, full = (compiled(graph, x, BOOT, "cpu", images=128, filled=f) for f in (False, True))
+    assert full.plan.seconds < empty.plan.seconds and empty.plan.peak_bytes < full.plan.peak_bytes
+    memory = int(empty.plan.peak_bytes + share * (full.plan.peak_bytes - empty.plan.peak_bytes))
+    enc = compiled(graph, x, BOOT, "cpu", images=128, memory=memory)
+    assert enc.plan.peak_bytes <= memory and enc.plan.seconds <= empty.plan.seconds
+    assert enc.plan.halves == (share > 0) and bool(enc.plan.light) == (share == 0.8)
+    assert ("halves of slots are empty to fit the memory (predicted for the run without a limit of memory: filled " in
+            repr(enc.plan)) == (share == 0)
+    with pytest.raises(lt.OutOfMemoryError, match="kept as integers"):
+        compiled(graph, x, BOOT, "cpu", images=128, memory=1000)
+    # Weights as integers: files keep both notes.
+    less = compiled(graph, x, BOOT, "cpu", images=128, memory=empty.plan.peak_bytes - 1)
+    assert less.plan.light and not less.plan.halves and "to fit the memory" in repr(less.plan)
+    less.save(tmp_path)
+    assert repr(lt.nn.load(tmp_path / "server.network", "cpu").plan) == repr(less.plan)
+
+
+def test_one_image_is_not_compared(device):
+    """A single image has nothing to fill imaginary halves with, also if it lies in several ciphertexts."""
+    graph, x = wide()
+    enc = compiled(graph, x, BOOT, device, images=1)
+    assert not enc.alone and not enc.plan.halves and not any("halves" in note for note in enc.plan.notes)
 
 
 @pytest.mark.slow

@@ -137,8 +137,9 @@ def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     for words in ("in the clear", "shadow", "encrypted", "measured", "predicted", "peak memory"):
         assert words in text
     # Claims are pessimistic, and the mean of a few errors may be small by chance: of three it is 2^-9 of what is claimed
-    # once in a million runs. Of thirty it may not.
-    luck = 3 if result.scores[1].size >= 30 else 9
+    # once in a million runs. Of thirty it may not, if each image has a run of its own: the scores of SqueezeNet, which has
+    # two images per run, were 1.5 to 3.4 bits better than claimed.
+    luck = 3 if result.plan.images == 1 and result.scores[1].size >= 30 else 9
     assert result.plan.bits - LUCK < result.bits < result.plan.bits + luck and result.worst_bits < result.bits
     assert len(result.layer_bits) == len(result.plan.layers)
     assert result.key_bytes == result.plan.key_bytes

@@ -71,7 +71,7 @@ def test_two_maps_run_encrypted(device, monkeypatch):
     def made(least):
         def laid(search, context, filled):
             network, machine = search.machine(context.slots, least, filled)
-            return network, machine, placed(Rates(machine, context))
+            return compiling._Found(network, machine, placed(Rates(machine, context)))
         monkeypatch.setattr(compiling, "_fastest_maps", laid)
         return lt.nn.compile(graph, calibration=x, preset=BOOT, device=device)
 

@@ -34,7 +34,7 @@ def packed(values: np.ndarray, filled: bool) -> np.ndarray:
     if not filled:
         return values
     each = across(len(values), True)
-    return np.asarray(values[:each] + 1j * np.concatenate([values[each:], values[2 * each - 1 :], values[-1:]])[:each])
+    return np.asarray(values[:each] + 1j * np.concatenate([values[each:], values[-1:]])[:each])
 
 
 def unpacked(values: np.ndarray, images: int) -> np.ndarray:
