@@ -12,6 +12,7 @@ if not os.environ.get("LATTICINO_SERVICE_TESTS"):
     collect_ignore_glob = ["*"]
 else:
     sys.path += [str(Path(__file__).parents[1] / "python" / "nn"),  # networks that its tests build
+                 str(Path(__file__).parents[1] / "fuzz"),  # a connection without a socket
                  str(Path(__file__).parents[2] / "bench" / "service")]  # how a service is started
     import psycopg
     from world import Clock, Rows
