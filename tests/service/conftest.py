@@ -75,9 +75,9 @@ def rows(store, blobs):
     return Rows(store, blobs)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def hang_ups_end_processes():
-    """Also where the tests run under nohup, whose processes ignore SIGHUP."""
+@pytest.fixture
+def hang_ups():
+    """Processes that this test starts end at SIGHUP, also where the tests run under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
