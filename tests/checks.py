@@ -80,9 +80,10 @@ def try_fuzz():
 
 
 def try_secrets():
-    """memcheck and MemorySanitizer on what clients do with secrets. The former has one core for most of its time, in which the
-    other one is built."""
-    with ThreadPoolExecutor(2) as both:
+    """memcheck and MemorySanitizer on what clients do with secrets. The former runs on one core, while the other one is
+    built."""
+    secrets_tests()  # with all that both builds need, which only one of them may fetch
+    with ThreadPoolExecutor(min(2, tiers.processes())) as both:
         results = list(both.map(lambda check: check(), (memcheck, memory_sanitizer)))
     return tiers.Counts(results.count(True), results.count(False), results.count(None))
 
@@ -349,22 +350,25 @@ def run_secrets(arguments):
     return 1 if failed else 0
 
 
+def secrets_tests():
+    """The program that memcheck runs, built."""
+    return os.path.join(setup(testing=True, also=[valgrind()[1]], target="secrets_tests"), "secrets_tests")
+
+
 def memcheck():
     """Whether valgrind's memcheck finds nothing in the library as it is built for users."""
     say("memcheck")
-    program, argument, environ = valgrind()
-    tests = os.path.join(setup(testing=True, also=[argument], target="secrets_tests"), "secrets_tests")
+    program, _, environ = valgrind()
     # The program has its own operator new, which valgrind would replace.
     command = [program, "--quiet", "--leak-check=no", "--error-limit=no", "--soname-synonyms=somalloc=nouserintercepts"]
-    done = quiet([*command, tests, "--all"], env=environ)
+    done = quiet([*command, secrets_tests(), "--all"], env=environ)
     print(done.stdout, end="", flush=True)
     return not done.returncode
 
 
 def secrets_timing(seconds):
     say("timing")
-    folder = setup(testing=True, also=[valgrind()[1]], target="secrets_tests")
-    return not subprocess.call([os.path.join(folder, "secrets_tests"), "--timing", seconds])
+    return not subprocess.call([secrets_tests(), "--timing", seconds])
 
 
 def memory_sanitizer():
@@ -381,7 +385,10 @@ def memory_sanitizer():
     environ = dict(os.environ, MSAN_OPTIONS="poison_in_malloc=0:halt_on_error=0:exit_code=9")
     say("MemorySanitizer")
     seen = subprocess.run([tests, "--leak"], env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return seen.returncode == 9 and not subprocess.call([tests, "--all"], env=environ)
+    if seen.returncode != 9:
+        say(f"MemorySanitizer did not report a leak that is there: status {seen.returncode}, not 9")
+        return False
+    return not subprocess.call([tests, "--all"], env=environ)
 
 
 def tracked(*suffixes):

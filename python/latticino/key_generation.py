@@ -25,12 +25,10 @@ def keygen(context: Context | tfhe.Context) -> Client | tfhe.Client:
     if isinstance(context, tfhe.Context):
         if not context.encrypted:
             return NotEncryptedTfheClient(context)
-        roles.require_process(context)
         roles.warn_of_security("keygen", context.params)
         return tfhe.Client(context, _native.TfheClient(context._native))
     roles.require_kind("keygen", context, Context, "make one with lt.Context(preset), or lt.tfhe.Context(preset)")
     if not context.encrypted:
         return NotEncryptedClient(context)
-    roles.require_process(context)
     roles.warn_of_security("keygen", context.params)
     return Client(context, _native.Client(context._native))

@@ -13,11 +13,11 @@ void OwnProcess::require(const char* operation) const {
 }
 
 Owner::Owner(ContextPtr context)
-    : context_(std::move(context)),
+    : context_(of_this_process(std::move(context))),
       secret_(rlwe::SecretKey::generate(context_->shared_params(), random_)) {}
 
 Owner::Owner(ContextPtr context, rlwe::SecretKey secret)
-    : context_(std::move(context)), secret_(std::move(secret)) {}
+    : context_(of_this_process(std::move(context))), secret_(std::move(secret)) {}
 
 const rlwe::SecretKey& Owner::secret() const {
   process_.require("client");

@@ -24,6 +24,13 @@ class OwnProcess {
   std::uint64_t made_in_ = crypto::fork_generation();
 };
 
+// The context that a client is made for. DeviceError in a process forked from the one that made it.
+template <class ContextPtr>
+ContextPtr of_this_process(ContextPtr context) {
+  context->queue().require_own_process("client");
+  return context;
+}
+
 // Safe to share between threads of one process.
 class Owner {
  public:

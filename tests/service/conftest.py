@@ -12,6 +12,7 @@ if not os.environ.get("LATTICINO_SERVICE_TESTS"):
     collect_ignore_glob = ["*"]
 else:
     sys.path += [str(Path(__file__).parents[1] / "python" / "nn"),  # networks that its tests build
+                 str(Path(__file__).parents[1] / "fuzz"),  # a connection without a socket
                  str(Path(__file__).parents[2] / "bench" / "service")]  # how a service is started
     import psycopg
     from world import Clock, Rows
@@ -74,9 +75,9 @@ def rows(store, blobs):
     return Rows(store, blobs)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def hang_ups_end_processes():
-    """Also where the tests run under nohup, whose processes ignore SIGHUP."""
+@pytest.fixture
+def hang_ups():
+    """Processes that this test starts end at SIGHUP, also where the tests run under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)

@@ -296,6 +296,30 @@ def test_quotas(rows, clock):
     assert "3 jobs of this tenant" in str(refused(429, rows.submit, other, model, bundle))
 
 
+@pytest.mark.stores
+def test_results_to_come_count_as_their_own_models_state(rows):
+    """Until the job has ended: then its result counts as large as it is. Inputs have 10 bytes, results 24 beside those of
+    their arrays."""
+    tenant, large, bundle = rows.ready("a", model=rows.model("large", result_bytes=976), bytes=1010 + 10 * 110)
+    small = rows.model("small", result_bytes=76)
+    rows.bundle(tenant, small)
+    first = rows.submit(tenant, large, bundle)
+    for _ in range(10):
+        rows.submit(tenant, small, bundle)
+    assert "beside 11 jobs" in str(refused(413, rows.submit, tenant, small, bundle))
+    rows.jobs.finish(rows.jobs.claim([large]), hash_of("r"), 460, 1.0)
+    assert rows.job(first).result_size == 460
+    for _ in range(5):
+        rows.submit(tenant, small, bundle)
+    refused(413, rows.submit, tenant, small, bundle)
+    for job in rows.jobs.latest(tenant):
+        rows.jobs.cancel(tenant, job.id)
+    rows.submit(tenant, large, bundle)
+    for _ in range(10):
+        rows.submit(tenant, small, bundle)
+    refused(413, rows.submit, tenant, small, bundle)
+
+
 def test_a_full_queue_says_when_to_come_again(rows, clock):
     rows.limit(seconds=13.0)
     a, model, bundle = rows.ready("a", model=rows.model(seconds=8.0))

@@ -159,7 +159,7 @@ def test_a_verdict_that_is_none_refuses_the_bundle(tmp_path, monkeypatch, output
 
 
 @pytest.mark.parametrize("name", ["HUP", "INT", "TERM", "KILL"])
-def test_a_check_that_is_stopped_is_made_again(tmp_path, monkeypatch, name):
+def test_a_check_that_is_stopped_is_made_again(tmp_path, monkeypatch, name, hang_ups):
     """A stop that signals all processes is no fault of the bundle."""
     mark = tmp_path / "tried"
     check = checked_by(f"[ -e {mark} ] || {{ touch {mark}; kill -s {name} $$; }}\n"
@@ -286,7 +286,7 @@ def test_a_model_that_takes_more_memory_than_there_is(model, tmp_path, monkeypat
         Registry(store, blobs).add(model, "m")
 
 
-def test_a_terminal_that_closes_ends_a_service_in_order(model, tmp_path):
+def test_a_terminal_that_closes_ends_a_service_in_order(model, tmp_path, hang_ups):
     """SIGHUP is like SIGTERM, also before any process was started, unless the operator has it ignored, as nohup does."""
     made = Running(tmp_path / "service", [f"score={model}"])
     made.process.send_signal(signal.SIGHUP)

@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from requests_of_http import Connection
 from uvicorn.server import ServerState
 
 import latticino as lt
@@ -280,42 +281,33 @@ def test_a_damaged_result_is_not_sent(rows, size, monkeypatch, capsys):
     assert asked_for(whole)[0] == 200 and asked_for(part)[0] == 206
 
 
+class Strict(Connection):
+    def write(self, data):
+        assert not self.closed
+        super().write(data)
+
+
 @pytest.fixture
 def protocol(monkeypatch):
-    """Makes a parser of HTTP whose application answers at once, and its connection: (loop, parser, connection)."""
+    """A parser of HTTP, whose application answers at once, and at /slow after half a second: (loop, parser, connection)."""
     async def answers(scope, receive, send):
+        await asyncio.sleep(0.5 if scope["path"] == "/slow" else 0)
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": b"ok"})
 
-    class Connection:
-        def __init__(self):
-            self.written, self.closed = b"", False
-
-        def write(self, data):
-            assert not self.closed
-            self.written += data
-
-        def close(self):
-            self.closed = True
-
-        def is_closing(self):
-            return self.closed
-
-        def get_extra_info(self, name, default=None):
-            return default
-
-        def __getattr__(self, name):
-            return lambda *_, **__: None
-
     loop = asyncio.new_event_loop()
-    config = uvicorn.Config(answers, log_config=None, access_log=False, lifespan="off", ws="none")
+    config = uvicorn.Config(answers, log_config=None, access_log=False, lifespan="off", ws="none", timeout_keep_alive=1)
     config.load()
-    made, connection = traffic.Protocol(config, ServerState(), {}, loop), Connection()
+    made, connection = traffic.Protocol(config, ServerState(), {}, loop), Strict()
     monkeypatch.setattr(traffic, "SECONDS", 0.2)
     made.connection_made(connection)
     yield loop, made, connection
     made.connection_lost(None)
     loop.close()
+
+
+def passes(loop, seconds):
+    loop.run_until_complete(asyncio.sleep(seconds))
 
 
 @pytest.mark.parametrize("begin, more", [(b"GET / HTTP/1.1\r\nX: ", b"a" * 1000), (b"GET / HTTP/1.1\r\n", b"X: 1\r\n" * 100),
@@ -344,17 +336,69 @@ def test_long_heads_and_long_bodies_pass(protocol):
         assert connection.written.count(b" 200 OK") == i + 1 and not connection.closed
 
 
+def test_heads_that_share_a_read_pass(protocol):
+    """What was read with the beginning of a head may be of the requests before it."""
+    loop, made, connection = protocol
+    request = b"GET / HTTP/1.1\r\n\r\n"
+    count = traffic.READ // len(request) - 1
+    for data in (request[:6], request[6:] + count * request + request[:6], b"HTTP/1.1\r\nX: ", b"y\r\n\r\n"):
+        made.data_received(data)
+    for _ in range(600):
+        if connection.written.count(b" 200 OK") == count + 2:
+            break
+        passes(loop, 0.1)
+    assert connection.written.count(b"HTTP/1.1 200 OK") == count + 2 and not connection.closed
+
+
 @pytest.mark.parametrize("first", [b"", b"GET / HTTP/1.1\r\n\r\n"])
-@pytest.mark.parametrize("begin", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nX: "])
+@pytest.mark.parametrize("begin", [b"GET / HT", b"GET / HTTP/1.1\r\nX: ", b"\r\n"])
 def test_a_head_that_comes_too_slowly(protocol, first, begin):
-    """Also after a request that was answered; a connection that is open without one is then left to its own limit."""
+    """Also after a request that was answered. Behind it, empty lines begin no head."""
     loop, made, connection = protocol
     made.data_received(first)
-    loop.run_until_complete(asyncio.sleep(0.01))
+    passes(loop, 0.01)
     made.data_received(begin)
-    loop.run_until_complete(asyncio.sleep(0.6))  # 0.2 s of the head begin in connection_made
+    passes(loop, 0.1)
+    assert not connection.closed
+    passes(loop, 0.4)
     said = connection.written.count(b" 200 OK"), connection.written.count(b" 408 ")
-    assert said == (bool(first), not first or bool(begin)) and connection.closed == (not first or bool(begin))
+    assert connection.closed and said == (bool(first), not (first and begin == b"\r\n"))
+
+
+@pytest.mark.parametrize("first", [b"", b"GET / HTTP/1.1\r\n\r\n"])
+def test_a_connection_without_a_request_is_closed_in_silence(protocol, first):
+    """After the time that a connection may be idle, whether it is new or not. It may be longer than that of a head."""
+    loop, made, connection = protocol
+    if first:
+        made.data_received(first)
+    passes(loop, 0.6)
+    assert not connection.closed
+    passes(loop, 0.8)
+    assert connection.closed and connection.written.count(b"HTTP/1.1 ") == bool(first)
+
+
+def test_the_rest_of_a_body_after_its_answer_keeps_no_connection_open(protocol):
+    loop, made, connection = protocol
+    made.data_received(b"POST / HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
+    for _ in range(10):
+        passes(loop, 0.05)
+        if not connection.closed:
+            made.data_received(b"x")
+    assert connection.closed and connection.written.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("rest", [b"", b"TP/1.1\r\n\r\n"])
+def test_a_head_behind_a_request_has_time_until_after_its_answer(protocol, rest):
+    """A client may wait for the first answer before it sends on. That answer is not cut."""
+    loop, made, connection = protocol
+    made.data_received(b"GET /slow HTTP/1.1\r\n\r\nGET / HT")
+    passes(loop, 0.45)
+    assert not connection.closed and not connection.written
+    passes(loop, 0.1)
+    made.data_received(rest)
+    passes(loop, 0.4)
+    assert connection.written.count(b" 200 OK") == 1 + bool(rest)
+    assert connection.closed == (b" 408 " in connection.written) == (not rest)
 
 
 def test_bodies_of_unknown_length_have_no_route(front):

@@ -243,12 +243,17 @@ def test_inputs_are_cut_as_the_model_says(world):
         parts_of(body + b"x", world.facts)
 
 
-def test_a_worker_follows_the_models_of_its_store(world, tmp_path, monkeypatch):
-    """Without models it says so. Where they change, it ends, and the process in its place opens the new ones."""
+def test_a_worker_follows_the_models_of_its_store(world, tmp_path, monkeypatch, capsys):
+    """Without models it says so and waits. Where they change, it ends, and the process in its place opens the new ones."""
     monkeypatch.setattr("latticino.serve.worker.BEAT", 0.05)
-    empty = Worker(Store(f"sqlite:///{tmp_path}/s.sqlite"), world.blobs, Resources(threads=1), threading.Event())
-    with pytest.raises(lt.UnsupportedError, match="start latticino serve"):
-        empty.run()
+    stop = threading.Event()
+    empty = Worker(Store(f"sqlite:///{tmp_path}/s.sqlite"), world.blobs, Resources(threads=1), stop)
+    waiting = threading.Thread(target=empty.run, daemon=True)
+    waiting.start()
+    until(lambda: "start latticino serve" in capsys.readouterr().err, "a worker that waits")
+    stop.set()
+    waiting.join(60)
+    assert not waiting.is_alive()
     worker = world.worker()
     thread = threading.Thread(target=worker.run)
     thread.start()

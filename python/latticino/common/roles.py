@@ -80,11 +80,6 @@ def name_of(kind: type) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def require_process(context: Any) -> None:
-    """DeviceError in a forked child of the process that made the context."""
-    context.live_bytes  # noqa: B018 - asks the device, which refuses
-
-
 def require_keys_of(context: Any, keys: Any) -> None:
     """ContextError unless the server keys are of the context's parameters, and in its memory."""
     if keys.params_hash != context.params.hash:

@@ -241,21 +241,20 @@ class Front:
 
         who, (digest, size, known) = await self._for(request, admitted)
         with self._blobs.writer("inputs", who.tenant) as writer:
-            def asked() -> JobRequest:
-                return JobRequest(key, digest, bundle, writer.hash, size, final, deadline)
+            def end() -> tuple[JobRequest, Any]:
+                """The request; and the job that it has made before, if that has ended. The body is not kept then: no
+                quota would count it."""
+                asked = JobRequest(key, digest, bundle, writer.hash, size, final, deadline)
+                before = self._jobs.known(who.tenant, asked) if known else None
+                if before is not None and before.state not in ACTIVE:
+                    return asked, before
+                writer.commit()
+                return asked, None
 
-            def kept() -> Any:
-                """A key that has made a job makes no other one: no quota would count what it brings again and again."""
-                job = self._jobs.known(who.tenant, asked()) if known else None
-                if job is None or job.state in ACTIVE:
-                    writer.commit()
-                    return None
-                return job
-
-            ended = await bodies.store(request, writer, self._disk, kept)
+            asked, ended = await bodies.store(request, writer, self._disk, end)
         if ended is not None:
             return JSONResponse(_of_job(ended), 200)
-        job, new = await self._written(self._jobs.submit, who.tenant, asked())
+        job, new = await self._written(self._jobs.submit, who.tenant, asked)
         return JSONResponse(_of_job(job), 202 if new else 200)
 
     async def jobs(self, request: Request) -> Response:
@@ -314,7 +313,7 @@ class Front:
         try:
             found = path.stat()
         except FileNotFoundError:
-            return self._blobs.intact(area, owner, name)
+            return self._blobs.intact(area, owner, name)  # False, or OSError where the whole folder is gone
         state = (found.st_ino, found.st_size, found.st_mtime_ns)
         with self._lock:
             if self._compared.get(path) == state:
@@ -401,7 +400,7 @@ def _of_job(row: Any) -> dict[str, Any]:
     return {"id": row.id, "state": row.state, "model": row.model, "bundle": row.bundle, "error": row.error,
             "progress": row.progress, "attempts": row.attempts, "created": row.created, "finished": row.finished,
             "deadline": row.deadline, "seconds": row.seconds, "real_seconds": row.real_seconds,
-            "result": row.result, "result_size": row.result_size}
+            "result": row.result, "result_size": row.result_size if row.result else 0}
 
 
 # ---- errors as responses ----

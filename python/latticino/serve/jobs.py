@@ -141,9 +141,9 @@ class Jobs:
             c.execute(jobs.insert().values(
                 id=secrets.token_hex(16), tenant=tenant, idempotency=request.idempotency, model=request.model,
                 bundle=request.bundle, input=request.input, input_size=request.input_size, final=request.final,
-                state="queued", result_size=0, seconds=model.seconds, start_tag=tag, created=now,
-                deadline=None if request.deadline is None else now + request.deadline, attempts=0,
-                progress=0.0, cancel=False))
+                state="queued", result_size=Facts.read(model.facts).result_bytes, seconds=model.seconds,
+                start_tag=tag, created=now, deadline=None if request.deadline is None else now + request.deadline,
+                attempts=0, progress=0.0, cancel=False))
             return self._known(c, tenant, request), True
 
     def get(self, tenant: str, id_: str) -> Any:
@@ -334,8 +334,7 @@ class Jobs:
         if waiting and over > 0:
             raise _full(f"{waiting / alive:.0f} predicted seconds in the queue", f"at most {self.limits.seconds:.0f}",
                         over)
-        # Results that are to come count too. Those of other models count as if they were this one's.
-        room = owner.most_bytes - bytes_of(c, owner.id) - own[0] * Facts.read(model.facts).result_bytes
+        room = owner.most_bytes - bytes_of(c, owner.id)
         if input_size + Facts.read(model.facts).result_bytes > room:
             raise Refused.of(413, "jobs", f"{input_size} bytes and a result, beside {own[0]} jobs that wait or run",
                              f"{max(room, 0)} of its quota",

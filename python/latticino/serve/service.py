@@ -102,8 +102,9 @@ class Service:
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN or number != signal.SIGHUP:  # nohup ignores it
-                signal.signal(number, lambda *_: (self._now if self._stop.is_set() else self._stop).set())
+            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                continue  # by nohup
+            signal.signal(number, lambda *_: (self._now if self._stop.is_set() else self._stop).set())
         children = [*self._front, *self._others]
         while not self._stop.wait(0.2):
             for child in children:

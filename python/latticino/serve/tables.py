@@ -93,7 +93,7 @@ jobs = sa.Table(
     sa.Column("cancel", sa.Boolean, nullable=False),
     sa.UniqueConstraint("tenant", "idempotency"),
     sa.Index("jobs_in_order", "state", "start_tag", "id", "seconds"),  # sums over a long queue read no rows
-    sa.Index("jobs_of_tenant", "tenant", "state", "seconds", "input_size"))
+    sa.Index("jobs_of_tenant", "tenant", "state", "seconds", "input_size", "result_size"))
 
 workers = sa.Table(
     "workers", metadata,

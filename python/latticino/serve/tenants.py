@@ -132,7 +132,7 @@ _TOKEN = sa.select(tokens).where(tokens.c.hash == sa.bindparam("hash"))
 _LOCKED = sa.select(tenants).where(tenants.c.id == sa.bindparam("tenant")).with_for_update()
 _HELD = (
     sa.select(sa.func.coalesce(sa.func.sum(chunks.c.size), 0)).where(chunks.c.tenant == sa.bindparam("tenant")),
-    sa.select(sa.func.coalesce(sa.func.sum(jobs.c.input_size), 0)).where(
+    sa.select(sa.func.coalesce(sa.func.sum(jobs.c.input_size + jobs.c.result_size), 0)).where(
         jobs.c.tenant == sa.bindparam("tenant"), jobs.c.state.in_(ACTIVE)),
     sa.select(sa.func.coalesce(sa.func.sum(jobs.c.result_size), 0)).where(
         jobs.c.tenant == sa.bindparam("tenant"), jobs.c.result.is_not(None)))
@@ -144,7 +144,8 @@ def locked(c: Any, tenant: str) -> Any:
 
 
 def bytes_of(c: Any, tenant: str) -> int:
-    """What a tenant has stored or reserved: chunks of its bundles, inputs of jobs that have not ended, results."""
+    """What a tenant has stored or reserved: chunks of its bundles; inputs of jobs that have not ended, and the most
+    that their results take; results."""
     return sum(int(c.execute(query, {"tenant": tenant}).scalar()) for query in _HELD)
 
 

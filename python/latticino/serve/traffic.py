@@ -20,7 +20,7 @@ from .metrics import Metrics
 
 READ = 1 << 16  # bytes that the front reads of a connection at once: hundreds of uploads come at the same time
 MAX_HEAD = 1 << 16  # bytes of a head, beside those that were read at once with its beginning
-SECONDS = 60.0  # that a head may take, also a new connection until its first one
+SECONDS = 60.0  # that a head may take from its first byte on
 
 _QUIET = ("/v2/health/live", "/v2/health/ready", "/metrics")
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".mjs": "text/javascript",
@@ -106,56 +106,66 @@ class Traffic:
 
 
 class Protocol(HttpToolsProtocol):  # type: ignore[misc]
-    """The parser of HTTP, with limits for heads: without them it keeps all that a stranger sends of one, for ever."""
+    """The parser of HTTP, with limits for heads. uvicorn limits their bytes with h11 alone, and their time with no
+    parser: it would keep all that a stranger sends of one, for ever."""
 
-    _late: asyncio.TimerHandle | None = None
+    _late: asyncio.TimerHandle | None = None  # runs while the client owes the rest of a head
     _in_head, _bytes = True, 0
 
     def connection_made(self, transport: Any) -> None:
         transport.max_size = READ  # of asyncio's; where it has none, this changes nothing
         super().connection_made(transport)
-        self._begin()
+        # A new connection may be idle for as long as one after an answer, which uvicorn limits by itself.
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end()
+        self._stop_clock()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._begin()
+        self._in_head, self._bytes = True, 0
+        self._stop_clock()
 
     def on_headers_complete(self) -> None:
-        self._end()
+        self._in_head = False
+        self._stop_clock()
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        before = self._in_head
+        headers = self.headers  # each head has a list of its own
         super().data_received(data)
-        if before and self._in_head:
+        if self._in_head and self.headers is headers:
             self._bytes += len(data)
             if self._bytes > MAX_HEAD:
                 self._refuse("431 Request Header Fields Too Large", "service: had a head of a request that is too "
                              f"long; needs {MAX_HEAD} bytes at most; send less")
+        # Bytes that belong to no request, such as the rest of a body after its answer, keep no connection open either.
+        if self._late is None and (self._in_head or self._all_answered()):
+            self._late = self.loop.call_later(SECONDS, self._too_slow)
 
-    def _begin(self) -> None:
-        self._end()
-        self._in_head, self._bytes = True, 0
-        self._late = self.loop.call_later(SECONDS, self._refuse, "408 Request Timeout",
-                                          f"service: had a head of a request that comes too slowly; needs it in "
-                                          f"{SECONDS:g} s; send it again")
+    def _all_answered(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
 
-    def _end(self) -> None:
-        self._in_head = False
+    def _stop_clock(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None
 
+    def _too_slow(self) -> None:
+        if not self._all_answered():  # the client may wait for this answer, and reading may be paused until then
+            self._late = self.loop.call_later(SECONDS, self._too_slow)
+        elif self._in_head:
+            self._refuse("408 Request Timeout", "service: had a head of a request that comes too slowly; needs it in "
+                         f"{SECONDS:g} s; send it again")
+        else:
+            self.transport.close()
+
     def _refuse(self, status: str, message: str) -> None:
         """Ends the connection. Nothing is said in the middle of another answer."""
-        self._end()
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        if self._all_answered():
             body = b'{"message": "%s"}' % message.encode()
             self.transport.write(f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n"
                                  f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)

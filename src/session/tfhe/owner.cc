@@ -5,11 +5,11 @@
 namespace latticino::session {
 
 TfheOwner::TfheOwner(ContextPtr context)
-    : context_(std::move(context)),
+    : context_(of_this_process(std::move(context))),
       secret_(tfhe::SecretKey::generate(context_->shared_params(), random_)) {}
 
 TfheOwner::TfheOwner(ContextPtr context, tfhe::SecretKey secret)
-    : context_(std::move(context)), secret_(std::move(secret)) {}
+    : context_(of_this_process(std::move(context))), secret_(std::move(secret)) {}
 
 const tfhe::SecretKey& TfheOwner::secret() const {
   process_.require("client");

@@ -103,6 +103,19 @@ assert np.allclose(client.decrypt(program(x)), np.linspace(0, 1, 16) ** 2, atol=
 """)
 
 
+def test_a_child_loads_secret_keys_for_its_own_contexts(tmp_path):
+    run(BOTH + f"""
+paths = {str(tmp_path / "ckks")!r}, {str(tmp_path / "tfhe")!r}
+for path, owner in zip(paths, (client, other)):
+    lt.save_secret_key(path, owner)
+def check():
+    for path, parents, own in zip(paths, (ctx, exact), (lt.Context(CKKS, "cpu"), lt.tfhe.Context(TFHE, "cpu"))):
+        raises(lt.DeviceError, lambda: lt.load_client(path, parents))
+        lt.load_client(path, own).encrypt(np.ones(1, np.uint8))
+in_child(check)
+""")
+
+
 @pytest.mark.slow
 def test_a_fork_while_other_threads_compute():
     run(BOTH + REFUSED + """
