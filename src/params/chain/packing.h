@@ -44,7 +44,8 @@ using Layout = PackingPlan::Terminals;
 class Pool {
  public:
   Pool(Layout layout, int most) : layout_(layout), most_(most) {}
-  void add(std::uint32_t q, bool outer = false);  // outer: to the second list
+  void add(std::uint32_t q, bool outer = false);                 // outer: to the second list
+  std::vector<Choice> added(std::uint32_t q, bool outer) const;  // the choices that add() adds
   bool has(std::uint32_t q) const;
   bool allows(std::uint32_t set) const;
   // Whether one division takes a level to another: the primes that leave, with the auxiliary ones,

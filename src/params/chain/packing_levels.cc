@@ -2,6 +2,7 @@
 // terminals.
 #include <algorithm>
 #include <bit>
+#include <bitset>
 #include <cstdlib>
 #include <iterator>
 #include <set>
@@ -23,10 +24,31 @@ const Log2 kGrid = log2_fixed(0.125);
 const Log2 kNear = log2_fixed(0.4);    // of a goal while pools are compared
 const Log2 kMinLog = log2_fixed(0.5);  // of Q_l / Q_(l-1)
 
-// A pool in the search, and how many levels it serves if scales stay on their targets.
+constexpr std::size_t kMaxLevels = 200;  // of a plan
+using LevelSet = std::bitset<kMaxLevels>;
+
+// A pool in the search, and the levels that it serves if scales stay on their targets.
 struct Draft {
   Pool pool;
-  int served = 0, first_missed = 0;
+  LevelSet served;
+};
+
+// A pool with more terminals. Most of them are dropped at once, so the pool itself is made later.
+struct Step {
+  const Draft* from = nullptr;
+  std::vector<std::uint32_t> primes;  // of the pool, in the order in which they were added
+  std::uint32_t outer = 0;            // bit i: the i-th new one is added to the second list
+  LevelSet served;
+  std::size_t rank = 0;
+
+  Pool pool() const {
+    Pool out = from->pool;
+    const auto before = static_cast<std::size_t>(out.size());
+    for (std::size_t i = before; i < primes.size(); ++i) {
+      out.add(primes[i], ((outer >> (i - before)) & 1) != 0);
+    }
+    return out;
+  }
 };
 
 // Pools with one more terminal, or with several if one alone would not serve a level.
@@ -42,44 +64,44 @@ class Extension {
   }
 
   Draft drafted(Pool pool) const {
-    Draft out{std::move(pool), 0, -1};
-    for (std::size_t l = 0; l < goals_.size(); ++l) {
-      if (serves(out.pool, l)) {
-        ++out.served;
-      } else if (out.first_missed < 0) {
-        out.first_missed = static_cast<int>(l);
-      }
-    }
+    Draft out{std::move(pool), {}};
+    serve(out.pool.choices(), out.served);
     return out;
   }
 
-  bool complete(const Draft& draft) const {
-    return draft.served == static_cast<int>(goals_.size());
-  }
-
-  void extend(const Draft& from, std::vector<Draft>& out) {
+  void extend(const Draft& from, std::vector<Step>& out) {
     from_ = &from, out_ = &out;
     bool better = false;
     for (const std::uint32_t q : supply_.candidates) {
       better |= add({q}, 0);
       if (layout_ == Layout::Sides && from.pool.size() > 0) better |= add({q}, 1);
     }
-    if (complete(from)) return;
+    std::size_t missed = 0;
+    while (missed < goals_.size() && from.served[missed]) ++missed;
+    if (missed == goals_.size()) return;
     for (int count = 2; !better && count <= supply_.plan.most_terminals; ++count) {
-      better = equal(goals_[from.first_missed], count);
+      better = equal(goals_[missed], count);
     }
   }
 
  private:
-  bool serves(const Pool& pool, std::size_t level) const {
+  // Adds the levels that these choices serve.
+  void serve(const std::vector<Choice>& choices, LevelSet& served) const {
+    for (std::size_t l = 0; l < goals_.size(); ++l) {
+      if (!served[l] && serves(choices, l)) served.set(l);
+    }
+  }
+
+  bool serves(const std::vector<Choice>& choices, std::size_t level) const {
+    if (choices.empty()) return false;
     const Log2 x = goals_[level];
     const bool two = level == 0 && !supply_.plan.raised.empty();
     for (int m = std::min(supply_.mains_below(x + kNear), supply_.most_mains); m >= 0; --m) {
       const Log2 rest = x - supply_.main_logs[m];
-      if (rest - kNear > pool.choices().back().sum) return false;
-      auto c = std::lower_bound(pool.choices().begin(), pool.choices().end(), rest - kNear,
+      if (rest - kNear > choices.back().sum) return false;
+      auto c = std::lower_bound(choices.begin(), choices.end(), rest - kNear,
                                 [](const Choice& choice, Log2 s) { return choice.sum < s; });
-      for (; c != pool.choices().end() && c->sum <= rest + kNear; ++c) {
+      for (; c != choices.end() && c->sum <= rest + kNear; ++c) {
         if (m + c->count > 0 && (!two || m + c->count <= 2)) return true;
       }
     }
@@ -88,14 +110,26 @@ class Extension {
 
   // Whether more levels are served. Bit i of `outer`: the i-th is added to the second list.
   bool add(const std::vector<std::uint32_t>& primes, std::uint32_t outer) {
-    Pool pool = from_->pool;
-    if (pool.size() + static_cast<int>(primes.size()) > kMaxPool) return false;
-    for (std::size_t i = 0; i < primes.size(); ++i) {
-      if (pool.has(primes[i])) return false;
-      pool.add(primes[i], ((outer >> i) & 1) != 0);
+    const Pool& before = from_->pool;
+    if (before.size() + static_cast<int>(primes.size()) > kMaxPool) return false;
+    for (const std::uint32_t q : primes) {
+      if (before.has(q)) return false;
     }
-    out_->push_back(drafted(std::move(pool)));
-    return out_->back().served > from_->served;
+    Step step{from_, before.primes(), outer, from_->served, 0};
+    step.primes.insert(step.primes.end(), primes.begin(), primes.end());
+    // Choices of the pool so far serve no further level: only new ones are looked at.
+    serve(before.added(primes[0], (outer & 1) != 0), step.served);
+    if (primes.size() > 1) {
+      Pool pool = before;
+      for (std::size_t i = 1; i < primes.size(); ++i) {
+        pool.add(primes[i - 1], ((outer >> (i - 1)) & 1) != 0);
+        serve(pool.added(primes[i], ((outer >> i) & 1) != 0), step.served);
+      }
+    }
+    // Two levels more are worth a terminal.
+    step.rank = step.primes.size() + 2 * (~step.served).count();
+    out_->push_back(std::move(step));
+    return out_->back().served != from_->served;
   }
 
   // `count` new terminals of about equal size, for each choice of the present ones.
@@ -161,7 +195,7 @@ class Extension {
   Layout layout_;
   std::vector<Log2> goals_;
   const Draft* from_ = nullptr;
-  std::vector<Draft>* out_ = nullptr;
+  std::vector<Step>* out_ = nullptr;
 };
 
 // The most levels first, then the smallest pool, then the fewest limbs; by value in the end.
@@ -182,9 +216,9 @@ Supply::Supply(const PackingPlan& p) : plan(p) {
   need(p.log_n >= 10 && p.log_n <= 17, "N = 2^" + std::to_string(p.log_n), "N = 2^10 .. 2^17");
   need(p.word_bits >= 28 && p.word_bits <= 31, "word size " + std::to_string(p.word_bits),
        "28 to 31 bits");
-  need(!p.level_log_scale.empty() && p.level_log_scale.size() + p.raised.size() <= 200,
+  need(!p.level_log_scale.empty() && p.level_log_scale.size() + p.raised.size() <= kMaxLevels,
        std::to_string(p.level_log_scale.size()) + " scales",
-       "a scale for every level, at most 200 levels");
+       "a scale for every level, at most " + std::to_string(kMaxLevels) + " levels");
   need(p.alpha >= 1 && p.alpha <= 40, "alpha = " + std::to_string(p.alpha), "1 to 40");
   need(p.most_terminals >= 1 && p.most_terminals <= kMaxPool,
        std::to_string(p.most_terminals) + " terminals of a level",
@@ -253,18 +287,24 @@ bool Pool::divides(const PackedLevel& from, const PackedLevel& to) const {
          (to.terminals & outer_) == 0;
 }
 
-void Pool::add(std::uint32_t q, bool outer) {
+std::vector<Choice> Pool::added(std::uint32_t q, bool outer) const {
   const std::uint32_t bit = std::uint32_t{1} << primes_.size();
   const std::uint32_t list = outer ? outer_ : all() & ~outer_;
-  if (outer) outer_ |= bit;
   const Log2 log = log2_fixed(q);
-  std::vector<Choice> with, merged;
+  std::vector<Choice> out;
   for (const Choice& c : choices_) {
     if (c.count < most_ && ((c.set & list) == list || layout_ == Layout::Free))
-      with.push_back({c.sum + log, c.set | bit, c.count + 1});
+      out.push_back({c.sum + log, c.set | bit, c.count + 1});
   }
+  return out;
+}
+
+void Pool::add(std::uint32_t q, bool outer) {
+  const std::vector<Choice> with = added(q, outer);
+  std::vector<Choice> merged;
+  if (outer) outer_ |= std::uint32_t{1} << primes_.size();
   primes_.push_back(q);
-  logs_.push_back(log);
+  logs_.push_back(log2_fixed(q));
   std::merge(choices_.begin(), choices_.end(), with.begin(), with.end(), std::back_inserter(merged),
              [](const Choice& a, const Choice& b) {
                return std::tie(a.sum, a.set) < std::tie(b.sum, b.set);
@@ -344,7 +384,8 @@ Found search(const Supply& supply, Layout layout) {
   Extension extension(supply, layout);
   std::vector<Draft> beam = {extension.drafted(none)};
   Found found{{}, {none, {}}};
-  int most_served = 0, idle = 0;  // rounds in which no more levels were served
+  std::size_t most_served = 0;
+  int idle = 0;  // rounds in which no more levels were served
   for (int round = 0; !beam.empty() && found.complete.size() < kFound; ++round) {
     for (const Draft& draft : beam) {
       Candidate candidate{draft.pool, walk(supply, draft.pool, {})};
@@ -352,24 +393,25 @@ Found search(const Supply& supply, Layout layout) {
       if (reached > found.furthest.levels.shape.size()) found.furthest = candidate;
       if (reached == all) found.complete.push_back(std::move(candidate));
     }
-    idle = beam.front().served > most_served ? 0 : idle + 1;
-    most_served = std::max(most_served, beam.front().served);
+    const std::size_t served = beam.front().served.count();
+    idle = served > most_served ? 0 : idle + 1;
+    most_served = std::max(most_served, served);
     if (round == kMaxPool || (idle == kMaxIdle && found.complete.empty())) break;
-    std::vector<Draft> next;
+    std::vector<Step> next;
     for (const Draft& draft : beam) extension.extend(draft, next);
-    // Two levels more are worth a terminal.
-    const auto rank = [](const Draft& d) { return d.pool.size() - 2 * d.served; };
-    std::sort(next.begin(), next.end(), [&](const Draft& a, const Draft& b) {
-      return rank(a) != rank(b) ? rank(a) < rank(b) : a.pool.primes() < b.pool.primes();
+    std::sort(next.begin(), next.end(), [](const Step& a, const Step& b) {
+      return std::tie(a.rank, a.primes) < std::tie(b.rank, b.primes);
     });
     // Several orders of adding terminals lead to the same set.
     std::set<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> seen;
-    beam.clear();
-    for (Draft& draft : next) {
-      if (!seen.insert(draft.pool.lists()).second) continue;
-      beam.push_back(std::move(draft));
-      if (static_cast<int>(beam.size()) == kBeam) break;
+    std::vector<Draft> kept;
+    for (const Step& step : next) {
+      Pool pool = step.pool();
+      if (!seen.insert(pool.lists()).second) continue;
+      kept.push_back({std::move(pool), step.served});
+      if (static_cast<int>(kept.size()) == kBeam) break;
     }
+    beam = std::move(kept);
   }
   std::sort(found.complete.begin(), found.complete.end(), better);
   if (found.complete.size() > kFound)

@@ -1,27 +1,15 @@
 #include "session/claims/error.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <numbers>
+
+#include "session/claims/computation.h"
 
 namespace latticino::session {
 namespace {
 
 constexpr std::size_t kMaxParts = 24;
-
-std::uint64_t new_id() {
-  static std::atomic<std::uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
-
-// An id that is the same for the same two numbers (splitmix64).
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t x = a * 0x9E3779B97F4A7C15u + b + 0x632BE59BD9B4E019u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return (x ^ (x >> 31)) | (std::uint64_t{1} << 63);  // apart from new_id()
-}
 
 // Expected largest modulus of n complex normal numbers of mean square 1.
 double largest_of_normal(double n) { return std::sqrt(std::log(n) + 1); }
@@ -41,7 +29,7 @@ double largest_of_products(double n) {
 Error Error::fresh(double rms, bool white, bool by_secret) {
   Error out;
   if (rms > 0) {
-    const std::uint64_t id = new_id();
+    const std::uint64_t id = Computation::new_id();
     out.parts_.push_back({id, id, rms, rms, white, by_secret, white ? rms : 0});
   }
   return out;
@@ -213,7 +201,7 @@ Error Error::renamed(std::uint64_t* source) const {
   Error out;
   *source = 0;
   if (exact()) return out;
-  *source = new_id();
+  *source = Computation::new_id();
   bool white = true, by_secret = false;
   for (const ErrorPart& part : parts_) {
     white = white && part.white;

@@ -32,8 +32,8 @@ struct Uneven {
 class Error {
  public:
   Error() = default;
-  // The error of a new source. An error of 0 has no part. A white one lies in all slots. Others
-  // follow the values, and slots without values have nothing of them.
+  // The error of a new source, or of the computation in scope. An error of 0 has no part. A white
+  // one lies in all slots. Others follow the values, and slots without values have nothing of them.
   static Error fresh(double rms, bool white = true, bool by_secret = true);
   // The same for an error that lies in `slots` slots and is larger in some of them.
   static Error uneven(double rms, bool by_secret, const Uneven& where, double slots);

@@ -358,7 +358,9 @@ Known Known::with_sources(std::span<const std::pair<std::uint64_t, double>> grow
 }
 
 Known Known::declared(const Range& range) const {
-  return {{range, estimate_.error}, shadow_ ? sample_ : nullptr, shadow_, white_};
+  Known out({range, estimate_.error}, shadow_ ? sample_ : nullptr, shadow_, white_);
+  out.name_ = name_;
+  return out;
 }
 
 Known Known::within_domain(Interval domain) const {
@@ -370,7 +372,10 @@ Known Known::within_domain(Interval domain) const {
   Known out = *this;
   if (r.claim == Claim::Calibrated) {
     const Interval hull{std::min(wanted.low, r.re.low), std::max(wanted.high, r.re.high)};
-    return sample_ == nullptr ? out : with({r, estimate_.error}, others_within(hull), white_);
+    if (sample_ == nullptr) return out;
+    out = with({r, estimate_.error}, others_within(hull), white_);
+    out.name_ = name_;
+    return out;
   }
   if (domain.low == r.re.low && domain.high == r.re.high) return out;
   out.estimate_.range = Range::stated(r.claim, domain, r.im, r.bound, r.rms, r.random_like);
@@ -391,6 +396,7 @@ Known Known::as_real() const {
   Known out({Range::stated(claim, r.re, {}, r.bound, r.rms, r.random_like), estimate_.error},
             std::move(sample), shadow_);
   out.measured_ = measured_;
+  out.name_ = name_;
   return out;
 }
 

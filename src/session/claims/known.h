@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "session/claims/alike.h"
+#include "session/claims/computation.h"
 #include "session/claims/estimate.h"
 #include "session/claims/sample.h"
 
@@ -136,7 +137,9 @@ class Known {
   static Known joined(std::span<const Known> several, std::span<const std::size_t> sizes,
                       std::span<const std::int64_t> index);
 
-  // Operations. `added`: the error that the operation adds, as root mean square of a slot.
+  // Operations. Done again on the same operands, they add the same error, except for scalars that
+  // are not known, linear maps and functions that a caller passes. `added`: the error that the
+  // operation adds, as root mean square of a slot.
   // `rounded`: the error that rounded weights add to values of size 1.
   Known plus(const Known& other) const;
   Known minus(const Known& other) const;
@@ -225,6 +228,8 @@ class Known {
   Known with_imaginary(const Known& partner) const;
   Errors errors_of_sample(double size, bool full) const;
 
+  // Equal names: the same ciphertexts.
+  std::uint64_t name_ = Computation::name_of_result();
   Estimate estimate_;
   SamplePtr sample_;
   std::optional<Errors> measured_;

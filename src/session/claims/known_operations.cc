@@ -131,17 +131,9 @@ double inner_gain(const Series& p, Complex y) {
   return std::sqrt(squares);
 }
 
-// A name for places. Equal places in arrays of equal shape have equal names.
-std::uint64_t name_of(std::span<const std::size_t> shape, std::span<const std::int64_t> index) {
-  std::uint64_t x = shape.size();
-  const auto take = [&](std::uint64_t y) {
-    x = (x ^ y) * 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x ^= x >> 27;
-  };
-  for (const std::size_t n : shape) take(n);
-  for (const std::int64_t i : index) take(static_cast<std::uint64_t>(i));
-  return x;
+// Sums and products are the same in both orders.
+std::pair<std::uint64_t, std::uint64_t> in_order(std::uint64_t a, std::uint64_t b) {
+  return std::minmax(a, b);
 }
 
 }  // namespace
@@ -173,14 +165,18 @@ std::optional<double> Known::white_of_sum(const Known& other) const {
 }
 
 Known Known::part(std::size_t first, std::size_t count, std::size_t slots) const {
-  if (sample_ == nullptr) return *this;
+  const Computation scope(Step::Part, name_, first, count, slots);
+  if (sample_ == nullptr) return with(estimate_, nullptr);
   return with(estimate_, each(sample_, slots, 0, [&](NumbersView in, std::span<Complex> out, auto) {
                 std::ranges::copy(in.subspan(first, count), out.begin());
               }));
 }
 
 Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const {
-  Known out(session::moved(estimate_, name_of(shape, index), false, 0));
+  // Equal places in arrays of equal shape have equal names.
+  const std::uint64_t places = Computation::name_of(shape, index);
+  const Computation scope(Step::Taken, name_, places);
+  Known out(session::moved(estimate_, places, false, 0));
   if (repeats(index)) out.estimate_.error = out.estimate_.error.shared();
   out.measured_ = measured_;
   if (too_large(index.size())) {
@@ -201,6 +197,7 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
 }
 
 Known Known::repeated(std::size_t size, double growth) const {
+  const Computation scope(Step::Repeated, name_, size, growth);
   Estimate grown{widest(), estimate_.error.times(growth, growth)};
   if (sample_ == nullptr) return with(std::move(grown), nullptr);
   const double more = white_.value_or(error_seen()) * std::sqrt(std::max(growth * growth - 1, 0.0));
@@ -211,6 +208,7 @@ Known Known::repeated(std::size_t size, double growth) const {
 }
 
 Known Known::placed(std::uint64_t name, double added, double rounded) const {
+  const Computation scope(Step::Placed, name_, name, added, rounded);
   rounded *= of_rounding(range());
   const Estimate masked{estimate_.range, estimate_.error.at_values()};
   return with(session::moved(masked, name, false, claimed(added, rounded)),
@@ -219,6 +217,7 @@ Known Known::placed(std::uint64_t name, double added, double rounded) const {
 
 Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                     double rounded) const {
+  const Computation scope(Step::Copied, name_, name, sources, added, rounded);
   rounded *= of_rounding(range());
   const Estimate masked{estimate_.range, estimate_.error.at_values()};
   Estimate estimate = session::moved(masked, name, false, 0);
@@ -243,6 +242,9 @@ Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, d
 
 Known Known::joined(std::span<const Known> several, std::span<const std::size_t> sizes,
                     std::span<const std::int64_t> index) {
+  std::vector<std::uint64_t> names;
+  for (const Known& x : several) names.push_back(x.name_);
+  const Computation scope(Step::Joined, names, sizes, index);
   double all = 0;
   for (const std::size_t size : sizes) all += static_cast<double>(size);
   std::vector<Range> ranges;
@@ -280,21 +282,27 @@ Known Known::joined(std::span<const Known> several, std::span<const std::size_t>
 }
 
 Known Known::plus(const Known& other) const {
+  const auto [first, second] = in_order(name_, other.name_);
+  const Computation scope(Step::Plus, first, second);
   return with(estimate_ + other.estimate_, other,
               both(sample_, other.sample_, 0, std::plus<Complex>()), white_of_sum(other));
 }
 
 Known Known::minus(const Known& other) const {
+  const Computation scope(Step::Minus, name_, other.name_);
   return with(estimate_ + -other.estimate_, other,
               both(sample_, other.sample_, 0, std::minus<Complex>()), white_of_sum(other));
 }
 
 Known Known::times(const Known& other, bool same, double added) const {
+  const auto [first, second] = in_order(name_, other.name_);
+  const Computation scope(Step::Times, first, second, added);
   return with(product(estimate_, other.estimate_, same, added), other,
               both(sample_, other.sample_, added, [](Complex a, Complex b) { return a * b; }));
 }
 
 Known Known::plus_plain(NumbersView plain, int slots, double scale, const Places* where) const {
+  const Computation scope(Step::PlusPlain, name_, plain, scale);
   Estimate sum = session::plus_plain(estimate_, Range::of(plain), encoded_error(slots, scale));
   if (sample_ == nullptr) return with(std::move(sum), nullptr);
   const Numbers off = rounding(plain, slots, scale, where);
@@ -304,6 +312,7 @@ Known Known::plus_plain(NumbersView plain, int slots, double scale, const Places
 }
 
 Known Known::plus_number(Complex c, double scale) const {
+  const Computation scope(Step::PlusNumber, name_, c, scale);
   Estimate sum = session::plus_plain(estimate_, Range::of(c), encoded_error(1, scale));
   const Complex off = rounding({&c, 1}, 1, scale)[0];
   return with(std::move(sum), each_value(sample_, 0, [&](Complex z, std::size_t, bool noisy) {
@@ -313,6 +322,7 @@ Known Known::plus_number(Complex c, double scale) const {
 
 Known Known::times_plain(NumbersView plain, int slots, double scale, double added,
                          const Places* where) const {
+  const Computation scope(Step::TimesPlain, name_, plain, scale, added);
   const Estimate at_values{estimate_.range, estimate_.error.at_values()};
   Estimate product =
       session::times_plain(at_values, Range::of(plain), encoded_error(slots, scale), added);
@@ -325,6 +335,7 @@ Known Known::times_plain(NumbersView plain, int slots, double scale, double adde
 }
 
 Known Known::times_number(Complex c, double added, std::optional<Complex> actual) const {
+  const Computation scope(Step::TimesNumber, name_, c, added, actual);
   Estimate product = session::times_number(estimate_, c, added);
   const Complex used = actual.value_or(c);
   if (used != c)
@@ -355,6 +366,7 @@ Known Known::lowered(double added, double factor) const {
 }
 
 Known Known::conjugated(double added) const {
+  const Computation scope(Step::Conjugated, name_, added);
   return with(conjugate(estimate_, added),
               each_value(sample_, added, [](Complex z, std::size_t, bool) { return std::conj(z); }),
               white_of(1, added));
@@ -362,6 +374,7 @@ Known Known::conjugated(double added) const {
 
 Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
                      NumbersView off) const {
+  const Computation scope(Step::Rotated, name_, steps, masked, added, rounded);
   rounded *= of_rounding(range());
   // For other data, only the size of the rounding of masks is known.
   const double relative = off.empty() || !(widest().rms > 0) ? 0 : rounded / widest().rms;
@@ -380,6 +393,7 @@ Known Known::rotated(std::int64_t steps, bool masked, double added, double round
 }
 
 Known Known::summed(std::size_t kept, double count, double added, bool full, double unused) const {
+  const Computation scope(Step::Summed, name_, kept, count, added, unused);
   const double beside = estimate_.error.rest() * std::sqrt(unused);
   return with(session::summed(estimate_, count, added, unused),
               each(sample_, kept, std::hypot(added, beside),
@@ -392,6 +406,7 @@ Known Known::summed(std::size_t kept, double count, double added, bool full, dou
 Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::size_t> axes,
                      double count, Complex factor, double added, double rounded,
                      std::span<const double> windows) const {
+  const Computation scope(Step::Reduced, name_, shape, axes, factor, added, rounded);
   rounded *= of_rounding(range());
   double values = 1;
   for (const std::size_t n : shape) values *= static_cast<double>(n);
@@ -442,6 +457,7 @@ Known Known::reduced(std::span<const std::size_t> shape, std::span<const std::si
 
 Known Known::spread(Complex factor, std::size_t count, double added, double rounding,
                     int slots) const {
+  const Computation scope(Step::Spread, name_, factor, count, added, rounding);
   rounding *= of_rounding(range());
   const Estimate sums = session::summed(estimate_, static_cast<double>(count), 0);
   const double rounded = std::hypot(added, rounding * sums.range.rms);
@@ -493,6 +509,8 @@ Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double add
 }
 
 Known Known::polynomial(const Series& p, double added, double mapping) const {
+  const Computation scope(Step::Polynomial, name_, p.coefficients, p.chebyshev, p.lower, p.upper,
+                          added, mapping);
   Estimate result = session::polynomial(estimate_, p, added, mapping);
   if (sample_ == nullptr) return with(std::move(result), nullptr);
   double own = added;
@@ -577,6 +595,8 @@ Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) c
 
 Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, const Known* partner,
                        const Uneven& uneven) const {
+  const Computation scope(Step::Refreshed, name_, partner == nullptr ? 0 : partner->name_, noise,
+                          ratio, of_slots, slots, uneven.part, uneven.factor);
   const double gain = std::pow(2 * std::numbers::pi * ratio, 2) / 6;
   const bool mixed = partner != nullptr && !of_slots;  // slots are added up in coefficients
   Estimate estimate =
@@ -627,7 +647,9 @@ Known Known::with_imaginary(const Known& partner) const {
 }
 
 Known Known::partners(int slots) const {
+  const Computation scope(Step::Partners, name_, slots);
   Known out = *this;
+  out.name_ = Computation::name_of_result();
   if (sample_ == nullptr) return out;
   const auto width = static_cast<std::size_t>(slots);
   auto swapped = std::make_shared<Sample>(*sample_);

@@ -1,7 +1,6 @@
 #include "session/claims/sample.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "ops/slot_transform.h"
+#include "session/claims/computation.h"
 
 namespace latticino::session {
 namespace {
@@ -19,13 +19,6 @@ using Complex = std::complex<double>;
 // Deviations that differ by less than 1/64 of a power of two count as equal, and so do those that
 // rounding leaves of a constant.
 constexpr double kSteps = 64, kMinApart = 1e-12;
-constexpr std::uint64_t kSeed = 20240229, kStep = 0x9E3779B97F4A7C15u;
-
-std::uint64_t mixed(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
 
 // Kept per thread: a lock around them could be held by another thread during a fork.
 const FftTables& tables_of(std::size_t slots) {
@@ -129,27 +122,6 @@ void shuffle_alike(NumbersView values, std::span<const std::size_t> order, std::
 }
 
 }  // namespace
-
-Random& Random::of_this_thread() {
-  static std::atomic<std::uint64_t> threads{0};
-  thread_local Random own(mixed(kSeed + kStep * threads.fetch_add(1)));
-  return own;
-}
-
-double Random::uniform() {
-  const std::uint64_t x = mixed(state_ += kStep);
-  return (static_cast<double>(x >> 11) + 0.5) * 0x1p-52 - 1;
-}
-
-// Uses Marsaglia's polar method.
-Complex Random::normal() {
-  for (;;) {
-    const double u = uniform(), v = uniform(), s = u * u + v * v;
-    if (s >= 1 || s == 0) continue;
-    const double factor = std::sqrt(-2 * std::log(s) / s);
-    return {u * factor, v * factor};
-  }
-}
 
 void add_noise(std::span<Complex> row, double rms) {
   Random& random = Random::of_this_thread();

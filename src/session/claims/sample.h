@@ -1,5 +1,5 @@
 // Sample data of an encrypted array, the noise that is added to them, and how encoding rounds plain
-// values. Random numbers here are statistics, not secrets: a fixed seed is enough.
+// values.
 #pragma once
 
 #include <complex>
@@ -48,19 +48,6 @@ SamplePtr without_others(const SamplePtr& sample);
 // but deviations from the mean have random signs. If there are fewer than `few` values, these also
 // become smaller by up to a tenth.
 void fill_others(Sample& sample, std::size_t few);
-
-// A generator of random numbers (splitmix64). Each thread has its own seed, so what two threads add
-// to samples is independent. It holds no lock, so a fork cannot leave it locked.
-class Random {
- public:
-  static Random& of_this_thread();
-  double uniform();               // in (-1, 1)
-  std::complex<double> normal();  // both parts of mean square 1
-
- private:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t state_;
-};
 
 // White complex noise of root mean square `rms` in all rows with noise.
 void add_noise(Sample& sample, double rms);

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <vector>
 
+#include "session/claims/computation.h"
+
 namespace latticino::session {
 namespace {
 

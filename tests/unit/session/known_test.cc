@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <numeric>
 #include <random>
@@ -502,6 +503,95 @@ TEST(SessionKnown, SamplesOfComplexValuesThatAreRealStayComplex) {
   EXPECT_FALSE(complex.range().is_real());
   EXPECT_FALSE(complex.times(complex, true, 0).range().is_real());
   EXPECT_TRUE(complex.as_real().range().is_real());
+}
+
+// The same operation on the same operands gives the same ciphertext, and so the same error.
+TEST(SessionKnown, ComputingAgainAddsTheSameError) {
+  using Operation = std::function<Known(const Known&, double)>;  // of an array and a parameter
+  const Numbers plain = random_values(512, 5);
+  const std::vector<std::size_t> shape{512}, axes{0};
+  std::vector<std::int64_t> backwards(512), twice(512);
+  std::iota(backwards.rbegin(), backwards.rend(), 0);
+  for (std::size_t i = 0; i < 512; ++i) twice[i] = static_cast<std::int64_t>(i / 2);
+  const Known partner = Known::fresh(random_values(512, 6), false, 1e-12);
+  const std::vector<Operation> operations = {
+      [&](const Known& x, double p) {
+        return x.rotated(static_cast<int>(p), false, kError, 0, {});
+      },
+      [&](const Known& x, double p) { return x.times(x, true, p * kError); },
+      [&](const Known& x, double p) { return x.times_plain(plain, 512, 0x1p40, p * kError); },
+      [&](const Known& x, double p) {
+        const Numbers other(512, p);
+        return x.times_plain(other, 512, 0x1p40, kError);
+      },
+      [&](const Known& x, double p) { return x.times_number(p, kError); },
+      [&](const Known& x, double p) { return x.times_number(1, kError, p); },
+      [&](const Known& x, double p) { return x.lowered(p * kError, 0.5); },
+      [&](const Known& x, double p) { return x.conjugated(p * kError); },
+      [&](const Known& x, double p) { return x.repeated(512, 1).conjugated(p * kError); },
+      [&](const Known& x, double p) { return x.summed(256, 2, p * kError, false); },
+      [&](const Known& x, double p) { return x.reduced(shape, axes, 512, p, kError, 0, {}); },
+      [&](const Known& x, double p) { return x.spread(p, 4, kError, 0, 512); },
+      [&](const Known& x, double p) { return x.placed(static_cast<unsigned>(p), kError, 0); },
+      [&](const Known& x, double p) {
+        return x.copied(static_cast<unsigned>(p), twice, kError, 0);
+      },
+      [&](const Known& x, double p) {
+        const std::vector<Complex> coefficients{0, p, 1};
+        return x.polynomial({coefficients}, kError, 0);
+      },
+      [&](const Known& x, double p) {
+        return x.refreshed(kError, 0, false, 512, nullptr, {p, 1});
+      },
+      [&](const Known& x, double p) { return x.refreshed(p * kError, 0, false, 512, &partner); },
+      [&](const Known& x, double p) {
+        return x.taken(shape, backwards).rotated(static_cast<int>(p), false, kError, 0, {});
+      },
+      [&](const Known& x, double p) {
+        return x.part(static_cast<unsigned>(p), 256, 512).rotated(1, false, kError, 0, {});
+      },
+      [&](const Known& x, double p) {
+        return x.plus_number(p, 0x1p60).rotated(1, false, kError, 0, {});
+      },
+      [&](const Known& x, double p) {
+        return x.plus(partner.times_number(p, 0)).rotated(1, false, kError, 0, {});
+      },
+      [&](const Known& x, double p) {
+        return x.minus(partner.times_number(p, 0)).rotated(1, false, kError, 0, {});
+      },
+      [&](const Known& x, double p) {
+        return x.partners(256).rotated(1, false, p * kError, 0, {});
+      },
+      // Restated claims are those of the same ciphertext.
+      [&](const Known& x, double p) {
+        return x.declared(Range::declared({-p, p}, {-p, p})).rotated(1, false, kError * p, 0, {});
+      },
+      [&](const Known& x, double p) { return x.as_real().rotated(1, false, kError * p, 0, {}); },
+  };
+  Numbers real = random_values(512, 4);
+  for (Complex& z : real) z = z.real();
+  const Known exact_sample = Known::fresh(real, true, 1e-12);
+  const Known bounds = Known::fresh(Range::unit_disc(), 1e-12);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    SCOPED_TRACE(i);
+    for (const Known& x : {exact_sample, bounds}) {
+      const Known once = operations[i](x, 1);
+      const Known again = operations[i](x, 1), other = operations[i](x, 2);
+      EXPECT_NEAR(once.plus(again).error() / once.error(), 2, 1e-3);
+      const double independent = std::hypot(once.error(), other.error());
+      EXPECT_NEAR(once.plus(other).error() / independent, 1, 0.2);
+    }
+  }
+  // Both factors of this square have the same error.
+  const Known sum = bounds.summed(1, 512, kError, false);
+  const Known product = bounds.summed(1, 512, kError, false).times(sum, false, 0);
+  EXPECT_NEAR(product.error() / sum.error() / sum.range().rms, 2, 0.01);
+  // What a caller adds is not known to be the same.
+  const Known added = bounds.plus_error(kError).plus(bounds.plus_error(kError));
+  EXPECT_NEAR(added.error() / kError, std::numbers::sqrt2, 1e-3);
+  const RowMap same = [](NumbersView v) { return Numbers(v.begin(), v.end()); };
+  const auto mapped = [&](const Known& x) { return x.mapped(same, 1, 1, false, kError, 0); };
+  EXPECT_NEAR(mapped(bounds).plus(mapped(bounds)).error() / kError, std::numbers::sqrt2, 1e-3);
 }
 
 TEST(SessionKnown, ThreadsAddIndependentNoise) {
