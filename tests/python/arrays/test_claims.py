@@ -50,6 +50,10 @@ def test_what_misses_a_claim_is_named():
                          (of("calibrated", 1, 3.0), "few slots"), (of("calibrated", 1, *[-3.0] * 9), "few slots"),
                          (of("declared", 1, 5.0), "few slots")):
         assert any(words in m for m in found(good, wrong)), (wrong, found(good, wrong))
+    # The worst slot of a declared result may lie further below than its mean error.
+    worst = [Claimed("declared", 512, 20.0, 18.0, 20.0, 18.0 - b) for b in (1.4, 1.6)]
+    assert found(good, worst[:1]) == [] and found(good, worst) == [
+        "declared: worst_bits of a result lie 1.6 bits below its claim, more than 1.5"]
     # Declared ranges may claim too little, but not in all of a long run.
     low = of("declared", 1, *[-1.2] * 994)
     assert found(low) == [] and found(low, of("declared", 1, *[-0.8] * 6)) == [
@@ -189,7 +193,10 @@ def test_assumed_ranges_claim_what_holds_for_all_data_in_the_box(ctx, client, ke
                 "positive": rng.uniform(0.5, 1, 512)}[kind]
 
     assert client.encrypt(make()).range.claim == "assumed"
-    assert rms_ratio(client, program, make, OF_THE_BOX[name], lambda make: {}) < 2
+    # Of 19 to 64 keys, those of means and dots were 1.2 to 1.3 in the mean, with a deviation of 0.15 in 48 runs: these run
+    # twice as often, so that one above 2 has a probability below 1e-8.
+    runs = 96 if name in ("mean", "dot") else 48
+    assert rms_ratio(client, program, make, OF_THE_BOX[name], lambda make: {}, runs) < 2
     # The claims are those of the same values declared.
     x = make()
     y, z = program(client.encrypt(x)), program(client.encrypt(x, range=(-1, 1)))
@@ -226,10 +233,10 @@ def test_spread_sums_of_large_values(client, keyed, rng, factor, kind):
 
     program = keyed(lambda a: a.spread_sum(factor), lt.Shape((512,), None, (-1e3, 1e3)))
     clear = lambda x: np.full(512, factor * x.sum())  # noqa: E731
-    # For random values the claim is that of another sum, as random as the first. The ratio has the F distribution of 64
-    # and 64; it is above 4 with a probability of 5e-8.
+    # For random values the claim is that of another sum, as random as the first: its square is as one of the F distribution
+    # of 64 and 64, around 0.44^2 in 10 keys. So a ratio above 1.8 has a probability below 1e-9, and one below 0.2 of 2e-9.
     ratio = rms_ratio(client, program, make, clear, lambda make: {"like": make()}, 64 if kind == "random" else 24)
-    assert ratio < 2 and (ratio > 0.3 or factor == 1 / 512)  # which is hardly rounded
+    assert ratio < 2 and (ratio > 0.2 or factor == 1 / 512)  # which is hardly rounded
     assert rms_ratio(client, program, make, clear, lambda make: {"range": (-1e3, 1e3)}, 8) < 2
 
 
@@ -394,14 +401,16 @@ def test_sums_of_copies_of_a_value_add_up_its_error(client, keyed, rng, name):
     """The copies of a value have one error, so that sums of them grow with their number, not with its root."""
     program = keyed(COPIES[name], lt.Shape((100,)))
     ratios = []
-    for _ in range(24):  # of one normal number each: below a third of the claim with a probability of 2e-8
+    # Of one normal number each. Of 8 keys the ratio was 0.72 ("through a matrix") to 1.3 in the mean. So it lies below a
+    # fifth with a probability below 1e-8, and above 3 with one below 1e-11.
+    for _ in range(24):
         x = rng.uniform(-1, 1, 100)
         wanted = COPIES[name](x)
         y, z = program(client.encrypt(x, range=(-1, 1))), program(client.encrypt(x, like=x))
         # Claimed are 1.5 deviations and more of one error; two bits are six of them.
         assert lt.precision(client.decrypt(y).unmarked(), wanted).worst > y.expected_worst_bits - 2
         ratios.append(np.abs(client.decrypt(z).unmarked() - wanted).mean() * 2**z.expected_bits)
-    assert 1 / 3 < math.sqrt(np.mean(np.square(ratios))) < 3
+    assert 1 / 5 < math.sqrt(np.mean(np.square(ratios))) < 3
 
 
 SPARSE = {

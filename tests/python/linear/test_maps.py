@@ -229,10 +229,11 @@ def test_one_sided_and_large_values(ctx, client, rng):
     for x in (np.full(200, 0.9), rng.uniform(0, 100, 200), np.zeros(200)):
         ctx.use(client.server_keys(lambda a: m(a), x))
         # Sums of the same errors with positive weights are large together. Of 32 runs with errors of a single normal
-        # number each, the root mean square lies above 1.7 of its own with a probability of 1e-7.
+        # number each, the root mean square lies above 1.7 of its own with a probability of 1e-7, and below 0.43 with one
+        # of 1e-7. Of 10 keys the ratios of samples were 0.93 to 1 in the mean.
         for options in ({"range": (0, 100)}, {"like": x}):
             ratio = rms_ratio(client, m, lambda x=x: x, m.evaluate, lambda make, o=options: o, 32)
-            assert ratio < 2 and (ratio > 0.5 or "range" in options)
+            assert ratio < 2 and (ratio > 0.4 or "range" in options)
 
 
 def test_debugging_follows_a_map(ctx, client, rng):
