@@ -15,9 +15,10 @@ constexpr std::size_t kReplicas = 4;
 constexpr std::size_t kOtherSetsOfFew = 12, kOtherSetsOfMany = 4, kManyValues = 1 << 12;
 constexpr std::size_t kMaxSamples = std::size_t{1} << 22;  // values and their replicas: 64 MiB
 constexpr double kFewValues = 256;  // errors of fewer values are averaged as root mean squares
-// A margin on expected largest errors. In 5,600 results of the fuzz, an error exceeded its expected
-// largest one by up to 1.35 bits, and a claim may be too small by at most 1 bit.
-const double kMoreThanExpected = std::exp2(0.5);
+// A margin on expected largest errors. Those of divisions are products of two normal numbers, which
+// have a long tail: of 3,000 runs of the results nearest to their claims, the largest error
+// exceeded its expectation by up to 1.42 bits. A claim may be too small by at most 1 bit.
+const double kMoreThanExpected = std::exp2(0.75);
 constexpr double kMaxAboveSample = 4;  // times what samples of a few values show
 // If fewer values than this have errors near the largest one, they are few. In 10,092 results of
 // the fuzz on sparse data, largest errors with 8 to 16 such values exceeded what replicas show by

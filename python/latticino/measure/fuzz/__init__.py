@@ -33,9 +33,7 @@ MIN_WITHIN = 0.99  # part of calibrated results within 1 bit of the claim (mean)
 # Runs of fewer than SHORT results may have GROUPED more results outside of that part. Up to six results of one seed
 # share their data and lie outside together. Among a few hundred results, two such groups can occur by chance.
 GROUPED, SHORT = 12, 1000
-# Bits that the mean error of any result, and its worst slot, may lie below their claims. A division's error is a
-# product of two normal numbers, so that the worst of many slots has a long tail.
-MAX_BELOW = {"calibrated": (3.0, 3.0), "declared": (1.0, 1.5)}
+MAX_BELOW = {"calibrated": 3.0, "declared": 1.0}  # bits that any result may lie below its claim
 # Bounds of the root mean square of error divided by claimed error. Claims of declared ranges may be too pessimistic, so
 # their lower bound is checked only in runs of SHORT results and more.
 FEW_RATIO = (0.5, 2.0)
@@ -102,12 +100,12 @@ def distribution(claims: list[Claimed]) -> dict[str, dict[str, Any]]:
 def missed(found: dict[str, dict[str, Any]], least_within: float = MIN_WITHIN) -> list[str]:
     """The claims of precision that a distribution contradicts, in words."""
     out = []
-    for kind, (most_mean, most_worst) in MAX_BELOW.items():
+    for kind, most in MAX_BELOW.items():
         many, few = found.get(kind), found.get(f"{kind}_few_slots")
         if many:
-            for name, most in (("mean_bits", most_mean), ("worst_bits", most_worst)):
-                if (below := max(many[name])) > most:
-                    out.append(f"{kind}: {name} of a result lie {below} bits below its claim, more than {most:g}")
+            below = max(*many["mean_bits"], *many["worst_bits"])
+            if below > most:
+                out.append(f"{kind}: a result lies {below} bits below its claim, more than {most:g}")
         if many and kind == "calibrated":
             for name in ("within_1_mean", "within_2_worst"):
                 if (least_within - many[name]) * many["results"] > (GROUPED if many["results"] < SHORT else 0):
