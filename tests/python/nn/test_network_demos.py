@@ -138,8 +138,9 @@ def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
         assert words in text
     # Claims are pessimistic, and the mean of a few errors may be small by chance: of three it is 2^-9 of what is claimed
     # once in a million runs. Of thirty it may not, if each image has a run of its own: the scores of SqueezeNet, which has
-    # two images per run, were 1.5 to 3.4 bits better than claimed.
-    luck = 3 if result.plan.images == 1 and result.scores[1].size >= 30 else 9
+    # two images per run, were 1.5 to 3.4 bits better than claimed. Those of ResNet-20 were 1.9 bits better over eight keys,
+    # with a deviation of 0.4, so that the thirty are as few as seven: these are 5 bits better with a probability of 3e-6.
+    luck = 5 if result.plan.images == 1 and result.scores[1].size >= 30 else 9
     assert result.plan.bits - LUCK < result.bits < result.plan.bits + luck and result.worst_bits < result.bits
     assert len(result.layer_bits) == len(result.plan.layers)
     assert result.key_bytes == result.plan.key_bytes
@@ -148,7 +149,7 @@ def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     assert row["value"] == pytest.approx(np.median(networks.seconds_of(result)) * (
         1 if work.unit == "s" else 1e3 / work.batch))
     assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.05)
-    assert min(row["compile_s"], row["keys_s"]) > 0 and row["first_s"] >= max(networks.seconds_of(result)) / 3
+    assert min(row["compile_s"], row["keys_s"]) > 0 and row["first_s"] >= min(networks.seconds_of(result)) / 3  # others may be held up
     assert row["params"][f"predicted_first_{work.unit}"] > row["params"][f"predicted_{work.unit}"]
     assert "compiling" in text and "making keys" in text
     json.dumps(row)
