@@ -183,7 +183,8 @@ def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | No
                                               "leave them out: the library puts them in")
     network = scaled(graph)
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
-    kind = "cuda" if on_gpu else "cpu" if device == devices.NOT_ENCRYPTED else devices.choose(device)[0]
+    kind = devices.named(device)[0] if on_gpu else (
+        "cpu" if device == devices.NOT_ENCRYPTED else devices.choose(device)[0])
     if samples is None:
         node = graph.nodes[graph.inputs[0]]
         samples = np.random.default_rng(0).uniform(-node.bound, node.bound, (_SAMPLES, *node.shape)) / 2
