@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from . import __version__, _native, arrays, errors, tfhe
 from .ckks.context import preset, presets
@@ -413,7 +413,8 @@ def _parser() -> argparse.ArgumentParser:
     fuzz.add_argument("--minutes", type=minutes, default=5.0, help="for all parts together")
     fuzz.add_argument("--programs", type=count(1), help="of each part, however long they take; 10000 with --part ckks "
                       "checks what is claimed of precision")
-    fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching", "saved", "program-files"), help="this part alone")
+    parts = ("ckks", "tfhe", "switching", "saved", "program-files")
+    fuzz.add_argument("--part", choices=parts, metavar="PART", help=f"this part alone: {', '.join(parts)}")
     fuzz.add_argument("--seed", type=count(0, 2**62), default=1,
                       help="of the first program; each program names its own")
     fuzz.add_argument("--jobs", type=count(1, 1024), default=1,
@@ -451,13 +452,9 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the end
 
 
-def _give_up_output() -> None:
+def _give_up(stream: TextIO) -> None:
     """Lets the rest go nowhere, which the exit would write again."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: list[str] | None) -> int:
@@ -484,7 +481,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(arguments)
     except BrokenPipeError:  # `latticino info | head`: who reads has enough
-        pass
+        _give_up(sys.stdout)
     except KeyboardInterrupt:
         status, said = 130, "interrupted"
     except errors.Error as e:
@@ -494,5 +491,9 @@ def main(arguments: list[str] | None = None) -> int:
     with contextlib.suppress(OSError):
         if said:
             print(f"latticino: {said}", file=sys.stderr)
-    _give_up_output()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            _give_up(stream)
     return status

@@ -96,7 +96,7 @@ def _amount(least: int) -> Callable[[str], int]:
     """Bytes, or a text such as "16GiB"."""
     def read(text: str) -> int:
         try:
-            number = as_bytes(text)
+            number = as_bytes(text, least)
         except errors.ValueError:
             number = -1
         if not least <= number < 1 << 62:
@@ -362,8 +362,9 @@ def _connected(args: argparse.Namespace) -> Service:
 
 def _given(value: str | None, args: argparse.Namespace, what: str, without: Sequence[str]) -> str:
     """The word that the action is about. Ends the command where it lacks, or where no such word is read: ``without``."""
-    if (args.action in without) != (value is None):
-        said = f"takes no {arrays.shown(value)}" if args.action in without else f"needs {what}"
+    more = args.action in without
+    if value is not None if more else not value:
+        said = f"takes no {arrays.shown(value)}" if more else f"needs {what}"
         print(f"latticino: {args.command} {args.action} {said}", file=sys.stderr)
         raise SystemExit(2)
     return value or ""
