@@ -819,6 +819,8 @@ class Ciphertext(OfNumpy):
                   route: str = "automatic") -> Ciphertext:
         """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
 
+        ``f`` takes a number and gives a real one. Values that are known to be complex, by their declared range or their
+        sample data, are an UnsupportedError.
         Values must be at most ``bound`` in size, or results are wrong. ``lt.debug`` raises ValueError for larger
         values. If the range of the values is declared or calibrated and exceeds the bound, there is a RangeWarning (a
         plan raises ScaleError). ``where``: a boolean array of this shape; values elsewhere do not change; this costs

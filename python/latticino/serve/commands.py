@@ -361,7 +361,7 @@ def _connected(args: argparse.Namespace) -> Service:
 
 
 def _given(value: str | None, args: argparse.Namespace, what: str, without: Sequence[str]) -> str:
-    """The word that the action is about. Ends the command where it lacks, or where no such word is read: ``without``."""
+    """The word that the action is about. Ends the command where it lacks; those in ``without`` read no such word."""
     more = args.action in without
     if value is not None if more else not value:
         said = f"takes no {arrays.shown(value)}" if more else f"needs {what}"

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "math/errors.h"
+#include "math/interrupt.h"
 #include "params/own/plans.h"
 
 namespace latticino {
@@ -108,6 +109,7 @@ Kind plain(const ParamsRequest& x) {
 }
 
 bool accepted(const ParamsRequest& x, int packs = 0) {
+  check_interrupt();
   return !own::fault_of(x) && own::solve(x, packs).params != nullptr;
 }
 
@@ -176,9 +178,8 @@ std::string joined(const std::string& first, const std::string& second) {
   const std::vector<std::string> later = settings_of(second);
   std::string out;
   for (const std::string& setting : settings_of(first)) {
-    const bool again = std::any_of(later.begin(), later.end(), [&](const std::string& s) {
-      return name(s) == name(setting);
-    });
+    const bool again = std::any_of(later.begin(), later.end(),
+                                   [&](const std::string& s) { return name(s) == name(setting); });
     if (!again) out += setting + " and ";
   }
   return out + second;

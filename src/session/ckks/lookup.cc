@@ -45,9 +45,9 @@ Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher
   const double product =
       multiplied_error(x.params(), first.level + 1, first.slots, first.scale) / std::sqrt(2.0);
   const double beside = std::hypot(report.packed, product);
-  Known known = x.known.looked_up(
-      how.f, how.range, how.constant ? beside : std::hypot(report.deviation, product),
-      {report.argument, beside}, where);
+  Known known = x.known.looked_up(how.f, how.range,
+                                  how.constant ? beside : std::hypot(report.deviation, product),
+                                  {report.argument, beside}, where);
   const UnusedSlots rest = where != nullptr && x.rest.clean()
                                ? UnusedSlots::zero()
                                : UnusedSlots::of(std::max(x.rest.kind, UnusedSlots::Kind::Filler),

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -71,3 +72,15 @@ def test_whoever_reads_may_have_enough(words):
                           env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"})
     os.close(writes)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_a_command_loads_prints_nothing(launcher):
+    child = subprocess.Popen(launcher.program("info", []), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env=dict(os.environ, PYTHONPATH=str(ROOT / "python"), PYTHONVERBOSE="1"))
+    for line in child.stderr:  # loads a module of the package, and many come after it
+        if "latticino.errors" in line:
+            break
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=300)
+    assert child.returncode == -signal.SIGINT and out == "" and "Traceback" not in err
