@@ -73,8 +73,12 @@ void raise(PyObject* module, const char* name, const Error& e) {
   const std::string text = operation + std::string(e.what()).substr(e.operation().size());
   nb::object message = nb::steal(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
-  nb::object error = type(message, operation);
-  PyErr_SetObject(type.ptr(), error.ptr());
+  try {
+    nb::object error = type(message, operation);
+    PyErr_SetObject(type.ptr(), error.ptr());
+  } catch (nb::python_error& other) {  // an interrupt that waited for the next line of Python
+    other.restore();
+  }
 }
 
 void translate(const std::exception_ptr& p, void* module) {

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from . import __version__, _native, arrays, errors, tfhe
 from .ckks.context import preset, presets
@@ -58,7 +58,24 @@ def _require_used(args: argparse.Namespace) -> None:
                 f"leave --{option} out: {reason}")
 
 
+def _require_possible(args: argparse.Namespace) -> None:
+    """Raises an error of the library for what no demo could use, before it trains a model or reads data."""
+    from .common import devices
+    from .files import regular
+    from .nn.compiling import as_bytes
+
+    if args.preset is not None:
+        preset(args.preset)
+    if args.device not in (None, devices.NOT_ENCRYPTED):
+        devices.named(args.device)
+    if args.memory is not None:
+        as_bytes(args.memory)
+    if args.weights is not None:
+        regular.opened(args.weights, "weights", "a .safetensors or .npz file of a recipe").close()
+
+
 def _demo(args: argparse.Namespace) -> int:
+    _require_possible(args)
     if args.what == "trees":
         return _trees(args)
     if args.what in _NETWORKS:
@@ -172,14 +189,22 @@ def _explain(args: argparse.Namespace) -> int:
 
 def _params(args: argparse.Namespace) -> int:
     from .ckks.parameters import make_params, parameter_costs
+    from .common import devices
+    from .files import regular
     from .files.saving import save_params
 
+    if args.device is not None:
+        devices.named(args.device)
+    if args.save is not None:
+        regular.require_replaceable(args.save, "params")
     made = make_params(args.N, args.levels, args.scale, word=args.word, bootstrapping=args.bootstrapping,
                        dnum=args.dnum, secret=args.secret, security=args.security, quantum=args.quantum, name=args.name)
-    print(made.explain(), end="")
-    print(parameter_costs(made, args.device))
-    if args.save is not None:
+    costs = parameter_costs(made, args.device)
+    if args.save is not None:  # before anything is printed, which a refusal would follow
         save_params(args.save, made)
+    print(made.explain(), end="")
+    print(costs)
+    if args.save is not None:
         print(f"saved to {arrays.printable(str(args.save))}")
     return 0
 
@@ -200,6 +225,18 @@ def _whole(text: str) -> int:
     if not abs(number) < 2**53 or number != int(number):
         raise argparse.ArgumentTypeError(f"{text!r} is no integer such as 2**14")
     return int(number)
+
+
+def _secret(text: str) -> str | int:
+    with contextlib.suppress(argparse.ArgumentTypeError):
+        return text if text == "ternary" else _whole(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither ternary nor an integer such as 192")
+
+
+def _security(text: str) -> int | None:
+    with contextlib.suppress(argparse.ArgumentTypeError):
+        return None if text == "none" else _whole(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither none nor a number of bits such as 128")
 
 
 def _scales(text: str) -> list[int]:
@@ -253,7 +290,7 @@ def _fuzz(args: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="latticino", description="Encrypted computing with CKKS and TFHE.")
     parser.add_argument("--version", action="version", version=f"latticino {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, handler: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
@@ -276,7 +313,7 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images or reviews, "
                    "sort encrypted numbers, or decide by trees on encrypted features")
-    demo.add_argument("what", nargs="?", choices=tuple(_OWN), default="helr",
+    demo.add_argument("what", nargs="?", choices=tuple(_OWN), default="helr", metavar="WHAT",
                       help="helr: logistic regression on digits; resnet20: ResNet-20 on CIFAR-10, with weights of "
                       "LATTICINO_DATA or random ones; resnet20-aespa, squeezenet, rnn, transformer: networks of our "
                       "own training on CIFAR-10 and IMDB of LATTICINO_DATA, or on generated data; resnet18: random "
@@ -325,9 +362,9 @@ def _parser() -> argparse.ArgumentParser:
     params.add_argument("--word", type=_whole, help="primes stay below 2**WORD; default: 31")
     params.add_argument("--bootstrapping", action="store_true", help="with the levels of bootstrapping")
     params.add_argument("--dnum", type=_whole, help="digits of a key switch; default: those of least work")
-    params.add_argument("--secret", type=lambda text: text if text == "ternary" else _whole(text), default="ternary",
+    params.add_argument("--secret", type=_secret, default="ternary",
                         help="ternary, or the number of coefficients that are not 0")
-    params.add_argument("--security", type=lambda text: None if text == "none" else _whole(text), default=128,
+    params.add_argument("--security", type=_security, default=128,
                         help="128, 192 or 256 bits, or none (for tests)")
     params.add_argument("--quantum", action="store_true", help="against quantum computers")
     params.add_argument("--name", help="default: made from the arguments")
@@ -336,15 +373,15 @@ def _parser() -> argparse.ArgumentParser:
 
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
-    bench.add_argument("what", choices=("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching",
-                                         "roofline", "growth", "exactness", "messages", "bitpacker", "transforms",
-                                         "workloads", "ceilings", "repacking", "host", "compare", "report"))
+    kinds = ("precision", "cpu", "gpu", "gates", "systems", "ablation", "switching", "roofline", "growth", "exactness",
+             "messages", "bitpacker", "transforms", "workloads", "ceilings", "repacking", "host", "compare", "report")
+    bench.add_argument("what", choices=kinds, metavar="WHAT", help=", ".join(kinds))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth, bitpacker: "
                        "records to work from instead of measuring; workloads: records to compare with")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
-    bench.add_argument("--part", choices=("gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors",
-                                           "study", "words", "scales", "predictions"),
-                       help="exactness: gates to noise, this part alone; noise is in no run of all, and measures "
+    bench.add_argument("--part", metavar="PART", choices=(
+        "gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors", "study", "words", "scales",
+        "predictions"), help="exactness: gates to noise, this part alone; noise is in no run of all, and measures "
                        "deviations; bitpacker: counts, chains or errors alone, or study: random schedules, --runs "
                        "of them; workloads: words of 28 and 30 bits, or scales, alone, or predictions: plans of "
                        "all workloads beside the records that are named")
@@ -376,7 +413,8 @@ def _parser() -> argparse.ArgumentParser:
     fuzz.add_argument("--minutes", type=minutes, default=5.0, help="for all parts together")
     fuzz.add_argument("--programs", type=count(1), help="of each part, however long they take; 10000 with --part ckks "
                       "checks what is claimed of precision")
-    fuzz.add_argument("--part", choices=("ckks", "tfhe", "switching", "saved", "program-files"), help="this part alone")
+    parts = ("ckks", "tfhe", "switching", "saved", "program-files")
+    fuzz.add_argument("--part", choices=parts, metavar="PART", help=f"this part alone: {', '.join(parts)}")
     fuzz.add_argument("--seed", type=count(0, 2**62), default=1,
                       help="of the first program; each program names its own")
     fuzz.add_argument("--jobs", type=count(1, 1024), default=1,
@@ -406,28 +444,56 @@ def _require_writable(args: argparse.Namespace) -> None:
         records.require_writable(path)
 
 
+def _open_closed_streams() -> None:
+    """Lets what a closed stream (`>&-`) would get go nowhere. Else the next file that is opened takes its number, and
+    what is printed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the end
+
+
+def _give_up(stream: TextIO) -> None:
+    """Lets the rest go nowhere, which the exit would write again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        args = _parser().parse_args(arguments)
+    except SystemExit:  # what --help printed lies in the buffer
+        sys.stdout.flush()
+        raise
+    if args.command == "demo":
+        _require_used(args)
+    _require_writable(args)
+    status: int = args.handler(args)
+    sys.stdout.flush()
+    return status
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; errors of the library end it with their message and status 1."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # names of files may hold bytes that are no text
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    args = _parser().parse_args(arguments)
+    status, said = 1, ""
     try:
-        if args.command == "demo":
-            _require_used(args)
-        _require_writable(args)
-        status: int = args.handler(args)
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:  # `latticino info | head`: who reads has enough, and the exit would flush again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return _run(arguments)
+    except BrokenPipeError:  # `latticino info | head`: who reads has enough
+        _give_up(sys.stdout)
     except KeyboardInterrupt:
-        print("latticino: interrupted", file=sys.stderr)
-        return 130
+        status, said = 130, "interrupted"
     except errors.Error as e:
-        print(f"latticino: {type(e).__name__}: {e}", file=sys.stderr)
-        return 1
+        said = f"{type(e).__name__}: {e}"
     except OSError as e:
-        print(f"latticino: {e}", file=sys.stderr)
-        return 1
+        said = str(e)
+    with contextlib.suppress(OSError):
+        if said:
+            print(f"latticino: {said}", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            _give_up(stream)
+    return status

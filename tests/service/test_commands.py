@@ -104,3 +104,28 @@ def test_no_service_in_a_folder(capsys, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
     assert said(capsys, "tenants", "add", "a") == (0, "") and said(capsys, "tenants", "list") == (0, "")
     Store(f"sqlite:///{tmp_path}/latticino-service/service.sqlite").close()
+
+
+@pytest.mark.parametrize("words, status, needs", [
+    (["list", "a"], 2, "takes no 'a'"), (["list", "--days", "3"], 1, "it is of token"), (["add", "b", "--models", "x"], 1, "it is of token"),
+    (["token", "a", "--weight", "2"], 1, "it is of add"), (["revoke", "a", "--most-jobs", "2"], 1, "it is of add"),
+    (["token", "a", "--models", ""], 1, "1 to 64 letters"), (["token"], 2, "needs the name")])
+def test_what_tenants_would_not_read_is_refused(words, status, needs, capsys, tmp_path):
+    at = ("--folder", tmp_path / "service")
+    assert said(capsys, "tenants", "add", "a", *at) == (0, "")
+    have, text = said(capsys, "tenants", *words, *at)
+    assert have == status and needs in text
+
+
+def test_an_empty_store_is_no_default(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, text = said(capsys, "tenants", "add", "a", "--store", "")
+    assert status == 1 and "no address of a database" in text
+
+
+@pytest.mark.parametrize("command", [["tenants", "add", "a"], ["serve", "model"]])
+def test_folders_that_cannot_be_made(command, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        status, text = said(capsys, *command, "--folder", folder)
+        assert status == 1 and "FileError" in text and "--folder" in text

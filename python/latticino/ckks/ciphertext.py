@@ -335,17 +335,20 @@ class Ciphertext(OfNumpy):
 
     @program_step
     def __add__(self, other: Operand) -> Ciphertext:
-        e = self._evaluator
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "add")
-            return x._made(x._contents.plus(e, y._contents))
+            return x._made(x._contents.plus(self._evaluator, y._contents))
+        return self._plus_clear(other, "add")
+
+    def _plus_clear(self, other: Any, operation: str) -> Ciphertext:
         if isinstance(other, numbers.Number):
-            return self._made(self._contents.plus_number(e, _finite(other, "add")))
+            return self._made(self._contents.plus_number(self._evaluator, _finite(other, operation)))
         if isinstance(other, Scalar):
             return scalar_products.plus(self, other)
-        x, array = align.operand(self, other, "add")
-        encoded = [x.context.encode(v, p.level, p.scale) for p, v in zip(x._parts, x._pieces(array, "add"))]
-        return x._made(x._contents.plus_plain(e, encoded, as_complex(array), *places_of(x.layout)))
+        x, array = align.operand(self, other, operation)
+        encoded = [x.context.encode(v, p.level, p.scale) for p, v in zip(x._parts, x._pieces(array, operation))]
+        return x._made(x._contents.plus_plain(
+            self._evaluator, encoded, as_complex(array), *places_of(x.layout)))
 
     __radd__ = __add__
 
@@ -358,12 +361,14 @@ class Ciphertext(OfNumpy):
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "subtract")
             return x._made(x._contents.minus(self._evaluator, y._contents))
-        return self + (-_plain(other) if isinstance(other, (numbers.Number, Scalar))
-                       else -arrays.as_numpy(other, "subtract").astype(complex))
+        if isinstance(other, numbers.Number):
+            _finite(other, "subtract")  # before its sign changes, which a message would show
+        return self._plus_clear(-_plain(other) if isinstance(other, (numbers.Number, Scalar))
+                                else -arrays.as_numpy(other, "subtract").astype(complex), "subtract")
 
     @program_step
     def __rsub__(self, other: Operand) -> Ciphertext:
-        return -self + other
+        return (-self)._plus_clear(other, "subtract")
 
     # ---- products ----
 
@@ -814,6 +819,8 @@ class Ciphertext(OfNumpy):
                   route: str = "automatic") -> Ciphertext:
         """``f(x)`` of every real value, any function, through an encrypted table: docs/switching.md.
 
+        ``f`` takes a number and gives a real one. Values that are known to be complex, by their declared range or their
+        sample data, are an UnsupportedError.
         Values must be at most ``bound`` in size, or results are wrong. ``lt.debug`` raises ValueError for larger
         values. If the range of the values is declared or calibrated and exceeds the bound, there is a RangeWarning (a
         plan raises ScaleError). ``where``: a boolean array of this shape; values elsewhere do not change; this costs

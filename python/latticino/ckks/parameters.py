@@ -64,12 +64,21 @@ def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, sca
         raise errors.ValueError.explain(
             _OPERATION, f"secret={arrays.shown(secret)}", "'ternary' or a weight", "say one of them")
     log_scale = 40.0 if scale is None else math.log2(arrays.as_real(scale, _OPERATION, "scale", 0))
-    return _native.make_params(
-        ring, log_scale, scales, count, _given(word, "word"),
-        arrays.as_flag(bootstrapping, _OPERATION, "bootstrapping"),
-        _given(dnum, "dnum"), weight, _given(security, "security"),
-        arrays.as_flag(quantum, _OPERATION, "quantum"),
-        "" if name is None else arrays.as_text(name, _OPERATION, "name") or " ")
+    if name is not None and not arrays.as_text(name, _OPERATION, "name"):
+        raise errors.ParameterError.explain(_OPERATION, "name=''", "at least one letter", "ask for name=None")
+    try:
+        return _native.make_params(
+            ring, log_scale, scales, count, _given(word, "word"),
+            arrays.as_flag(bootstrapping, _OPERATION, "bootstrapping"),
+            _given(dnum, "dnum"), weight, _given(security, "security"),
+            arrays.as_flag(quantum, _OPERATION, "quantum"), name or "")
+    except errors.ParameterError as why:
+        text = str(why)
+        for field, value in (("levels=", levels if scales is None else None), ("word=", word), ("dnum=", dnum),
+                             ("security=", security), ("a secret of weight ", None if secret == "ternary" else secret)):
+            if value is not None and _count(value, field) == 0:  # -1 stands for it
+                text = text.replace(f"had {field}-1", f"had {field}0")
+        raise errors.ParameterError(text, _OPERATION) from None
 
 
 def _count(x: Any, name: str) -> int:
@@ -114,8 +123,7 @@ def parameter_costs(params: str | _native.Params, device: str | None = None) -> 
     From plans: nothing is encrypted and no key made. Times are those once constants are encoded.
     ``device`` as for `choose`: ``"cuda"`` gives an H200's times and needs no GPU. A set with no level has no product:
     its ``bits`` are NaN. ParameterError for unknown names."""
-    on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
-    kind = "cuda" if on_gpu else devices.choose(device)[0]
+    kind = devices.choose(None)[0] if device is None else devices.named(device)[0]
     if not isinstance(params, str):
         roles.require_kind("parameter_costs", params, _native.Params,
                            "name a preset, or take what lt.make_params gives")

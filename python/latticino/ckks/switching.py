@@ -11,6 +11,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims.known import range_of, report
 from ..common import roles
+from ..functions import evaluate
 from ..ops import align
 
 if TYPE_CHECKING:
@@ -51,11 +52,15 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
 
     def real(v: float) -> float:
         y = f(v)
-        try:
-            return float(y)
-        except Exception as why:  # whatever an object's own conversion raises
-            raise errors.ValueError.explain(
-                "apply_lut", f"f({v:.6g}) = {arrays.shown(y)}", "a real number", "correct f") from why
+        cause: Exception | None = None
+        # What float() would read, take out of an array, or leave the imaginary part of.
+        if not isinstance(y, (str, bytes, bytearray)) and np.ndim(y) == 0 and not np.iscomplexobj(y):
+            try:
+                return float(y)
+            except Exception as why:  # whatever an object's own conversion raises
+                cause = why
+        raise errors.ValueError.explain(
+            "apply_lut", f"f({v:.6g}) = {arrays.shown(y)}", "a real number", "correct f") from cause
 
     return real
 
@@ -75,6 +80,7 @@ def _looked_up(x: Ciphertext, f: Callable[[float], float], bound: float, where: 
     native = x.context.switching(name)
     arguments = _native.table_arguments(native, bound)
     values = np.array([f(v) for v in arguments])
+    require_real("apply_lut", x)
     table = x.context.table((name, bound, hashlib.sha256(values.tobytes()).digest()),
                             lambda: _native.SwitchTable.make(native, f, bound))
 
@@ -93,6 +99,7 @@ def positive(x: Ciphertext, bound: float, ties: float = 0.0, switching: str | No
     deviations of the noise beside it."""
     bound = arrays.as_real(bound, "compare", "bound", above=0)
     x = align.plain(x, "compare")
+    require_real("compare", x)
     _check_within("compare", x, None, 2 * bound)
     name = x.context.switch_set(switching, x._key)
     native = x.context.switching(name)
@@ -156,6 +163,12 @@ def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> No
             "raise the bound, or scale the values down")
 
 
+def require_real(operation: str, x: Ciphertext) -> None:
+    """UnsupportedError for values that are known to be complex: tables look at real parts."""
+    if x.range.claim != "assumed" and not x.range.is_real:
+        evaluate.require_real(operation, x)
+
+
 def _mask(x: Ciphertext, where: Any) -> np.ndarray:
     try:
         mask = np.asarray(where)
@@ -183,6 +196,8 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
     """The largest value and its index, by rounds of comparisons: parts with parts, then halves with halves."""
     bound = arrays.as_real(bound, "max", "bound", above=0)
     x = align.plain(x, "max")
+    require_real("max", x)
+    _check_within("max", x, None, bound)
     values = np.arange(len(x._parts) * x.slots, dtype=float)
     if x._padded and not x._clean:
         raise errors.ShapeError.explain(
@@ -206,7 +221,9 @@ def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ci
     while len(entries) > 1:
         pairs = [better(a, b) for a, b in zip(entries[::2], entries[1::2])]
         entries = pairs + (entries[-1:] if len(entries) % 2 else [])
-    best, shift = entries[0], x.slots // 2
+    # Values in one ciphertext lie in its first slots.
+    count = x.slots if len(x._parts) > 1 else x.size
+    best, shift = entries[0], (1 << (count - 1).bit_length()) // 2
     while shift:
         index = best[1].rotate(shift) if not isinstance(best[1], np.ndarray) else np.roll(best[1], -shift)
         best = better(best, (best[0].rotate(shift), index))

@@ -22,16 +22,21 @@ def choose(device: str | None) -> tuple[str, int]:
     """
     if device is None:
         device = "cuda" if _native.cuda_built() and _native.cuda_device_count() > 0 else "cpu"
+    kind, number = named(device)
+    if kind == "cuda":
+        _require_cuda(number)
+    return kind, number
+
+
+def named(device: Any) -> tuple[str, int]:
+    """The kind and the number of a device, which need not be there; DeviceError for what is no name of one."""
     kind, _, index = (device if isinstance(device, str) else "").partition(":")
     numbered = index.isascii() and index.isdecimal() and len(index) < 4
     if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not numbered)):
         raise errors.DeviceError.explain(
             "Context", f"device {arrays.shown(device)}",
             '"cpu", "cuda", "cuda:1" or "not-encrypted"', "name one of them")
-    number = int(index or 0)
-    if kind == "cuda":
-        _require_cuda(number)
-    return kind, number
+    return kind, int(index or 0)
 
 
 MAX_THREADS = 4096

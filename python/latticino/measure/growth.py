@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from .. import errors
 from . import programs, records
 from .records import Row
 
@@ -17,6 +18,10 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Measures, or takes records of growth, and draws them where a plot was asked for."""
     if args.files:
         rows = [r for path in args.files for r in records.read(Path(path)) if r["name"] == "growth.rotate"]
+        if not rows:
+            raise errors.UnsupportedError.explain(
+                "bench growth", "records without rows growth.rotate", "those of latticino bench growth --record",
+                "name another file")
     else:
         rows, _ = programs.run_program("bench_growth", {"device": "cuda", "runs": args.runs or 15})
     if args.plot:

@@ -7,10 +7,11 @@ import json
 import time
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import errors
 from .._provenance import CHECKOUT, commit
+from ..files import regular
 
 Row = dict[str, Any]
 
@@ -45,15 +46,24 @@ def write(path: Path, rows: list[Row]) -> None:
 
 def read(path: Path) -> list[Row]:
     """The rows of a record; FileError if it is none."""
+    data = regular.read(path, "bench", "a JSON record")
     try:
-        rows = json.loads(path.read_text())
-    except (OSError, json.JSONDecodeError) as why:
+        rows = json.loads(data, parse_constant=_refuse)
+    except (ValueError, RecursionError) as why:  # no JSON, no UTF-8, or lists in lists in lists
         raise errors.FileError.explain("bench", f"{path} ({why})", "a JSON record", "name another file") from why
-    if not isinstance(rows, list) or not all(isinstance(r, dict) and {"name", "value", "unit"} <= r.keys()
-                                             for r in rows):
+    if not isinstance(rows, list) or not all(map(_is_row, rows)):
         raise errors.FileError.explain("bench", f"{path}", "a list of rows with name, value and unit",
                                        "name another file")
     return rows
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"the number {constant}")
+
+
+def _is_row(row: Any) -> bool:
+    return (isinstance(row, dict) and isinstance(row.get("name"), str) and isinstance(row.get("unit"), str)
+            and isinstance(row.get("value"), (int, float)))
 
 
 def require_writable(path: Path) -> None:

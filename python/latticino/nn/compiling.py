@@ -158,17 +158,21 @@ def _calibration(graph: Lowered, given: Any) -> np.ndarray:
     return x.astype(np.float64)
 
 
-def as_bytes(memory: int | str) -> int:
-    """Bytes from a number, or from a text such as "16GiB"."""
+def as_bytes(memory: int | str, least: int = 1) -> int:
+    """Bytes from a number, or from a text such as "16GiB"; ValueError for less than ``least``."""
     if not isinstance(memory, str):
-        return arrays.as_integer(memory, "compile", "memory", 1)
+        return arrays.as_integer(memory, "compile", "memory", least)
     text = memory.strip().upper().replace(" ", "")
     number = text.rstrip("BIKMGT")
+    cause: Exception | None = None
     try:
-        return int(float(number) * _UNITS[text[len(number):]])
+        size = int(float(number) * _UNITS[text[len(number):]])
+        if size >= least:
+            return size
     except (ValueError, LookupError, OverflowError) as why:
-        raise errors.ValueError.explain("compile", f"memory={arrays.shown(memory)}", 'bytes, or a text such as "16GiB"',
-                                        "correct it") from why
+        cause = why
+    raise errors.ValueError.explain("compile", f"memory={arrays.shown(memory)}", 'bytes, or a text such as "16GiB"',
+                                    "correct it") from cause
 
 
 def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | None = None, device: str | None = None,
@@ -183,7 +187,8 @@ def compiled(graph: Lowered, samples: np.ndarray | None = None, preset: str | No
                                               "leave them out: the library puts them in")
     network = scaled(graph)
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
-    kind = "cuda" if on_gpu else "cpu" if device == devices.NOT_ENCRYPTED else devices.choose(device)[0]
+    kind = devices.named(device)[0] if on_gpu else (
+        "cpu" if device == devices.NOT_ENCRYPTED else devices.choose(device)[0])
     if samples is None:
         node = graph.nodes[graph.inputs[0]]
         samples = np.random.default_rng(0).uniform(-node.bound, node.bound, (_SAMPLES, *node.shape)) / 2

@@ -105,7 +105,7 @@ def choose(program: Callable[..., Any], *inputs: Any, bits: float = 20, device: 
                 "choose", "a ciphertext, which has its parameters", "arrays or lt.Shape",
                 "pass the values or their shape")
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
-    kind = "cuda" if on_gpu else devices.choose(device)[0]
+    kind = devices.named(device)[0] if on_gpu else devices.choose(device)[0]
     sets = [p for p in map(_native.preset, presets()) if p.secure] + _own_sets(own)
     tries = [(params, auto) for params in sets for auto in (False, True) if not auto or params.has_bootstrap]
     found: list[tuple[Candidate, Plan | None]] = []

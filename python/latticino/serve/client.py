@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+import threading
 import time
 import urllib.parse
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from .. import arrays, errors, tfhe
@@ -145,16 +147,35 @@ class Service:
     def _upload(self, file: Any, manifest: Manifest, missing: set[str]) -> None:
         places = {hash_: i for i, hash_ in enumerate(manifest.chunks) if hash_ in missing}
         sizes, handle = manifest.sizes(), file.fileno()
-        with Task("uploading keys", sum(sizes[hash_] for hash_ in places), unit="bytes") as task, \
-                ThreadPoolExecutor(_UPLOADS) as pool:
-            def put(hash_: str) -> None:
-                data = os.pread(handle, sizes[hash_], places[hash_] * CHUNK)
-                self._link.send("PUT", f"/v1/chunks/{hash_}", data,
-                                headers={"Content-Type": "application/octet-stream"})
-                task.advance(len(data))
+        left, ends = SimpleQueue[str](), SimpleQueue[BaseException | int]()
+        for hash_ in places:
+            left.put(hash_)
+        stopped = threading.Event()
 
-            for done in [pool.submit(put, hash_) for hash_ in places]:
-                done.result()
+        def work(own: int) -> None:
+            with os.fdopen(own, "rb"), suppress(Empty):
+                while not stopped.is_set():
+                    hash_ = left.get_nowait()
+                    try:
+                        data = os.pread(own, sizes[hash_], places[hash_] * CHUNK)
+                        self._link.send("PUT", f"/v1/chunks/{hash_}", data,
+                                        headers={"Content-Type": "application/octet-stream"})
+                        ends.put(len(data))
+                    except BaseException as why:
+                        ends.put(why)
+
+        # Nobody waits for threads that still send when an error or an interrupt comes: that may take minutes.
+        with Task("uploading keys", sum(sizes[hash_] for hash_ in places), unit="bytes") as task:
+            try:
+                for _ in range(min(_UPLOADS, len(places))):
+                    threading.Thread(target=work, args=(os.dup(handle),), daemon=True).start()
+                for _ in places:
+                    end = ends.get()
+                    if isinstance(end, BaseException):
+                        raise end
+                    task.advance(end)
+            finally:
+                stopped.set()
 
     def _commit(self, hash_: str) -> None:
         self._link.json("POST", f"/v1/bundles/{hash_}/commit", query={"model": self.name})

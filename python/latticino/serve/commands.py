@@ -16,6 +16,7 @@ from .. import arrays, errors
 from ..common import display
 from ..common.devices import physical_memory
 from ..common.options import count
+from ..files import regular
 from ..nn.compiling import as_bytes
 from . import packages
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 FOLDER = "latticino-service"
 DATABASE = "service.sqlite"
 TOKEN, STORE = "LATTICINO_TOKEN", "LATTICINO_STORE"
+_TOKEN_BYTES = 1 << 16  # that are read of the file of a token
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
@@ -69,12 +71,12 @@ def add(command: AddCommand, on_device: Callable[[argparse.ArgumentParser], None
     tenants.add_argument("name", nargs="?")
     _on_store(tenants)
     tenants.add_argument("--models", help="token: names, separated by commas; default: all")
-    tenants.add_argument("--days", type=count(1, 3660), default=30, help="token: how long it is valid")
-    tenants.add_argument("--most-bytes", type=_amount(1), default="64GiB", help="add: of keys, inputs and results")
-    tenants.add_argument("--most-jobs", type=count(1), default=1000, help="add: that wait or run")
-    tenants.add_argument("--most-seconds", type=count(1), default=86_400,
-                         help="add: predicted, of jobs that wait or run")
-    tenants.add_argument("--weight", type=count(1, 1000), default=1, help="add: of its share beside other tenants'")
+    tenants.add_argument("--days", type=count(1, 3660), help="token: how long it is valid; default: 30")
+    tenants.add_argument("--most-bytes", type=_amount(1), help="add: of keys, inputs and results; default: 64GiB")
+    tenants.add_argument("--most-jobs", type=count(1), help="add: that wait or run; default: 1000")
+    tenants.add_argument("--most-seconds", type=count(1), help="add: predicted, of jobs that wait or run; default: "
+                         "86400")
+    tenants.add_argument("--weight", type=count(1, 1000), help="add: of its share beside other tenants'; default: 1")
     keys = command("keys", _keys, "upload a bundle of keys to a service, list or delete bundles there")
     keys.add_argument("action", choices=("push", "list", "delete"))
     keys.add_argument("bundle", nargs="?", help="push: a file that lt.save_server_keys wrote with one_file=True; "
@@ -94,7 +96,7 @@ def _amount(least: int) -> Callable[[str], int]:
     """Bytes, or a text such as "16GiB"."""
     def read(text: str) -> int:
         try:
-            number = as_bytes(text)
+            number = as_bytes(text, least)
         except errors.ValueError:
             number = -1
         if not least <= number < 1 << 62:
@@ -195,23 +197,39 @@ def _worker(args: argparse.Namespace) -> int:
     return 0
 
 
+# Options of an action of tenants, which no other action reads.
+_OF_ACTION = {"add": ("most_bytes", "most_jobs", "most_seconds", "weight"), "token": ("models", "days")}
+
+
+def _require_used(args: argparse.Namespace) -> None:
+    """UnsupportedError for an option of `tenants` that the action would not read."""
+    for action, options in _OF_ACTION.items():
+        for option in options:
+            if action != args.action and getattr(args, option) is not None:
+                raise errors.UnsupportedError.explain(
+                    f"tenants {args.action}", f"--{option.replace('_', '-')}", "options of its own",
+                    f"leave it out: it is of {action}")
+
+
 def _tenants(args: argparse.Namespace) -> int:
     packages.require("tenants")
     from .tenants import Quota
 
+    _require_used(args)
+    name = _given(args.name, args, "the name of a tenant", ("list",))
     tenants = _opened(args)
     if args.action == "list":
         for row in tenants.all():
             print(f"{row.name}: {display.size(row.held)} of {display.size(row.quota.bytes)}, "
                   f"{row.waiting} jobs that wait or run, {row.tokens} tokens")
         return 0
-    name = _needed(args.name, "tenants", "the name of a tenant")
     if args.action == "add":
-        tenants.add(name, Quota(args.most_bytes, args.most_jobs, float(args.most_seconds),
-                                float(args.weight)))
+        usual = Quota()
+        tenants.add(name, Quota(args.most_bytes or usual.bytes, args.most_jobs or usual.jobs,
+                                float(args.most_seconds or usual.seconds), float(args.weight or usual.weight)))
         print(f"added {name}")
     elif args.action == "token":
-        print(tenants.token(name, args.models.split(",") if args.models else None, float(args.days)))
+        print(tenants.token(name, None if args.models is None else args.models.split(","), float(args.days or 30)))
     else:
         print(f"revoked {tenants.revoke(name)} tokens of {name}")
     return 0
@@ -223,15 +241,24 @@ def _opened(args: argparse.Namespace) -> Tenants:
 
     address = _store_of(args)
     if args.action == "add":
-        args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(args)
     else:
         _require_own(args)
     return Tenants(Store(address))
 
 
+def _make_folder(args: argparse.Namespace) -> None:
+    try:
+        args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as why:
+        raise errors.FileError.explain(
+            args.command, f"{arrays.printable(str(args.folder))} ({why.strerror})", "a folder that can be made or used",
+            "name another one with --folder") from why
+
+
 def _require_own(args: argparse.Namespace) -> None:
     """FileError where the store would lie in the folder, and does not: a new and empty one would serve nobody."""
-    if not (args.store or os.environ.get(STORE) or (args.folder / DATABASE).exists()):
+    if not (args.store is not None or os.environ.get(STORE) or (args.folder / DATABASE).exists()):
         raise errors.FileError.explain(
             args.command, f"no service in {args.folder}", "the folder of a service", "pass --folder, or " + (
                 "add the first tenant: latticino tenants add NAME" if args.command == "tenants" else
@@ -240,8 +267,8 @@ def _require_own(args: argparse.Namespace) -> None:
 
 def _store_of(args: argparse.Namespace) -> str:
     """The store's address. One with a password is better in the environment than among the arguments."""
-    given = args.store or os.environ.get(STORE)
-    if given:
+    given = args.store if args.store is not None else os.environ.get(STORE) or None
+    if given is not None:
         return str(given)
     folder = arrays.as_text(str(args.folder.resolve()), args.command, "folder")
     return "sqlite:///" + urllib.parse.quote(f"{folder}/{DATABASE}")
@@ -251,7 +278,7 @@ def _config(args: argparse.Namespace, **more: Any) -> Config:
     from .process import Config
     from .worker import Resources
 
-    args.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folder(args)
     device, share = args.device or "cpu", physical_memory() // 2 // max(args.workers, 1)
     memory = args.memory if args.memory else share if device == "cpu" else None
     host_memory = args.host_memory or share
@@ -292,14 +319,15 @@ def _described(name: str, facts: Any) -> str:
 
 
 def _keys(args: argparse.Namespace) -> int:
+    bundle = _given(args.bundle, args, "a file" if args.action == "push" else "a hash", ("list",))
+    if args.action == "push":
+        regular.opened(bundle, "keys", "the file of a bundle").close()  # before the service is asked for anything
     service = _connected(args)
     if args.action == "list":
         for row in service.bundles():
             print(f"{row['hash']}  {row['state']:9}  {display.size(row['size'])}  key {row['key_id'] or '-'}"
                   + (f"  {row['reason']}" if row["reason"] else ""))
-        return 0
-    bundle = _needed(args.bundle, "keys", "a file" if args.action == "push" else "a hash")
-    if args.action == "push":
+    elif args.action == "push":
         print(service.push(bundle))
     else:
         service.delete(bundle)
@@ -307,9 +335,10 @@ def _keys(args: argparse.Namespace) -> int:
 
 
 def _jobs(args: argparse.Namespace) -> int:
+    job = _given(args.job, args, "the id of a job", ("list",))
     service = _connected(args)
     if args.action == "cancel":
-        print(json.dumps(service.cancel(_needed(args.job, "jobs", "the id of a job"))))
+        print(json.dumps(service.cancel(job)))
         return 0
     for row in service.jobs():
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["created"]))
@@ -321,15 +350,21 @@ def _jobs(args: argparse.Namespace) -> int:
 def _connected(args: argparse.Namespace) -> Service:
     from .client import connect
 
-    token = args.token_file.read_text(errors="replace").strip() if args.token_file else os.environ.get(TOKEN, "")
+    token = os.environ.get(TOKEN, "")
+    if args.token_file:
+        with regular.opened(args.token_file, args.command, "the file of a token") as file:
+            token = file.read(_TOKEN_BYTES).decode(errors="replace").strip()
     if not token:
         raise errors.UnsupportedError.explain(args.command, "no token", f"{TOKEN} in the environment, or --token-file",
                                               "ask the operator for one")
     return connect(args.url, token, args.model, cafile=args.cafile, certificate=args.certificate)
 
 
-def _needed(value: str | None, operation: str, what: str) -> str:
-    if not value:
-        print(f"latticino: {operation} needs {what}", file=sys.stderr)
+def _given(value: str | None, args: argparse.Namespace, what: str, without: Sequence[str]) -> str:
+    """The word that the action is about. Ends the command where it lacks; those in ``without`` read no such word."""
+    more = args.action in without
+    if value is not None if more else not value:
+        said = f"takes no {arrays.shown(value)}" if more else f"needs {what}"
+        print(f"latticino: {args.command} {args.action} {said}", file=sys.stderr)
         raise SystemExit(2)
-    return value
+    return value or ""

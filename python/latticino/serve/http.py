@@ -105,6 +105,9 @@ class Link:
                         "check the address, or try again") from why
                 time.sleep(_back_off(tries))
                 continue
+            except BaseException:  # an interrupt: the answer would be taken for that of the next request
+                self._close()
+                raise
             if status < 300:
                 return data
             stated = _pause(found)

@@ -1,8 +1,10 @@
 // make_params. If a request is refused, it names changes that were tried.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "math/errors.h"
+#include "math/interrupt.h"
 #include "params/own/plans.h"
 
 namespace latticino {
@@ -107,6 +109,7 @@ Kind plain(const ParamsRequest& x) {
 }
 
 bool accepted(const ParamsRequest& x, int packs = 0) {
+  check_interrupt();
   return !own::fault_of(x) && own::solve(x, packs).params != nullptr;
 }
 
@@ -157,11 +160,36 @@ std::vector<Fix> fixes_of(const ParamsRequest& x) {
   return out;
 }
 
+std::vector<std::string> settings_of(const std::string& text) {
+  constexpr std::string_view kAnd = " and ";
+  std::vector<std::string> out;
+  std::size_t from = 0;
+  for (std::size_t to; (to = text.find(kAnd, from)) != std::string::npos; from = to + kAnd.size()) {
+    out.push_back(text.substr(from, to - from));
+  }
+  out.push_back(text.substr(from));
+  return out;
+}
+
+// Both changes, one after the other. What the second one sets again is named once.
+std::string joined(const std::string& first, const std::string& second) {
+  if (first.empty()) return second;
+  const auto name = [](const std::string& setting) { return setting.substr(0, setting.find('=')); };
+  const std::vector<std::string> later = settings_of(second);
+  std::string out;
+  for (const std::string& setting : settings_of(first)) {
+    const bool again = std::any_of(later.begin(), later.end(),
+                                   [&](const std::string& s) { return name(s) == name(setting); });
+    if (!again) out += setting + " and ";
+  }
+  return out + second;
+}
+
 std::string remedy_of(const std::vector<Fix>& fixes, const std::string& before) {
   if (fixes.empty()) return "take a preset";
   std::string out = "ask for ";
   for (std::size_t i = 0; i < fixes.size(); ++i) {
-    out += (i == 0 ? "" : "; or for ") + before + fixes[i].text;
+    out += (i == 0 ? "" : "; or for ") + joined(before, fixes[i].text);
   }
   return out;
 }
@@ -186,11 +214,11 @@ std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
   for (int i = 0; i < kMaxFaults; ++i) {
     const std::optional<own::Fault> next = own::fault_of(x);
     if (!next) break;
-    text += " and " + next->fix.text;
+    text = joined(text, next->fix.text);
     x = next->fix.request;
   }
   if (accepted(x)) refuse(fault->why, "ask for " + text);
-  refuse(fault->why, remedy_of(fixes_of(x), text + " and "));
+  refuse(fault->why, remedy_of(fixes_of(x), text));
 }
 
 }  // namespace latticino

@@ -1,7 +1,9 @@
 #include "session/ckks/lookup.h"
 #include "math/text.h"
+#include "session/claims/slot_noise.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace latticino::session {
 namespace {
@@ -38,8 +40,14 @@ Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher
     made.push_back(stays ? x.parts[i] : switcher.apply(e, x.parts[i], table, chosen[i]));
   }
   const switching::TableReport report = switcher.report(table);
-  Known known = x.known.looked_up(how.f, how.range, how.constant ? report.packed : report.deviation,
-                                  {report.argument, report.packed}, where);
+  // The last product of the way back adds an error that does not become smaller with the table.
+  const ckks::Ciphertext& first = made[0];
+  const double product =
+      multiplied_error(x.params(), first.level + 1, first.slots, first.scale) / std::sqrt(2.0);
+  const double beside = std::hypot(report.packed, product);
+  Known known = x.known.looked_up(how.f, how.range,
+                                  how.constant ? beside : std::hypot(report.deviation, product),
+                                  {report.argument, beside}, where);
   const UnusedSlots rest = where != nullptr && x.rest.clean()
                                ? UnusedSlots::zero()
                                : UnusedSlots::of(std::max(x.rest.kind, UnusedSlots::Kind::Filler),

@@ -2,7 +2,11 @@
 
 import contextlib
 import copy
+import math
+import os
 import pickle
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -474,7 +478,12 @@ WRONG_COMMANDS = [
     "bench", "bench nope", "bench compare", "bench compare /dev/null /dev/null", "bench growth /dev/null", "bench cpu --device cpu",
     "bench precision file", "bench precision --part noise", "bench precision --plot x.png", "bench cpu --tuning x", "bench gates --no-peers",
     "bench gates --preset nope", "bench precision --preset nope", "bench precision --preset tfhe-2-2-v1", "bench gates --preset n16-d40-boot-v1",
-    "bench growth --plot x.nope", "bench report --runs 3", "bench precision --runs 0", "tune --table /dev/null/x", "tune --nope"]
+    "demo resnet20 --memory nope", "demo resnet20 --memory 0", "demo trees --preset nope", "demo trees --preset tfhe-2-2-v1",
+    "demo resnet20 --weights /dev/zero", "demo resnet20 --device gpu", "demo rnn --device cuda:-1", "params --device cuda:-1",
+    "params --save /dev/full", "keys list --url http://127.0.0.1:1 --token-file /dev/zero", "keys list x --url http://127.0.0.1:1",
+    "keys push --url http://127.0.0.1:1", "keys delete --url http://127.0.0.1:1", "jobs list x --url http://127.0.0.1:1",
+    "jobs cancel --url http://127.0.0.1:1", "keys list --url http://127.0.0.1:1 --token-file /dev/null/x",
+    "bench compare /dev/zero /dev/zero", "bench growth --plot x.nope", "bench report --runs 3", "bench precision --runs 0", "tune --table /dev/null/x", "tune --nope"]
 
 
 @pytest.mark.parametrize("command", WRONG_COMMANDS)
@@ -491,12 +500,80 @@ def test_every_wrong_option_gives_one_line_at_once(command, capsys, monkeypatch)
     assert out.err.startswith("latticino: ") and out.err.count("\n") == 1 and len(out.err) < 700, out.err
 
 
+def test_a_missing_bundle_is_named_before_the_service_is_asked(tmp_path, capsys):
+    from latticino import cli
+
+    token = tmp_path / "token"
+    token.write_text("abc")
+    start = time.monotonic()
+    assert cli.main(["keys", "push", str(tmp_path / "none"), "--url", "http://127.0.0.1:1", "--token-file", str(token)]) == 1
+    assert "FileError: keys: had" in capsys.readouterr().err and time.monotonic() - start < 3, "no request was tried again"
+
+
+COMMANDS = ("demo", "info", "explain", "params", "bench", "tune", "conformance", "fuzz", "serve", "worker", "tenants", "keys",
+            "jobs", "plan")
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_help_is_plain_and_fits_the_terminal(width, capsys, monkeypatch):
+    from latticino import cli
+
+    monkeypatch.setenv("COLUMNS", str(width))
+    for words in ([], *([c] for c in COMMANDS)):
+        with pytest.raises(SystemExit) as end:
+            cli.main([*words, "--help"])
+        out = capsys.readouterr()
+        assert end.value.code == 0 and out.err == "" and out.out.isprintable() is False and "\x1b" not in out.out
+        assert max(map(len, out.out.splitlines())) <= width, words
+
+
+@pytest.mark.parametrize("words", [["--help"], ["bench", "--help"], ["--version"], ["info"], ["explain", "n16-d40-boot-v1"]])
+def test_whoever_reads_may_have_enough(words, capsys, monkeypatch):
+    """`latticino info | head -1`: no traceback, neither here nor where the interpreter ends."""
+    from latticino import cli
+
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert cli.main(words) == 1
+        print("goes nowhere")
+        stream.flush()
+        monkeypatch.undo()
+    assert capsys.readouterr().err == ""
+
+
+def test_closed_streams_take_nothing(capfd, monkeypatch):
+    """`latticino info >&-`: an error does not go to standard output, and a file gets none of what is printed."""
+    from latticino import cli
+
+    for closed in ("stdout", "stderr", "stdin"):
+        monkeypatch.setattr(sys, closed, None)
+        assert cli.main(["info"]) == 0 and cli.main(["explain", "nope"]) == 1
+        getattr(sys, closed).close()
+        monkeypatch.undo()
+        out = capfd.readouterr()
+        assert (out.out == "") == (closed == "stdout") and (out.err == "") == (closed == "stderr")
+        assert "ParameterError" not in out.out
+
+
 def test_the_version_of_the_command(capsys):
     from latticino import cli
 
     with pytest.raises(SystemExit) as end:
         cli.main(["--version"])
     assert end.value.code == 0 and lt.__version__ in capsys.readouterr().out
+
+
+def test_a_difference_is_named_and_keeps_its_signs(pair):
+    _, a = pair
+    for use in (lambda: a - math.inf, lambda: math.inf - a, lambda: a - np.full(a.shape, math.inf), lambda: a - 10**400):
+        with pytest.raises(lt.ValueError, match="^subtract: had") as e:
+            use()
+        assert "-inf" not in str(e.value)
+    for use in (lambda: a - np.zeros(a.size + 1), lambda: np.zeros(a.size + 1) - a):
+        with pytest.raises(lt.ShapeError, match="^subtract: had shapes"):
+            use()
 
 
 def test_errors_name_classes_as_users_import_them():

@@ -1,5 +1,7 @@
 """Records that `latticino conformance` and `latticino demo` write."""
 
+import pytest
+
 from latticino import cli
 from latticino.ckks.context import preset
 from latticino.measure import conformance, records, targets
@@ -96,3 +98,20 @@ def test_targets_of_the_bootstrapping_that_plans_choose():
         assert targets.target(row | {"params": row["params"] | params}) == (wanted, None)
     for params in ({"message": "real"}, {"minimal_keys": 1}, {"over_mod_raise": 0}):
         assert targets.target(row | {"params": row["params"] | params}) is None
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "\udcff", '[{"name": "a", "value": NaN, "unit": "s"}]', '[{"name": 3, "value": 1, "unit": "s"}]',
+                                  '[{"name": "a", "value": "x", "unit": "s"}]', '[{"name": "a", "value": 1, "unit": null}]', "{}", ""])
+@pytest.mark.parametrize("command", [["compare", "FILE", "FILE"], ["report", "--record", "FILE"], ["roofline", "FILE"]])
+def test_what_is_no_record_is_refused(text, command, tmp_path, capsys):
+    path = tmp_path / "record.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert cli.main(["bench", *(str(path) if word == "FILE" else word for word in command)]) == 1
+    assert capsys.readouterr().err.startswith("latticino: FileError: bench: had ")
+
+
+def test_growth_needs_rows_of_growth(tmp_path, capsys):
+    path = tmp_path / "record.json"
+    path.write_text('[{"name": "a", "value": 1, "unit": "s"}]')
+    assert cli.main(["bench", "growth", str(path), "--plot", str(tmp_path / "x.png")]) == 1
+    assert "growth.rotate" in capsys.readouterr().err and not (tmp_path / "x.png").exists()

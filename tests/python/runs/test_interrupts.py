@@ -50,6 +50,10 @@ WORK = {
     "matrices": (CKKS, "w = np.random.default_rng(1).normal(size=(512, 512)); v = client.encrypt(np.zeros(512)); "
                  "ctx._products.limit = 0", "ctx.matrix_product(w + np.random.rand(), 512, 3)"),
     "plans": (CKKS, "", "ctx.plan(lambda v: [v.to_level(0).bootstrap() for _ in range(20)], x)"),
+    "parameters": (PREPARE + "def usable():\n    time.sleep(0.2)\n    assert lt.make_params(N=2**13, levels=2).n == 2**13\n", "",
+                   "try: lt.make_params(levels=10**6)\nexcept lt.ParameterError: pass"),
+    "tables": (CKKS + "ctx.use(client.server_keys(lambda v: v.apply_lut(abs).rotate(1) + (v * v).rotate(1), x))\n", "",
+               "a.apply_lut(abs)"),
     "files": (CKKS, "long = client.encrypt(np.zeros(2**17)); path = sys.argv[1]",
               "lt.save_ciphertext(path, long); lt.load_ciphertext(path, ctx)"),
     "a TFHE product": (TFHE + "ctx.use(client.server_keys())\nu = client.encrypt(np.arange(64), 'u16')\n"
@@ -231,6 +235,21 @@ def test_no_interrupt_is_lost_where_locks_are_destroyed(child_environment):
     """Plans make and destroy contexts, each with its locks."""
     done = subprocess.run([sys.executable, "-c", LOCKS], capture_output=True, text=True, env=child_environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_interrupt_while_an_error_is_made_is_not_lost(monkeypatch):
+    """Python runs its handler at the first line that follows long work of the core: that of the exception's class."""
+    import latticino as lt
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(lt.Error, "__init__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lt.make_params(levels=10**6)
+    with pytest.raises(lt.ParameterError):
+        lt.make_params(levels=10**6)
 
 
 INJECTED = CKKS + """

@@ -323,7 +323,35 @@ def test_the_command(tmp_path, capsys):
     assert "INSECURE" in capsys.readouterr().out
     assert cli.main(["params", "--N", "8192", "--levels", "90"]) == 1
     assert "ask for levels=" in capsys.readouterr().err
+    for bad in (["--save", "/dev/null/x"], ["--save", "/dev/full"], ["--save", str(tmp_path)], ["--device", "gpu"],
+                ["--device", "cuda:-1"], ["--device", "cuda:x"]):
+        assert cli.main(["params", "--N", "8192", "--levels", "2", *bad]) == 1
+        out = capsys.readouterr()
+        assert out.out == "" and out.err.count("\n") == 1, "refused before anything is printed"
+    for option, words in (("--secret", "ternary"), ("--security", "none")):
+        with pytest.raises(SystemExit):
+            cli.main(["params", option, "binary"])
+        assert words in capsys.readouterr().err
     for bad in (["--N", "x"], ["--levels", "1.5"], ["--scale", "(-2)**0.5"], ["--secret", "dense"], ["--N", "nan"]):
         with pytest.raises(SystemExit):
             cli.main(["params", *bad])
         capsys.readouterr()
+
+
+@pytest.mark.parametrize("request_, had", [
+    (dict(levels=0), "levels=0;"), (dict(levels=-1), "levels=-1;"), (dict(word=0), "word=0;"), (dict(dnum=0), "dnum=0;"),
+    (dict(secret=0), "weight 0;"), (dict(security=0), "security=0;"), (dict(security=-1), "security=-1;"), (dict(name=""), "name=''")])
+def test_what_was_passed_is_named(request_, had):
+    with pytest.raises(lt.ParameterError) as e:
+        lt.make_params(**request_)
+    assert f"had {had}" in str(e.value) or had in str(e.value).split("; needs")[0] + ";"
+
+
+@pytest.mark.parametrize("request_", [dict(N=0), dict(levels=10**6), dict(word=3), dict(N=0, levels=10**6, word=3)])
+def test_no_remedy_sets_anything_twice(request_):
+    with pytest.raises(lt.ParameterError) as e:
+        lt.make_params(**request_)
+    for remedy in alternatives(e.value):
+        names = [setting.partition("=")[0] for setting in remedy.split(" and ")]
+        assert len(names) == len(set(names)), remedy
+    check_refusal(request_, e.value)

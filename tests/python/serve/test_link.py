@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import signal
 import threading
 import time
 from types import SimpleNamespace
@@ -10,7 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 import latticino as lt
+from latticino.serve import client as client_of
 from latticino.serve import http as link
+from latticino.serve.client import Service
 from latticino.serve.http import Link
 
 
@@ -223,3 +226,75 @@ def test_keys_of_idempotency_that_no_header_holds(key):
     """An empty one is no wish for a random one."""
     with pytest.raises(lt.ValueError, match="submit: had key=.*1 to 128 visible characters"):
         lt.Remote(SimpleNamespace(_link=None), None, "b").send(b"", key=key)
+
+
+def test_an_interrupt_leaves_no_half_of_an_answer(server, monkeypatch):
+    """The next request has a connection of its own at once, and is sent once."""
+    server.answers = [OK, OK]
+    made, whole = Link(server.url, "t"), link._body
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(link, "_body", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made.json("GET", "/a")
+    monkeypatch.setattr(link, "_body", whole)
+    assert made.json("GET", "/b") == {"a": 1} and server.slept == []
+    assert [path for _, path, _ in server.seen] == ["/a", "/b"] and server.peers[0] != server.peers[1]
+
+
+class Chunks:
+    """A link on which every chunk waits for ``go``, and a bundle of many."""
+
+    def __init__(self, count, wrong=None):
+        self.go, self.begun, self.sent, self.wrong = threading.Event(), 0, [], wrong
+        self.manifest = SimpleNamespace(chunks=tuple(map(str, range(count))), sizes=lambda: {str(i): 3 for i in range(count)})
+
+    def send(self, method, path, data, headers):
+        self.begun += 1
+        self.go.wait(60)
+        if path.endswith(f"/{self.wrong}"):
+            raise lt.ServiceError("service: had a chunk that is wrong", "service")
+        self.sent.append((path.rpartition("/")[2], data))
+
+    def upload(self, file):
+        service = Service.__new__(Service)
+        service._link = self
+        service._upload(file, self.manifest, set(self.manifest.chunks))
+
+
+@pytest.fixture
+def many(tmp_path, monkeypatch):
+    monkeypatch.setattr(client_of, "CHUNK", 3)
+    path = tmp_path / "bundle"
+    path.write_bytes(b"".join(b"%03d" % i for i in range(100)))
+    with path.open("rb") as file:
+        yield file
+
+
+def test_an_interrupt_ends_an_upload(many):
+    """Not after all that is queued, and not after what is being sent."""
+    chunks = Chunks(100)
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        chunks.upload(many)
+    assert time.monotonic() - start < 20 and not chunks.sent
+    chunks.go.set()
+    while len(chunks.sent) < min(chunks.begun, 4):
+        time.sleep(0.01)
+    time.sleep(0.2)
+    assert chunks.begun <= 4, "no further chunk is begun"
+
+
+def test_an_upload_sends_every_chunk_once_or_raises(many):
+    chunks = Chunks(100)
+    chunks.go.set()
+    chunks.upload(many)
+    assert sorted(chunks.sent) == sorted((str(i), b"%03d" % i) for i in range(100))
+    faulty = Chunks(100, wrong=37)
+    faulty.go.set()
+    with pytest.raises(lt.ServiceError, match="chunk that is wrong"):
+        faulty.upload(many)
+    Chunks(0).upload(many)

@@ -195,7 +195,8 @@ def test_wrong_use_says_what_is_wrong(ctx, client):
         encrypted.apply_lut(abs, bound=-1)
     with pytest.raises(lt.ShapeError):
         encrypted.apply_lut(abs, where=np.ones(3, bool))
-    for f in (lambda v: "x", lambda v: 1j, lambda v: [v, v]):
+    for f in (lambda v: "x", lambda v: 1j, lambda v: [v, v], lambda v: "3", lambda v: b"3", np.complex128, lambda v: np.array([v]),
+              lambda v: np.sqrt(v + 0j), lambda v: np.array(1j)):
         with pytest.raises(lt.ValueError, match="real number"):
             encrypted.apply_lut(f)
     for use in (lambda: encrypted.apply_lut(abs, bound="wide"), lambda: encrypted.compare(0.0, bound="wide")):
@@ -214,3 +215,40 @@ def test_wrong_use_says_what_is_wrong(ctx, client):
     leveled = lt.Context("test-n10-leveled-insecure", "cpu")
     with pytest.raises(lt.ParameterError):
         lt.keygen(leveled).encrypt(x).apply_lut(abs)
+
+
+@pytest.mark.parametrize("size", [1e-7, 1e-12])
+def test_tables_of_tiny_values_claim_the_errors_of_the_way_back(ctx, client, size):
+    x = spread(SLOTS)
+    ctx.use(client.server_keys(lambda a: a.apply_lut(lambda v: size * v), x))
+    y = client.encrypt(x).apply_lut(lambda v: size * v)
+    assert abs(lt.precision(client.decrypt(y), size * x).mean - y.expected_bits) < 1.5  # 64 values: a deviation of 0.1
+
+
+@pytest.mark.parametrize("use", [lambda a: a.max(), lambda a: a.argmax(), lambda a: a[:3].max(), lambda a: a.argmax(0.5)])
+def test_maxima_of_values_beyond_the_bound_are_refused(ctx, use):
+    """Also where slots are left over, which a filler takes."""
+    for count in (5, 8):
+        with pytest.raises(lt.ScaleError, match="raise the bound"):
+            ctx.plan(use, lt.Shape((count,), ctx.level, (-5, 5)))
+    ctx.plan(lambda a: a.max(bound=5), lt.Shape((5,), ctx.level, (-5, 5)))
+
+
+def test_rounds_are_those_of_the_values_not_of_the_slots(ctx, client):
+    x = np.array([0.1, 0.7, -0.3, 0.2] + [0.9] * 60)
+    program = lambda a: (a[:4].max(), a[:4].argmax())  # noqa: E731
+    example = client.encrypt(x, level=ctx.level)
+    assert ctx.plan(lambda a: a.argmax(), x[:4]).levels == ctx.plan(lambda a: a[:4].contiguous().argmax(), x[:4]).levels
+    ctx.use(client.server_keys(program, example))
+    largest, index = map(client.decrypt, program(example))
+    assert abs(largest - 0.7) < 2**-8 and abs(index - 1) < 0.05
+
+
+@pytest.mark.parametrize("use", [lambda a: a.apply_lut(abs), lambda a: a.compare(0.0), lambda a: a.max(), lambda a: a.argmax(),
+                                 lambda a: a.max(0.1), lambda a: lt.top_k(a, 2)])
+def test_complex_values_are_refused_where_they_are_known_to_be(ctx, client, use):
+    z = spread(8) * (1 + 0.5j)
+    with pytest.raises(lt.UnsupportedError, match="real ones"):
+        use(client.encrypt(z, like=z))
+    with pytest.raises(lt.UnsupportedError, match="real ones"):
+        ctx.plan(use, z)

@@ -1,0 +1,86 @@
+"""The file `latticino`: help without a build, and no traceback where whoever reads has enough."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def launcher(monkeypatch):
+    """Its functions, with this interpreter as the environment's, and nothing that sets up."""
+    loader = SourceFileLoader("launcher_of_test", str(ROOT / "latticino"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader.exec_module(module)
+    monkeypatch.setattr(module, "PYTHON", sys.executable)
+
+    def never(*_, **__):
+        raise AssertionError("a set-up was begun")
+
+    for name in ("setup", "build", "environment", "add_requirements"):
+        monkeypatch.setattr(module, name, never)
+    return module
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["explain", "--help"], ["params", "-h"]])
+def test_help_needs_no_build(launcher, words, monkeypatch, capfdbinary):
+    monkeypatch.setattr(sys, "argv", ["latticino", *words])
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    monkeypatch.setenv("COLUMNS", "100")
+    assert launcher.main() == 0
+    assert capfdbinary.readouterr().out.startswith(b"usage: latticino " + words[0].encode())
+
+
+def test_help_that_cannot_be_shown_is_set_up_for(launcher, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["latticino", "explain", "--help"])
+    for python in ("/none/python", "/bin/false"):
+        monkeypatch.setattr(launcher, "PYTHON", python)
+        with pytest.raises(AssertionError, match="set-up"):
+            launcher.main()
+    monkeypatch.setattr(sys, "argv", ["latticino", "bench", "service-kills", "--help"])
+    with pytest.raises(AssertionError, match="set-up"):  # of packages, which may be all that lacks
+        launcher.main()
+
+
+def test_commands_take_the_place_of_the_launcher(launcher, monkeypatch):
+    """So that Ctrl-C and SIGTERM reach them, and that nobody kills them a quarter of a second later."""
+    became = []
+    monkeypatch.setattr(os, "execve", lambda *words: became.append(words))
+    monkeypatch.setattr(launcher, "setup", lambda **_: "build/x")
+    monkeypatch.setattr(launcher, "add_requirements", lambda _: None)
+    for words in (["demo", "--rows", "4"], ["python", "-c", "pass"], ["bench", "service-kills"], ["serve", "x"]):
+        monkeypatch.setattr(sys, "argv", ["latticino", *words])
+        launcher.main()
+        program, arguments, _ = became.pop()
+        assert program == sys.executable and arguments[-1] == words[-1] and not became
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["--help"], ["test", "--help"]])
+def test_whoever_reads_may_have_enough(words):
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run([sys.executable, ROOT / "latticino", *words], stdout=writes, stderr=subprocess.PIPE, text=True,
+                          env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"})
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_a_command_loads_prints_nothing(launcher):
+    child = subprocess.Popen(launcher.program("info", []), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env=dict(os.environ, PYTHONPATH=str(ROOT / "python"), PYTHONVERBOSE="1"))
+    for line in child.stderr:  # loads a module of the package, and many come after it
+        if "latticino.errors" in line:
+            break
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=300)
+    assert child.returncode == -signal.SIGINT and out == "" and "Traceback" not in err
