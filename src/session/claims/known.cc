@@ -374,7 +374,7 @@ Known Known::within_domain(Interval domain) const {
   if (r.claim == Claim::Calibrated) {
     const Interval hull{std::min(wanted.low, r.re.low), std::max(wanted.high, r.re.high)};
     if (sample_ == nullptr) return out;
-    out = with({r, estimate_.error}, others_within(hull), white_);
+    out = with({r, estimate_.error}, others_within(hull), white_).limited(hull);
     out.name_ = name_;
     return out;
   }
@@ -399,6 +399,15 @@ Known Known::as_real() const {
   out.measured_ = measured_;
   out.name_ = name_;
   return out;
+}
+
+Known Known::limited(Interval ends) && {
+  if (!seen_) return std::move(*this);
+  Range& r = estimate_.range;
+  r.re = {std::max(r.re.low, ends.low), std::min(r.re.high, ends.high)};
+  r.bound = std::min(r.bound, std::hypot(r.re.size(), r.im.size()));
+  r.rms = std::min(r.rms, r.bound);
+  return std::move(*this);
 }
 
 // Other data lie in an interval as well, if whoever names it says that all do.

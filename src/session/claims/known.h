@@ -224,6 +224,8 @@ class Known {
   double error_of_few() const;
   bool too_large(std::size_t size) const;
   SamplePtr others_within(Interval domain) const;
+  // With other data that lie in an interval, too: their reach was guessed from a few of them.
+  Known limited(Interval ends) &&;
   // These real values plus i times other ones.
   Known with_imaginary(const Known& partner) const;
   Errors errors_of_sample(double size, bool full) const;

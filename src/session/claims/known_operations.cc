@@ -535,7 +535,8 @@ Known Known::through(const RowMap& f, double slope, double added, Interval ends)
   return with(std::move(result), each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
                                       [&](NumbersView in, std::span<Complex> out, auto) {
                                         std::ranges::copy(f(in), out.begin());
-                                      }));
+                                      }))
+      .limited(ends);
 }
 
 Known Known::meant(NumbersView values, double error) const {
