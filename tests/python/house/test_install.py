@@ -90,20 +90,26 @@ def compiler():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["static", "shared"])
-def test_examples_build_and_run(prefixes, kind, tmp_path):
-    flags = "-Wall -Wextra -Werror"
-    run(cmake(), "-S", ROOT / "examples", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefixes[kind]}",
-        f"-DCMAKE_CXX_FLAGS={flags}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
-    # The library's own flags stay its own.
-    commands = (tmp_path / "compile_commands.json").read_text()
-    assert "ffp-contract" not in commands and "std=c++20" in commands.replace("gnu++", "c++")
-    run(cmake(), "--build", tmp_path)
-    for name, arguments in EXAMPLES.items():
-        run(tmp_path / name, *arguments)
-    needed = run("readelf", "-d", tmp_path / "bootstrapping") if shutil.which("readelf") else None
-    if needed is not None:
-        assert ("liblatticino" in needed) == (kind == "shared")
+def test_examples_build_and_run(tmp_path):
+    """With the static library, then with the shared one in its place: the same objects, linked anew."""
+    prefix, folder = tmp_path / "prefix", tmp_path / "build"
+    objects = []
+    for kind in ("static", "shared"):
+        shutil.rmtree(prefix, ignore_errors=True)
+        installed(kind, prefix)
+        run(cmake(), "-S", ROOT / "examples", "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}",
+            "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        # The library's own flags stay its own.
+        commands = (folder / "compile_commands.json").read_text()
+        assert "ffp-contract" not in commands and "std=c++20" in commands.replace("gnu++", "c++")
+        run(cmake(), "--build", folder)
+        objects.append({path: path.stat().st_mtime_ns for path in folder.rglob("*.o")})
+        for name, arguments in EXAMPLES.items():
+            run(folder / name, *arguments)
+        needed = run("readelf", "-d", folder / "bootstrapping") if shutil.which("readelf") else None
+        if needed is not None:
+            assert ("liblatticino" in needed) == (kind == "shared")
+    assert len(objects[0]) == len(EXAMPLES) and objects[0] == objects[1]  # both have the same headers and flags
 
 
 def test_every_example_is_run():
