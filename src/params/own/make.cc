@@ -110,7 +110,7 @@ Kind plain(const ParamsRequest& x) {
 
 bool accepted(const ParamsRequest& x, int packs = 0) {
   check_interrupt();
-  return !own::fault_of(x) && own::solve(x, packs).params != nullptr;
+  return !own::fault_of(x) && own::may_fit(x) && own::solve(x, packs).params != nullptr;
 }
 
 // The list's levels at one scale.

@@ -77,5 +77,8 @@ struct Outcome {
 // `packs`: the most searches for packed chains, each of which may take half a second.
 constexpr int kAllPacks = 4;
 Outcome solve(const ParamsRequest& request, int packs);
+// False where that many levels of one scale take more bits than security allows: no solve() needs
+// to find that out.
+bool may_fit(const ParamsRequest& request);
 
 }  // namespace latticino::own

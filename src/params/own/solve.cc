@@ -314,6 +314,13 @@ Schedule schedule_of(const ParamsRequest& x, std::int64_t levels) {
 
 }  // namespace
 
+bool may_fit(const ParamsRequest& x) {
+  if (x.level_log_scale) return true;
+  // A level's primes come within half a bit of its scale.
+  const auto levels = static_cast<double>(x.levels + (x.bootstrapping ? kStcLevels : 0));
+  return x.levels == 0 || levels * (x.log_scale - 1) <= bound_of(x);
+}
+
 Outcome solve(const ParamsRequest& x, int packs) {
   if (x.level_log_scale || x.levels != 0) {
     return Solver(x, schedule_of(x, x.levels), kAnyDigits, kMaxBuilt).solve(packs);
