@@ -13,7 +13,14 @@ file(GLOB LATTICINO_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
 nanobind_add_module(_native NB_STATIC STABLE_ABI ${LATTICINO_BINDINGS})
 target_link_libraries(_native PRIVATE latticino)
 target_compile_options(_native PRIVATE -Wall -Wextra)
-target_precompile_headers(_native PRIVATE python/bindings/bindings.h)
+if(LATTICINO_CCACHE)
+  # ccache may give back what was precompiled before a header of this project changed.
+  target_precompile_headers(_native PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/complex.h>
+    <nanobind/stl/map.h> <nanobind/stl/optional.h> <nanobind/stl/pair.h> <nanobind/stl/shared_ptr.h>
+    <nanobind/stl/string.h> <nanobind/stl/vector.h> ${LATTICINO_STANDARD_HEADERS})
+else()
+  target_precompile_headers(_native PRIVATE python/bindings/bindings.h)
+endif()
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   # Nothing but the module's entry is exported. Where the compiler links its own static libstdc++, its
   # locale ids would otherwise be merged with those of the libstdc++ that other modules have loaded.
