@@ -54,11 +54,11 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
         y = f(v)
         cause: Exception | None = None
         # What float() would read, take out of an array, or leave the imaginary part of.
-        if not isinstance(y, (str, bytes, bytearray)) and np.ndim(y) == 0 and not np.iscomplexobj(y):
-            try:
+        try:
+            if not isinstance(y, (str, bytes, bytearray)) and np.ndim(y) == 0 and not np.iscomplexobj(y):
                 return float(y)
-            except Exception as why:  # whatever an object's own conversion raises
-                cause = why
+        except Exception as why:  # whatever an object's own conversion raises
+            cause = why
         raise errors.ValueError.explain(
             "apply_lut", f"f({v:.6g}) = {arrays.shown(y)}", "a real number", "correct f") from cause
 

@@ -89,17 +89,15 @@ double Error::worst(double slots, bool full) const {
 
 void Error::add(const ErrorPart& part) {
   if (!(part.rms > 0) && !(part.largest > 0)) return;
-  const auto at =
-      std::lower_bound(parts_.begin(), parts_.end(), part,
-                       [](const ErrorPart& a, const ErrorPart& b) { return a.id < b.id; });
-  if (at != parts_.end() && at->id == part.id) {
+  const auto at = std::ranges::find(parts_, part.id, &ErrorPart::id);
+  if (at != parts_.end()) {
     at->rms += part.rms;
     at->largest += part.largest;
     at->rest += part.rest;
     at->white = at->white && part.white;
     at->by_secret = at->by_secret || part.by_secret;
   } else {
-    parts_.insert(at, part);
+    parts_.push_back(part);
   }
 }
 

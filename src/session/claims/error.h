@@ -75,7 +75,9 @@ class Error {
  private:
   void add(const ErrorPart& part);
   void bound_parts();
-  std::vector<ErrorPart> parts_;  // by id
+  // In the order in which they came. Ids are hashes, and sums in their order would differ by
+  // rounding between two runs of a program.
+  std::vector<ErrorPart> parts_;
 };
 
 }  // namespace latticino::session
