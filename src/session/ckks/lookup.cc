@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace latticino::session {
 namespace {
@@ -34,16 +35,23 @@ Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher
                    const std::vector<bool>* where) {
   std::vector<std::vector<int>> chosen(x.parts.size());  // empty: all slots
   if (where != nullptr) chosen = chosen_slots(x, *where);
-  Parts made;
-  for (std::size_t i = 0; i < x.parts.size(); ++i) {
-    const bool stays = where != nullptr && chosen[i].empty();
-    made.push_back(stays ? x.parts[i] : switcher.apply(e, x.parts[i], table, chosen[i]));
+  const auto stays = [&](std::size_t i) { return where != nullptr && chosen[i].empty(); };
+  Parts made = x.parts;
+  std::optional<ckks::Ciphertext> changed;
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (stays(i)) continue;
+    made[i] = switcher.apply(e, x.parts[i], table, chosen[i]);
+    changed = made[i];
+  }
+  if (!changed) return x;
+  for (std::size_t i = 0; i < made.size(); ++i) {  // an array has one level
+    if (stays(i)) made[i] = e.to_level(made[i], changed->level);
   }
   const switching::TableReport report = switcher.report(table);
   // The last product of the way back adds an error that does not become smaller with the table.
-  const ckks::Ciphertext& first = made[0];
   const double product =
-      multiplied_error(x.params(), first.level + 1, first.slots, first.scale) / std::sqrt(2.0);
+      multiplied_error(x.params(), changed->level + 1, changed->slots, changed->scale) /
+      std::sqrt(2.0);
   const double beside = std::hypot(report.packed, product);
   Known known = x.known.looked_up(how.f, how.range,
                                   how.constant ? beside : std::hypot(report.deviation, product),

@@ -51,6 +51,28 @@ def test_arrays_of_several_ciphertexts_and_chosen_values(ctx, client):
     assert np.abs(every - x * x).max() < 2 * ERROR
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("first, last", [(0, 10), (600, 700), (5, 5)])
+def test_values_chosen_in_some_ciphertexts(ctx, client, first, last):
+    """The array had a level for each ciphertext: the higher one where no value was chosen."""
+    x = spread(700)
+    where = np.zeros(700, bool)
+    where[first:last] = True
+
+    def program(a):
+        y = a.apply_lut(lambda v: -2 * v, where=where)
+        return y, y * y
+
+    ctx.use(client.server_keys(program, x))
+    y, square = program(client.encrypt(x))
+    want = np.where(where, -2 * x, x)
+    assert len({p.level for p in y._parts}) == 1
+    assert np.abs(client.decrypt(y).real - want).max() < 2 * ERROR
+    assert np.abs(client.decrypt(square).real - want**2).max() < 8 * ERROR
+    if first == last:  # nothing is looked up
+        assert y.level == client.encrypt(x).level and y.expected_bits > 25
+
+
 def test_plans_count_lookups(ctx):
     x = spread(700)  # slots of the last ciphertext that hold no value are looked up too
     whole, some = ctx.plan(lambda a: a.apply_lut(abs), x), ctx.plan(lambda a: a.apply_lut(abs, where=x > 0.5), x)
