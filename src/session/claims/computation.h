@@ -11,9 +11,12 @@
 
 #include <bit>
 #include <complex>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <ranges>
+#include <string_view>
 #include <type_traits>
 
 namespace latticino::session {
@@ -62,8 +65,8 @@ enum class Step : std::uint8_t {
 
 class Computation {
  public:
-  // `inputs`: names of the operands, and all parameters on which the result depends: numbers,
-  // optional numbers, and ranges of numbers.
+  // `inputs`: names of the operands, and all parameters on which the result depends. These are
+  // numbers, optional numbers, and arrays of numbers.
   template <class... T>
   explicit Computation(Step step, const T&... inputs)
       : Computation(name_of(static_cast<std::uint64_t>(step), inputs...)) {}
@@ -73,7 +76,7 @@ class Computation {
 
   // The name for a result that is made now. Without a computation in scope, a new one.
   static std::uint64_t name_of_result();
-  // An id that no error has had before, except by the same computation.
+  // An id for the error of a new source. Only the same computation gives the same id again.
   static std::uint64_t new_id();
   // A name for these numbers: the same for the same numbers.
   template <class... T>
@@ -99,10 +102,11 @@ class Computation {
     } else if constexpr (requires { x.real(); }) {
       take(name, x.real());
       take(name, x.imag());
-    } else {
-      static_assert(std::ranges::range<T>);
-      take(name, std::ranges::size(x));
-      for (const auto& element : x) take(name, element);
+    } else {  // numbers in a row; products with arrays pass many
+      static_assert(std::ranges::contiguous_range<T>);
+      const std::size_t bytes = std::ranges::size(x) * sizeof(*std::ranges::data(x));
+      const auto* first = reinterpret_cast<const char*>(std::ranges::data(x));
+      name = mixed(name, std::hash<std::string_view>()({first, bytes}));
     }
   }
 
