@@ -445,15 +445,15 @@ def _require_writable(args: argparse.Namespace) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Lets what a closed stream (`>&-`) would get go nowhere. Else the next file that is opened takes its number, and
-    what is printed."""
+    """Opens /dev/null for every standard stream that is closed (`>&-`). Otherwise the next file that is opened would get
+    the stream's number, and what is printed would be written to that file."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the end
 
 
 def _give_up(stream: TextIO) -> None:
-    """Lets the rest go nowhere, which the exit would write again."""
+    """Sends what the stream still holds to /dev/null. Otherwise Python would try to write it again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

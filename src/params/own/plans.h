@@ -77,8 +77,8 @@ struct Outcome {
 // `packs`: the most searches for packed chains, each of which may take half a second.
 constexpr int kAllPacks = 4;
 Outcome solve(const ParamsRequest& request, int packs);
-// False where that many levels of one scale take more bits than security allows: no solve() needs
-// to find that out.
+// False if so many levels of one scale need more bits than the security level allows. This is much
+// faster than solve().
 bool may_fit(const ParamsRequest& request);
 
 }  // namespace latticino::own

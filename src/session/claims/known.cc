@@ -15,9 +15,9 @@ constexpr std::size_t kReplicas = 4;
 constexpr std::size_t kOtherSetsOfFew = 12, kOtherSetsOfMany = 4, kManyValues = 1 << 12;
 constexpr std::size_t kMaxSamples = std::size_t{1} << 22;  // values and their replicas: 64 MiB
 constexpr double kFewValues = 256;  // errors of fewer values are averaged as root mean squares
-// A margin on expected largest errors. Those of divisions are products of two normal numbers, which
-// have a long tail: of 3,000 runs of the results nearest to their claims, the largest error
-// exceeded its expectation by up to 1.42 bits. A claim may be too small by at most 1 bit.
+// A margin on expected largest errors. The error of a division is a product of two normal numbers.
+// Such products have a long tail, so the largest of many is sometimes much larger than expected.
+// `latticino fuzz` checks that no error is more than 1 bit above its claim.
 const double kMoreThanExpected = std::exp2(0.75);
 constexpr double kMaxAboveSample = 4;  // times what samples of a few values show
 // If fewer values than this have errors near the largest one, they are few. In 10,092 results of

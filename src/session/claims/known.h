@@ -137,10 +137,10 @@ class Known {
   static Known joined(std::span<const Known> several, std::span<const std::size_t> sizes,
                       std::span<const std::int64_t> index);
 
-  // Operations. Done again on the same operands, they add the same error, except for scalars that
-  // are not known, linear maps and functions that a caller passes. `added`: the error that the
-  // operation adds, as root mean square of a slot.
-  // `rounded`: the error that rounded weights add to values of size 1.
+  // Operations. An operation that is done again on the same operands adds the same error. This does
+  // not hold for scalars that are not known, linear maps, and functions that a caller passes: their
+  // errors count as new ones. `added`: the error that the operation adds, as root mean square of a
+  // slot. `rounded`: the error that rounded weights add to values of size 1.
   Known plus(const Known& other) const;
   Known minus(const Known& other) const;
   Known times(const Known& other, bool same, double added) const;
@@ -224,7 +224,8 @@ class Known {
   double error_of_few() const;
   bool too_large(std::size_t size) const;
   SamplePtr others_within(Interval domain) const;
-  // With other data that lie in an interval, too: their reach was guessed from a few of them.
+  // The same for other data that are known to lie in an interval. Without it, the range of other
+  // data is extrapolated from a few sets of them, and may be too wide.
   Known limited(Interval ends) &&;
   // These real values plus i times other ones.
   Known with_imaginary(const Known& partner) const;

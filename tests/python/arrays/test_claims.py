@@ -189,8 +189,8 @@ def test_assumed_ranges_claim_what_holds_for_all_data_in_the_box(ctx, client, ke
                 "positive": rng.uniform(0.5, 1, 512)}[kind]
 
     assert client.encrypt(make()).range.claim == "assumed"
-    # Of 19 to 64 keys, those of means and dots were 1.2 to 1.3 in the mean, with a deviation of 0.15 in 48 runs: these run
-    # twice as often, so that one above 2 has a probability below 1e-8.
+    # Means and dot products have the largest ratios: 1.2 to 1.3 on average over 19 to 64 keys. Over 48 runs the ratio has
+    # a standard deviation of 0.15. They run 96 times. Then the ratio exceeds 2 with a probability below 1e-8.
     runs = 96 if name in ("mean", "dot") else 48
     assert rms_ratio(client, program, make, OF_THE_BOX[name], lambda make: {}, runs) < 2
     # The claims are those of the same values declared.
@@ -229,8 +229,9 @@ def test_spread_sums_of_large_values(client, keyed, rng, factor, kind):
 
     program = keyed(lambda a: a.spread_sum(factor), lt.Shape((512,), None, (-1e3, 1e3)))
     clear = lambda x: np.full(512, factor * x.sum())  # noqa: E731
-    # For random values the claim is that of another sum, as random as the first: its square is as one of the F distribution
-    # of 64 and 64, around 0.44^2 in 10 keys. So a ratio above 1.8 has a probability below 1e-9, and one below 0.2 of 2e-9.
+    # For random values, `like` has other values than the array, so the claim is for another random sum. The square of the
+    # ratio then follows the F distribution with 64 and 64 degrees of freedom, times a factor. The average ratio was 0.44
+    # over 10 keys. It exceeds 1.8 with a probability below 1e-9, and is below 0.2 with a probability of 2e-9.
     ratio = rms_ratio(client, program, make, clear, lambda make: {"like": make()}, 64 if kind == "random" else 24)
     assert ratio < 2 and (ratio > 0.2 or factor == 1 / 512)  # which is hardly rounded
     assert rms_ratio(client, program, make, clear, lambda make: {"range": (-1e3, 1e3)}, 8) < 2
@@ -397,8 +398,8 @@ def test_sums_of_copies_of_a_value_add_up_its_error(client, keyed, rng, name):
     """The copies of a value have one error, so that sums of them grow with their number, not with its root."""
     program = keyed(COPIES[name], lt.Shape((100,)))
     ratios = []
-    # Of one normal number each. Of 8 keys the ratio was 0.72 ("through a matrix") to 1.3 in the mean. So it lies below a
-    # fifth with a probability below 1e-8, and above 3 with one below 1e-11.
+    # Each run has the error of one normal number. The average ratio over 8 keys lay between 0.72 ("through a matrix") and
+    # 1.3. It is below 1/5 with a probability below 1e-8, and above 3 with a probability below 1e-11.
     for _ in range(24):
         x = rng.uniform(-1, 1, 100)
         wanted = COPIES[name](x)

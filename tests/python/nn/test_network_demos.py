@@ -136,10 +136,11 @@ def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     assert "Labels are those of the network in the clear" in text and "generated" in text
     for words in ("in the clear", "shadow", "encrypted", "measured", "predicted", "peak memory"):
         assert words in text
-    # Claims are pessimistic, and the mean of a few errors may be small by chance: of three it is 2^-9 of what is claimed
-    # once in a million runs. Of thirty it may not, if each image has a run of its own: the scores of SqueezeNet, which has
-    # two images per run, were 1.5 to 3.4 bits better than claimed. Those of ResNet-20 were 1.9 bits better over eight keys,
-    # with a deviation of 0.4, so that the thirty are as few as seven: these are 5 bits better with a probability of 3e-6.
+    # Results may be more precise than claimed: claims are pessimistic, and the mean of a few errors may be small by chance.
+    # The mean of three errors is 2^-9 of the claim once in a million runs. SqueezeNet runs two images at a time. Its scores
+    # were 1.5 to 3.4 bits better than claimed. ResNet-20 runs each image alone and has thirty scores. Over eight keys they
+    # were 1.9 bits better on average, with a standard deviation of 0.4. Seven independent errors would vary as much. Seven
+    # errors are 5 bits better than claimed with a probability of 3e-6.
     luck = 5 if result.plan.images == 1 and result.scores[1].size >= 30 else 9
     assert result.plan.bits - LUCK < result.bits < result.plan.bits + luck and result.worst_bits < result.bits
     assert len(result.layer_bits) == len(result.plan.layers)
