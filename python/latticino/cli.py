@@ -445,8 +445,8 @@ def _require_writable(args: argparse.Namespace) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Opens /dev/null for every standard stream that is closed (`>&-`). Otherwise the next file that is opened would get
-    the stream's number, and what is printed would be written to that file."""
+    """Opens /dev/null for every standard stream that is closed (`>&-`). Otherwise the next file that is opened would
+    get the stream's number, and what is printed would be written to that file."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the end

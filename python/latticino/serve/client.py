@@ -164,8 +164,8 @@ class Service:
                     except BaseException as why:
                         ends.put(why)
 
-        # After an error or an interrupt, threads may still be sending a chunk, which can take minutes. Nothing waits for
-        # them. A ThreadPoolExecutor would be joined when Python exits.
+        # After an error or an interrupt, threads may still be sending a chunk, which can take minutes. Nothing waits
+        # for them. A ThreadPoolExecutor would be joined when Python exits.
         with Task("uploading keys", sum(sizes[hash_] for hash_ in places), unit="bytes") as task:
             try:
                 for _ in range(min(_UPLOADS, len(places))):
