@@ -129,19 +129,19 @@ def no_data(monkeypatch):
 def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     work, path = small(name, tmp_path)
     said = []
-    result = networks.run(work, device=device, count=20, encrypted=3, weights=path, layers=True, say=said.append)
+    images = 9 if name == "resnet20-aespa" else 3
+    result = networks.run(work, device=device, count=20, encrypted=images, weights=path, layers=True, say=said.append)
     text = "\n".join(said)
-    assert result.encrypted == 3 and result.equal + result.near == 3 and networks.verdict(result) == 0
+    assert result.encrypted == images and result.equal + result.near == images and networks.verdict(result) == 0
     assert result.accuracy == 1 and result.shadow_accuracy == 1 and not result.outside  # labels are the network's own
     assert "Labels are those of the network in the clear" in text and "generated" in text
     for words in ("in the clear", "shadow", "encrypted", "measured", "predicted", "peak memory"):
         assert words in text
     # Results may be more precise than claimed: claims are pessimistic, and the mean of a few errors may be small by chance.
     # The mean of three errors is 2^-9 of the claim once in a million runs. SqueezeNet runs two images at a time. Its scores
-    # were 1.5 to 3.4 bits better than claimed. ResNet-20 runs each image alone and has thirty scores. Over eight keys they
-    # were 1.9 bits better on average, with a standard deviation of 0.4. Seven independent errors would vary as much. Seven
-    # errors are 5 bits better than claimed with a probability of 3e-6.
-    luck = 5 if result.plan.images == 1 and result.scores[1].size >= 30 else 9
+    # were 1.5 to 3.4 bits better than claimed. ResNet-20 runs each image alone. Over eight keys the thirty scores of three
+    # images were 1.9 bits better on average, with a standard deviation of 0.4. So it runs nine images, which leave 0.23.
+    luck = 3 if result.plan.images == 1 and result.scores[1].size >= 30 else 9
     assert result.plan.bits - LUCK < result.bits < result.plan.bits + luck and result.worst_bits < result.bits
     assert len(result.layer_bits) == len(result.plan.layers)
     assert result.key_bytes == result.plan.key_bytes
@@ -150,7 +150,7 @@ def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     assert row["value"] == pytest.approx(np.median(networks.seconds_of(result)) * (
         1 if work.unit == "s" else 1e3 / work.batch))
     assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.05)
-    assert min(row["compile_s"], row["keys_s"]) > 0 and row["first_s"] >= min(networks.seconds_of(result)) / 3  # others may be held up
+    assert min(row["compile_s"], row["keys_s"]) > 0 and row["first_s"] >= np.median(networks.seconds_of(result)) / 3
     assert row["params"][f"predicted_first_{work.unit}"] > row["params"][f"predicted_{work.unit}"]
     assert "compiling" in text and "making keys" in text
     json.dumps(row)
