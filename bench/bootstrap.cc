@@ -65,7 +65,7 @@ class Benchmark {
       throw UnsupportedError("bench_bootstrap", "--batch " + std::to_string(batch_),
                              "one ciphertext or more, and one with --chain", "correct it");
     }
-    dry_ = dry_run(params_, level_, slots_, repeated(bootstrapping(options_), batch_));
+    dry_ = dry_run(params_, level_, slots_, bootstrapping(options_, batch_));
     describe();
     if (arguments_.flag("dry")) return 0;
     prepare();
@@ -142,22 +142,9 @@ class Benchmark {
     context_->queue().reset_peak();
   }
 
-  static Setup repeated(const Setup& one, int times) {
-    return [one, times](const std::shared_ptr<const ckks::Context>& context) -> Program1 {
-      const Program1 program = one(context);
-      return [program, times](const ckks::Evaluator& evaluator, const Ciphertext& x) {
-        for (int k = 0; k < times; ++k) program(evaluator, x);
-      };
-    };
-  }
-
   using Batch = std::vector<Ciphertext>;
   Batch refresh(const Batch& inputs) const {
-    Batch out;
-    for (const Ciphertext& x : inputs) {
-      out.push_back(bootstrapper_->bootstrap(world_.evaluator(), x));
-    }
-    return out;
+    return bootstrapper_->bootstrap(world_.evaluator(), inputs);
   }
 
   std::vector<std::uint32_t> bits(const Batch& batch) const {

@@ -77,11 +77,11 @@ DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots
   return out;
 }
 
-Setup bootstrapping(const BootstrapOptions& options) {
-  return [options](const std::shared_ptr<const ckks::Context>& context) -> Program1 {
+Setup bootstrapping(const BootstrapOptions& options, int batch) {
+  return [options, batch](const std::shared_ptr<const ckks::Context>& context) -> Program1 {
     const auto bootstrapper = std::make_shared<Bootstrapper>(context, options);
-    return [bootstrapper](const ckks::Evaluator& evaluator, const Ciphertext& x) {
-      bootstrapper->bootstrap(evaluator, x);
+    return [bootstrapper, batch](const ckks::Evaluator& evaluator, const Ciphertext& x) {
+      bootstrapper->bootstrap(evaluator, std::vector<Ciphertext>(batch, x));
     };
   };
 }

@@ -46,7 +46,7 @@ using Program1 = std::function<void(const ckks::Evaluator&, const Ciphertext&)>;
 using Setup = std::function<Program1(const std::shared_ptr<const ckks::Context>&)>;
 DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots,
                const Setup& setup);
-Setup bootstrapping(const BootstrapOptions& options);
+Setup bootstrapping(const BootstrapOptions& options, int batch = 1);
 // Rates for the backend that make_backend makes of these.
 struct Rates {
   const RateTable& table;

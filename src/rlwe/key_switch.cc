@@ -387,36 +387,46 @@ std::vector<Poly> change_modulus(Queue& queue, const Constants& constants,
   return divide(queue, constants.ring(), division, items);
 }
 
-std::array<Poly, 2> switch_one_digit(Queue& queue, const Constants& constants,
-                                     const std::array<PolyView, 2>& x,
-                                     const std::array<PolyView, 2>& key, const Basis& aux) {
-  const Basis base = x[0].basis(), extended = base.with(aux);
+std::vector<std::array<Poly, 2>> switch_one_digit(Queue& queue, const Constants& constants,
+                                                  std::span<const std::array<PolyView, 2>> x,
+                                                  const std::array<PolyView, 2>& key,
+                                                  const Basis& aux) {
+  if (x.empty()) return {};
+  const Basis base = x[0][0].basis(), extended = base.with(aux);
   const Plan plan{.basis = base,
                   .extended = extended,
                   .digits = {&constants.conversion(base, aux)},
                   .add_factor = constants.product_on(aux, base),
                   .division = &constants.division(extended, base)};
-  const Input input{.a = x[1], .targets = {{.one_digit = key, .add = {x[0], {}}, .half = aux}}};
-  return std::move(run(queue, constants, plan, std::span(&input, 1)).quotients.front());
+  std::vector<Input> inputs;
+  for (const auto& [b, a] : x) {
+    inputs.push_back({.a = a, .targets = {{.one_digit = key, .add = {b, {}}, .half = aux}}});
+  }
+  return run(queue, constants, plan, inputs).quotients;
 }
 
-std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
-                                     const std::array<PolyView, 2>& x, const SwitchKey& key) {
+std::vector<std::array<Poly, 2>> switch_to_sparse(Queue& queue, const Constants& constants,
+                                                  std::span<const std::array<PolyView, 2>> x,
+                                                  const SwitchKey& key) {
   const Params& params = constants.params();
   return switch_one_digit(queue, constants, x, key.digit(0),
                           params.encapsulation_basis().without(params.basis(0)));
 }
 
-std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants, const PolyView& b,
-                                       const PolyView& a, const PolyView& a_aux,
-                                       const SwitchKey& key, int level) {
+std::vector<std::array<Poly, 2>> switch_from_sparse(Queue& queue, const Constants& constants,
+                                                    std::span<const RaisedPair> x,
+                                                    const SwitchKey& key, int level) {
   Plan plan = raised_at(constants, level);
   plan.division = &constants.divide_by_p(level);
-  const Input input{
-      .a = a,
-      .targets = {{.one_digit = key.digit(0), .add = {b, {}}, .half = plan.division->removed}},
-      .raised = a_aux};
-  return std::move(run(queue, constants, plan, std::span(&input, 1)).quotients.front());
+  std::vector<Input> inputs;
+  for (const RaisedPair& pair : x) {
+    inputs.push_back({.a = pair.a,
+                      .targets = {{.one_digit = key.digit(0),
+                                   .add = {pair.b, {}},
+                                   .half = plan.division->removed}},
+                      .raised = pair.a_aux});
+  }
+  return run(queue, constants, plan, inputs).quotients;
 }
 
 std::vector<ExtendedPair> switch_over_raised(Queue& queue, const Constants& constants,

@@ -114,23 +114,28 @@ std::vector<Poly> rescale(Queue& queue, const Constants& constants, const std::v
 std::vector<Poly> change_modulus(Queue& queue, const Constants& constants,
                                  std::span<const PolyView> in, const Basis& target);
 
-// With a key of one digit, (b, a) over the primes of x, Eval, and those of `aux`: the same message
-// under the key's secret, same basis.
-std::array<Poly, 2> switch_one_digit(Queue& queue, const Constants& constants,
-                                     const std::array<PolyView, 2>& x,
-                                     const std::array<PolyView, 2>& key, const Basis& aux);
+// With a key of one digit, pairs (b, a) over the same primes, Eval, and those of `aux`: the same
+// messages under the key's secret, same basis.
+std::vector<std::array<Poly, 2>> switch_one_digit(Queue& queue, const Constants& constants,
+                                                  std::span<const std::array<PolyView, 2>> x,
+                                                  const std::array<PolyView, 2>& key,
+                                                  const Basis& aux);
 
-// Sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza, Hubaux 2022). A ciphertext (b, a) over
-// basis(0), Eval, under the dense secret -> the same message under the sparse one, same basis.
-std::array<Poly, 2> switch_to_sparse(Queue& queue, const Constants& constants,
-                                     const std::array<PolyView, 2>& x, const SwitchKey& key);
+// Sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza, Hubaux 2022). Ciphertexts (b, a) over
+// basis(0), Eval, under the dense secret -> the same messages under the sparse one, same basis.
+std::vector<std::array<Poly, 2>> switch_to_sparse(Queue& queue, const Constants& constants,
+                                                  std::span<const std::array<PolyView, 2>> x,
+                                                  const SwitchKey& key);
 // A raised ciphertext under the sparse secret: b and a over basis(level), Eval, and the same `a`
-// over P (a_aux, Half or Eval). The result is under the dense secret over basis(level). There is
-// one digit: the raised `a` is its own ModUp. `level` is the top level, whose switches use all of
-// P.
-std::array<Poly, 2> switch_from_sparse(Queue& queue, const Constants& constants, const PolyView& b,
-                                       const PolyView& a, const PolyView& a_aux,
-                                       const SwitchKey& key, int level);
+// over P, Half or Eval.
+struct RaisedPair {
+  PolyView b, a, a_aux;
+};
+// The results are under the dense secret over basis(level). There is one digit: the raised `a` is
+// its own ModUp. `level` is the top level, whose switches use all of P.
+std::vector<std::array<Poly, 2>> switch_from_sparse(Queue& queue, const Constants& constants,
+                                                    std::span<const RaisedPair> x,
+                                                    const SwitchKey& key, int level);
 
 // Products of a raised ciphertext under the sparse secret, each (b, a) over extended(level), Eval.
 // Each result is under the secret of its key, times P/P', modulo the same primes; there is one

@@ -101,9 +101,9 @@ Samples Extractor::extract(const ckks::Evaluator& evaluator, const SwitchKeys& k
   const std::array<PolyView, 2> base = {low.parts[0].view, low.parts[1].view};
   const std::vector<Poly> narrow = rlwe::change_modulus(queue, constants, base, params.lwe_basis());
   const auto& key = keys.to_ring.parts;
-  const std::array<Poly, 2> switched =
-      rlwe::switch_one_digit(queue, constants, {narrow[0].view, narrow[1].view},
-                             {key[0].view, key[1].view}, params.key_aux());
+  const std::array<PolyView, 2> input = {narrow[0].view, narrow[1].view};
+  const std::array<Poly, 2> switched = rlwe::switch_one_digit(
+      queue, constants, std::span(&input, 1), {key[0].view, key[1].view}, params.key_aux())[0];
 
   const Ring& ring = context_->ckks()->ring();
   const Buffer both = queue.allocate(2 * sizeof(std::uint32_t) * ring.n());

@@ -83,11 +83,12 @@ ckks::Ciphertext Packer::to_slots(const ckks::Evaluator& evaluator, const Switch
   const Basis base = params.ckks().basis(0);
   const std::array<PolyView, 2> wide = {whole[0].view, whole[1].view};
   const std::vector<Poly> low = rlwe::change_modulus(queue, constants, wide, base);
-  const std::array<Poly, 2> sparse =
-      rlwe::switch_one_digit(queue, constants, {low[0].view, low[1].view},
+  const std::array<PolyView, 2> narrow = {low[0].view, low[1].view};
+  const std::vector<std::array<Poly, 2>> sparse =
+      rlwe::switch_one_digit(queue, constants, std::span(&narrow, 1),
                              {keys.to_sparse.parts[0].view, keys.to_sparse.parts[1].view},
                              params.ckks().encapsulation_basis().without(base));
-  return half_.bootstrap_half(evaluator, sparse, key, params.amplitude() / largest);
+  return half_.bootstrap_half(evaluator, sparse[0], key, params.amplitude() / largest);
 }
 
 }  // namespace latticino::switching

@@ -111,8 +111,8 @@ TEST(EncapsulationNoise, ThereAndBack) {
   const Poly m = w.message(w.random_message(20), 0);
   const auto in = encrypt_symmetric(w.constants, w.queue, w.secret, m.view, 0, w.random);
   const SwitchKey key = generator.make({KeyKind::DenseToSparse, 1}, 0);
-  const auto out =
-      switch_to_sparse(w.queue, w.constants, {in.parts[0].view, in.parts[1].view}, key);
+  const std::array<PolyView, 2> views = {in.parts[0].view, in.parts[1].view};
+  const auto out = switch_to_sparse(w.queue, w.constants, std::span(&views, 1), key)[0];
   // Decrypted under the sparse secret by hand: b + a s_sparse - m, then as parts (that, 0).
   const Poly s = secret_poly(w.queue, w.ring(), base, w.secret.sparse_coefficients());
   const Poly product = secret_product(w.queue, out[1].view, s.view, base);

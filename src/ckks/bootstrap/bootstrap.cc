@@ -1,5 +1,6 @@
 #include "ckks/bootstrap/bootstrap.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "ckks/bootstrap/scale_plan.h"
 #include "ckks/bootstrap/sine.h"
 #include "ckks/bootstrap/slots_to_coefficients.h"
+#include "ckks/evaluator/batches.h"
 #include "ckks/evaluator/checks.h"
 #include "ckks/evaluator/product_sum.h"
 #include "ckks/linear/linear_transform.h"
@@ -132,76 +134,108 @@ std::size_t Bootstrapper::bytes() const {
 }
 
 // The exact lift to the top modulus and the switch back. `like` is at the top level.
-std::array<Poly, 2> Bootstrapper::raised_parts(const Evaluator& evaluator,
-                                               const std::array<Poly, 2>& low,
-                                               const Ciphertext& like) const {
+std::vector<Bootstrapper::Pair> Bootstrapper::raised_parts(const Evaluator& evaluator,
+                                                           std::span<const Pair> low,
+                                                           const Ciphertext& like) const {
   const Params& params = plan_->params;
   Queue& queue = plan_->context->queue();
   const Ring& ring = plan_->context->ring();
   // The a-part is raised to P as well, which is its own ModUp for the switch back. With
   // OverModRaise both parts are.
   const Basis all = params.extended(like.level), q = params.basis(like.level);
-  const Poly b = queue.allocate(ring, plan_->over ? all : q, Domain::Coeff);
-  const Poly a = queue.allocate(ring, all, Domain::Coeff);
-  const PolyView low_b = low[0].view.in(Domain::Coeff), low_a = low[1].view.in(Domain::Coeff);
-  queue.submit(Transform{{{.in = low[0].view, .out = low_b}, {.in = low[1].view, .out = low_a}}});
-  queue.submit(ModRaise{{{.in = low_b, .out = b.view}, {.in = low_a, .out = a.view}}});
-  const PolyView b_eval = b.view.in(Domain::Eval), a_eval = a.view.in(Domain::Eval);
-  if (plan_->over) {
-    queue.submit(Transform{{{.in = b.view, .out = b_eval}, {.in = a.view, .out = a_eval}}});
-    return plan_->over->apply(evaluator, like, b_eval, a_eval);
+  Transform down, up;
+  ModRaise raise;
+  std::vector<Pair> raised;
+  for (const Pair& x : low) {
+    const Poly b = queue.allocate(ring, plan_->over ? all : q, Domain::Coeff);
+    const Poly a = queue.allocate(ring, all, Domain::Coeff);
+    const PolyView low_b = x[0].view.in(Domain::Coeff), low_a = x[1].view.in(Domain::Coeff);
+    down.items.insert(down.items.end(),
+                      {{.in = x[0].view, .out = low_b}, {.in = x[1].view, .out = low_a}});
+    raise.items.insert(raise.items.end(),
+                       {{.in = low_b, .out = b.view}, {.in = low_a, .out = a.view}});
+    up.items.push_back({.in = b.view, .out = b.view.in(Domain::Eval)});
+    if (plan_->over) {
+      up.items.push_back({.in = a.view, .out = a.view.in(Domain::Eval)});
+    } else {
+      const PolyView a_q = a.view.select(q), a_p = a.view.select(params.aux_basis());
+      up.items.push_back({.in = a_q, .out = a_q.in(Domain::Eval)});
+      up.items.push_back({.in = a_p, .out = a_p.in(Domain::Half)});
+    }
+    raised.push_back({b, a});
   }
-  const PolyView a_q = a.view.select(q), a_p = a.view.select(params.aux_basis());
-  queue.submit(Transform{{{.in = b.view, .out = b_eval},
-                          {.in = a_q, .out = a_q.in(Domain::Eval)},
-                          {.in = a_p, .out = a_p.in(Domain::Half)}}});
+  queue.submit(std::move(down));
+  queue.submit(std::move(raise));
+  queue.submit(std::move(up));
+  if (plan_->over) {
+    std::vector<std::array<PolyView, 2>> views;
+    for (const auto& [b, a] : raised) {
+      views.push_back({b.view.in(Domain::Eval), a.view.in(Domain::Eval)});
+    }
+    return plan_->over->apply(evaluator, like, views);
+  }
+  std::vector<rlwe::RaisedPair> views;
+  for (const auto& [b, a] : raised) {
+    views.push_back({b.view.in(Domain::Eval), a.view.select(q).in(Domain::Eval),
+                     a.view.select(params.aux_basis()).in(Domain::Half)});
+  }
   const rlwe::SwitchKey& to_dense = evaluator.key(kName, like, {rlwe::KeyKind::SparseToDense, 1});
-  return rlwe::switch_from_sparse(queue, plan_->context->constants(), b_eval, a_q.in(Domain::Eval),
-                                  a_p.in(Domain::Half), to_dense, like.level);
+  return rlwe::switch_from_sparse(queue, plan_->context->constants(), views, to_dense, like.level);
 }
 
 // Scale-up, switch to the sparse secret, exact lift to the top modulus, switch back, and for sparse
 // slots the trace into the subring of the message.
-Ciphertext Bootstrapper::mod_raise(const Evaluator& evaluator, const Ciphertext& x) const {
+std::vector<Ciphertext> Bootstrapper::raised(const Evaluator& evaluator,
+                                             std::span<const Ciphertext> x) const {
   const Plan& plan = *plan_;
   const Stage stage(plan.context->queue(), "bootstrap.mod_raise");
-  const Ciphertext scaled =
-      plan.shape.slots_first
-          ? x  // SlotToCoeff has brought it there
-          : evaluator.multiply_integer(evaluator.to_level(x, 0), plan.scales.scale_up);
+  std::vector<Ciphertext> scaled(x.begin(), x.end());
+  if (!plan.shape.slots_first) {  // SlotToCoeff has brought it there
+    scaled = evaluator.multiply_integer(evaluator.to_level(x, 0), plan.scales.scale_up);
+  }
   const rlwe::SwitchKey& to_sparse =
-      evaluator.key(kName, scaled, {rlwe::KeyKind::DenseToSparse, 1});
+      evaluator.key(kName, scaled[0], {rlwe::KeyKind::DenseToSparse, 1});
+  std::vector<std::array<PolyView, 2>> views;
+  for (const Ciphertext& c : scaled) views.push_back({c.parts[0].view, c.parts[1].view});
   return raised_sparse(
       evaluator,
-      rlwe::switch_to_sparse(plan.context->queue(), plan.context->constants(),
-                             {scaled.parts[0].view, scaled.parts[1].view}, to_sparse),
-      x.key);
+      rlwe::switch_to_sparse(plan.context->queue(), plan.context->constants(), views, to_sparse),
+      x[0].key);
 }
 
-// Raises a pair modulo q0 under the sparse secret.
-Ciphertext Bootstrapper::raised_sparse(const Evaluator& evaluator, const std::array<Poly, 2>& low,
-                                       const rlwe::KeyId& key) const {
+Ciphertext Bootstrapper::mod_raise(const Evaluator& evaluator, const Ciphertext& x) const {
+  return std::move(raised(evaluator, std::span(&x, 1)).front());
+}
+
+// Raises pairs modulo q0 under the sparse secret.
+std::vector<Ciphertext> Bootstrapper::raised_sparse(const Evaluator& evaluator,
+                                                    std::span<const Pair> low,
+                                                    const rlwe::KeyId& key) const {
   const Plan& plan = *plan_;
   const Params& params = plan.params;
-  Ciphertext raised{plan.context, {}, plan.scales.cts_level, plan.scales.raised_scale, 0, key};
-  std::array<Poly, 2> parts = raised_parts(evaluator, low, raised);
-  raised.parts = {std::move(parts[0]), std::move(parts[1])};
-  raised.slots = params.max_slots();  // the integers I fill the whole ring
-  raised = evaluator.inner_sum(raised, plan.slots, params.max_slots() / plan.slots);
-  raised.slots = plan.slots;
-  return raised;
+  Ciphertext like{plan.context, {}, plan.scales.cts_level, plan.scales.raised_scale, 0, key};
+  std::vector<Ciphertext> out;
+  for (Pair& parts : raised_parts(evaluator, low, like)) {
+    Ciphertext& raised = out.emplace_back(like);
+    raised.parts = {std::move(parts[0]), std::move(parts[1])};
+    raised.slots = params.max_slots();  // the integers I fill the whole ring
+  }
+  out = evaluator.inner_sum(out, plan.slots, params.max_slots() / plan.slots);
+  for (Ciphertext& raised : out) raised.slots = plan.slots;
+  return out;
 }
 
 namespace {
 
-// z + conj(z) and, if both, i (conj(z) - z): twice the real and the imaginary part of the slots.
-Batch halves(const Evaluator& evaluator, const Ciphertext& z, bool both) {
-  const Batch x{z}, conjugate{evaluator.conjugate(z)};
+// z + conj(z) and, if both, i (conj(z) - z): twice the real and the imaginary parts of the slots.
+Batch halves(const Evaluator& evaluator, const Batch& z, bool both) {
+  const Batch conjugate = evaluator.conjugate(z);
   const auto sum = [&](Complex c, Complex d) {
-    return linear_sum({{&x, c}, {&conjugate, d}}, 0, z.level, z.scale)[0];
+    return linear_sum({{&z, c}, {&conjugate, d}}, 0, z[0].level, z[0].scale);
   };
-  Batch out{sum(1, 1)};
-  if (both) out.push_back(sum({0, -1}, {0, 1}));
+  Batch out = sum(1, 1);
+  if (!both) return out;
+  for (Ciphertext& im : sum({0, -1}, {0, 1})) out.push_back(std::move(im));
   return out;
 }
 
@@ -209,18 +243,24 @@ Batch halves(const Evaluator& evaluator, const Ciphertext& z, bool both) {
 
 // Applies the factors of the inverse transform. Then it makes z + conj(z) and, if the other half
 // counts and is not in the same ciphertext, i (conj(z) - z).
-std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
-                                                    const Ciphertext& x) const {
+std::vector<Ciphertext> Bootstrapper::split(const Evaluator& evaluator,
+                                            std::vector<Ciphertext> z) const {
   const Plan& plan = *plan_;
   const Stage stage(plan.context->queue(), "bootstrap.coeff_to_slot");
-  Ciphertext z = x;
   for (const LinearTransform& factor : plan.cts) {
-    if (plan.apart && &factor == &plan.cts.back()) z.slots = 2 * plan.slots;
+    if (plan.apart && &factor == &plan.cts.back()) {
+      for (Ciphertext& c : z) c.slots = 2 * plan.slots;
+    }
     z = factor.apply(evaluator, z);
   }
   const bool real = plan.options.half || (plan.shape.slots_first &&
                                           plan.options.message == BootstrapOptions::Message::Real);
   return halves(evaluator, z, !plan.apart && !real);
+}
+
+std::vector<Ciphertext> Bootstrapper::coeff_to_slot(const Evaluator& evaluator,
+                                                    const Ciphertext& x) const {
+  return split(evaluator, {x});
 }
 
 std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
@@ -229,19 +269,27 @@ std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
   return plan_->reduction.apply(evaluator, std::move(x), plan_->scales.sine_scale);
 }
 
-Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
-                                       const std::vector<Ciphertext>& x) const {
+// `count` results, of as many real halves or joined pairs, or of both halves.
+std::vector<Ciphertext> Bootstrapper::back(const Evaluator& evaluator, Span x,
+                                           std::size_t count) const {
   const Plan& plan = *plan_;
   const Stage stage(plan.context->queue(), "bootstrap.slot_to_coeff");
-  const bool pair = x.size() > 1;
-  Ciphertext z = pair ? evaluator.add(x[0], evaluator.multiply_i(x[1], 1)) : x[0];
+  Batch z(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(count));
+  if (x.size() > count) z = evaluator.add(z, evaluator.multiply_i(x.subspan(count), 1));
   if (!plan.shape.slots_first) {
     for (const LinearTransform& factor : plan.stc) z = factor.apply(evaluator, z);
     if (plan.apart) z = evaluator.add(z, evaluator.rotate(z, plan.slots));
   }
-  z.slots = plan.slots;
-  z.scale = plan.params.scale(plan.scales.end_level);  // the constants were chosen for it
+  for (Ciphertext& c : z) {
+    c.slots = plan.slots;
+    c.scale = plan.params.scale(plan.scales.end_level);  // the constants were chosen for it
+  }
   return z;
+}
+
+Ciphertext Bootstrapper::slot_to_coeff(const Evaluator& evaluator,
+                                       const std::vector<Ciphertext>& x) const {
+  return std::move(back(evaluator, x, 1).front());
 }
 
 Ciphertext Bootstrapper::bootstrap_half(const Evaluator& evaluator, const std::array<Poly, 2>& low,
@@ -251,20 +299,14 @@ Ciphertext Bootstrapper::bootstrap_half(const Evaluator& evaluator, const std::a
     throw UnsupportedError("ckks.bootstrap", "a plan for whole bootstrappings",
                            "a plan for half of it", "set the option half");
   }
-  const Ciphertext raised = raised_sparse(evaluator, low, key);
-  return slot_to_coeff(
-      evaluator, plan.reduction.apply(evaluator, coeff_to_slot(evaluator, raised),
-                                      bootstrap::sine_scale_for(plan.params, plan.scales, ratio)));
+  std::vector<Ciphertext> z = split(evaluator, raised_sparse(evaluator, std::span(&low, 1), key));
+  z = plan.reduction.apply(evaluator, std::move(z),
+                           bootstrap::sine_scale_for(plan.params, plan.scales, ratio));
+  return std::move(back(evaluator, z, 1).front());
 }
 
-// Everything up to EvalMod. `join`: both halves become one ciphertext.
-std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluator,
-                                                       const Ciphertext& x, bool join) const {
+void Bootstrapper::require(const Evaluator& evaluator, const Ciphertext& x) const {
   const Plan& plan = *plan_;
-  if (plan.options.half) {
-    throw UnsupportedError(kName, "a plan for half bootstrappings", "a plan for whole ones",
-                           "leave the option half out");
-  }
   require_context(kName, *plan.context, x);
   require_context(kName, *evaluator.context(), x);
   require_parts(kName, x, 2);
@@ -274,62 +316,105 @@ std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluato
                      "at most " + std::to_string(plan.slots),
                      "make a Bootstrapper for this slot count");
   }
-  Ciphertext lowered = x;
   // Where keys of bootstrapping are missing, the error names it and not the first product inside.
-  lowered.level = 0;
-  evaluator.key(kName, lowered, {rlwe::KeyKind::DenseToSparse, 1});
-  lowered.level = x.level;
-  if (plan.first) {
-    const Stage stage(plan.context->queue(), "bootstrap.slot_to_coeff");
-    lowered = plan.first->apply(evaluator, x);
-  }
-  const Ciphertext y = mod_raise(evaluator, lowered);
-  const std::vector<Ciphertext> z = coeff_to_slot(evaluator, y);
-  if (!join) return eval_mod(evaluator, z);
-  const Stage stage(plan.context->queue(), "bootstrap.eval_mod");
-  return plan.reduction.joined(evaluator, z, plan.scales.sine_scale);
+  Ciphertext lowest = x;
+  lowest.level = 0;
+  evaluator.key(kName, lowest, {rlwe::KeyKind::DenseToSparse, 1});
 }
 
-Ciphertext Bootstrapper::refresh(const Evaluator& evaluator, const Ciphertext& x) const {
-  Ciphertext y = slot_to_coeff(evaluator, refreshed_halves(evaluator, x, true));
-  y.slots = x.slots;
+// Everything up to EvalMod. `join`: both halves become one ciphertext where they can.
+std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluator, Span x,
+                                                       bool join) const {
+  const Plan& plan = *plan_;
+  if (plan.options.half) {
+    throw UnsupportedError(kName, "a plan for half bootstrappings", "a plan for whole ones",
+                           "leave the option half out");
+  }
+  for (const Ciphertext& c : x) require(evaluator, c);
+  std::vector<Ciphertext> z(x.begin(), x.end());
+  if (plan.first) {
+    const Stage stage(plan.context->queue(), "bootstrap.slot_to_coeff");
+    z = plan.first->apply(evaluator, z);
+  }
+  z = split(evaluator, raised(evaluator, z));
+  if (!join || z.size() == x.size()) return eval_mod(evaluator, std::move(z));
+  const Stage stage(plan.context->queue(), "bootstrap.eval_mod");
+  return plan.reduction.joined(evaluator, std::move(z), plan.scales.sine_scale);
+}
+
+std::vector<Ciphertext> Bootstrapper::refresh(const Evaluator& evaluator, Span x) const {
+  std::vector<Ciphertext> y = back(evaluator, refreshed_halves(evaluator, x, true), x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) y[i].slots = x[i].slots;
   return y;
 }
 
-Ciphertext Bootstrapper::bootstrap(const Evaluator& evaluator, const Ciphertext& x) const {
-  if (options().message == BootstrapOptions::Message::MergedReals) {
-    throw UnsupportedError(kName, "one ciphertext and a plan for merged reals", "two ciphertexts",
-                           "call bootstrap_pair, or plan for complex messages");
-  }
-  Ciphertext y = refresh(evaluator, x);
+std::vector<Ciphertext> Bootstrapper::bootstrap_together(const Evaluator& evaluator, Span x) const {
+  std::vector<Ciphertext> y = refresh(evaluator, x);
   // With SlotToCoeff first, there is no other half to remove.
   const bool real = options().message == BootstrapOptions::Message::Real;
   if (!real || plan_->shape.slots_first) return y;
   return evaluator.add(y, evaluator.conjugate(y));
 }
 
+Ciphertext Bootstrapper::bootstrap(const Evaluator& evaluator, const Ciphertext& x) const {
+  return std::move(bootstrap(evaluator, Span(&x, 1)).front());
+}
+
+std::vector<Ciphertext> Bootstrapper::bootstrap(const Evaluator& evaluator, Span x) const {
+  if (options().message == BootstrapOptions::Message::MergedReals) {
+    throw UnsupportedError(kName, "one ciphertext and a plan for merged reals", "two ciphertexts",
+                           "call bootstrap_pair, or plan for complex messages");
+  }
+  std::vector<Ciphertext> out;
+  for (std::size_t first = 0; first < x.size(); first += kMaxTogether) {
+    const Span part = x.subspan(first, std::min(kMaxTogether, x.size() - first));
+    for (Ciphertext& y : bootstrap_together(evaluator, part)) out.push_back(std::move(y));
+  }
+  return out;
+}
+
+// All first results, and then all second ones.
+std::vector<Ciphertext> Bootstrapper::pairs_together(const Evaluator& evaluator, Span re,
+                                                     Span im) const {
+  const int level = input_level();
+  const Batch merged = evaluator.add(evaluator.to_level(re, level),
+                                     evaluator.multiply_i(evaluator.to_level(im, level), 1));
+  if (!plan_->shape.slots_first) return halves(evaluator, refresh(evaluator, merged), true);
+  Batch out = refreshed_halves(evaluator, merged, false);
+  out = back(evaluator, out, out.size());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].slots = re[i % re.size()].slots;
+  return out;
+}
+
 std::pair<Ciphertext, Ciphertext> Bootstrapper::bootstrap_pair(const Evaluator& evaluator,
                                                                const Ciphertext& re,
                                                                const Ciphertext& im) const {
+  auto [first, second] = bootstrap_pairs(evaluator, Span(&re, 1), Span(&im, 1));
+  return {std::move(first[0]), std::move(second[0])};
+}
+
+std::pair<std::vector<Ciphertext>, std::vector<Ciphertext>> Bootstrapper::bootstrap_pairs(
+    const Evaluator& evaluator, Span re, Span im) const {
+  constexpr const char* kPair = "ckks.bootstrap_pair";
   if (options().message != BootstrapOptions::Message::MergedReals) {
-    throw UnsupportedError("ckks.bootstrap_pair", "a plan for single ciphertexts",
-                           "a plan for merged reals", "set message to MergedReals");
+    throw UnsupportedError(kPair, "a plan for single ciphertexts", "a plan for merged reals",
+                           "set message to MergedReals");
   }
-  require_context(kName, *plan_->context, re);
-  require_compatible(kName, re, im);
-  const int level = input_level();
-  const Ciphertext merged = evaluator.add(evaluator.to_level(re, level),
-                                          evaluator.multiply_i(evaluator.to_level(im, level), 1));
-  if (plan_->shape.slots_first) {
-    Batch out = refreshed_halves(evaluator, merged, false);
-    for (Ciphertext& y : out) {
-      y = slot_to_coeff(evaluator, {y});
-      y.slots = re.slots;
+  require_same_count(kPair, im.size(), re.size());
+  for (std::size_t i = 0; i < re.size(); ++i) {
+    require_context(kPair, *plan_->context, re[i]);
+    require_compatible(kPair, re[i], im[i]);
+  }
+  std::vector<Ciphertext> first, second;
+  for (std::size_t at = 0; at < re.size(); at += kMaxTogether) {
+    const std::size_t count = std::min(kMaxTogether, re.size() - at);
+    std::vector<Ciphertext> both =
+        pairs_together(evaluator, re.subspan(at, count), im.subspan(at, count));
+    for (std::size_t i = 0; i < both.size(); ++i) {
+      (i < count ? first : second).push_back(std::move(both[i]));
     }
-    return {std::move(out[0]), std::move(out[1])};
   }
-  Batch out = halves(evaluator, refresh(evaluator, merged), true);
-  return {std::move(out[0]), std::move(out[1])};
+  return {std::move(first), std::move(second)};
 }
 
 }  // namespace latticino::ckks

@@ -53,9 +53,18 @@ class Bootstrapper {
   // the message is at most 1 in size (a vector of constants has one such coefficient). The
   // ciphertext may have fewer slots than the plan.
   Ciphertext bootstrap(const Evaluator& evaluator, const Ciphertext& x) const;
+  // The same words for each of several ciphertexts. kMaxTogether of them run together. They share
+  // launches, and what is read of keys and matrices. Scratch memory grows with their number.
+  std::vector<Ciphertext> bootstrap(const Evaluator& evaluator,
+                                    std::span<const Ciphertext> x) const;
+  static constexpr std::size_t kMaxTogether = 8;
   // Two ciphertexts with real slots, refreshed together as real and imaginary part.
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Evaluator& evaluator, const Ciphertext& re,
                                                    const Ciphertext& im) const;
+  // Several of such pairs: all first results, and all second ones.
+  std::pair<std::vector<Ciphertext>, std::vector<Ciphertext>> bootstrap_pairs(
+      const Evaluator& evaluator, std::span<const Ciphertext> re,
+      std::span<const Ciphertext> im) const;
 
   // Half bootstrapping: (b, a) over the primes of level 0, Eval, under the sparse secret of `key`,
   // whose coefficients hold real numbers z_j times `ratio`, in units of q0, where
@@ -93,13 +102,22 @@ class Bootstrapper {
 
  private:
   struct Plan;
-  std::array<Poly, 2> raised_parts(const Evaluator& evaluator, const std::array<Poly, 2>& low,
-                                   const Ciphertext& like) const;
-  Ciphertext raised_sparse(const Evaluator& evaluator, const std::array<Poly, 2>& low,
-                           const rlwe::KeyId& key) const;
-  std::vector<Ciphertext> refreshed_halves(const Evaluator& evaluator, const Ciphertext& x,
-                                           bool join) const;
-  Ciphertext refresh(const Evaluator& evaluator, const Ciphertext& x) const;
+  using Pair = std::array<Poly, 2>;  // (b, a)
+  using Span = std::span<const Ciphertext>;
+  // Of several ciphertexts that run together. Halves are all real ones, and then, where they count
+  // and are ciphertexts of their own, all imaginary ones.
+  void require(const Evaluator& evaluator, const Ciphertext& x) const;
+  std::vector<Pair> raised_parts(const Evaluator& evaluator, std::span<const Pair> low,
+                                 const Ciphertext& like) const;
+  std::vector<Ciphertext> raised_sparse(const Evaluator& evaluator, std::span<const Pair> low,
+                                        const rlwe::KeyId& key) const;
+  std::vector<Ciphertext> raised(const Evaluator& evaluator, Span x) const;
+  std::vector<Ciphertext> split(const Evaluator& evaluator, std::vector<Ciphertext> x) const;
+  std::vector<Ciphertext> refreshed_halves(const Evaluator& evaluator, Span x, bool join) const;
+  std::vector<Ciphertext> back(const Evaluator& evaluator, Span halves, std::size_t count) const;
+  std::vector<Ciphertext> refresh(const Evaluator& evaluator, Span x) const;
+  std::vector<Ciphertext> bootstrap_together(const Evaluator& evaluator, Span x) const;
+  std::vector<Ciphertext> pairs_together(const Evaluator& evaluator, Span re, Span im) const;
   std::unique_ptr<Plan> plan_;
 };
 

@@ -32,12 +32,14 @@ Batch first_square(const Evaluator& evaluator, const Batch& x, double range_k) {
       evaluator.relinearize(product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale), false));
 }
 
-// 2 (x^2 + i y^2) - (1 + i) c: the last double angle of both halves, relinearised together.
-Ciphertext joined_double_angle(const Evaluator& evaluator, const Batch& x, double c) {
-  const Batch re{x[0]}, im{x[1]}, turned{evaluator.multiply_i(x[1], 1)};
+// 2 (x^2 + i y^2) - (1 + i) c for pairs x, y: the last double angle of both, relinearised together.
+Batch joined_double_angle(const Evaluator& evaluator, const Batch& x, double c) {
+  const Batch re(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2));
+  const Batch im(x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
+  const Batch turned = evaluator.multiply_i(im, 1);
   const ProductSum sum{{{&re, &re}, {&turned, &im}}, 1, {}, {-c, -c}};
   const Batch product = product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale);
-  return evaluator.relinearize(product, true)[0];
+  return evaluator.relinearize(product, true);
 }
 
 }  // namespace
@@ -112,12 +114,12 @@ std::vector<Ciphertext> EvalMod::apply(const Evaluator& evaluator, std::vector<C
   return x;
 }
 
-std::vector<Ciphertext> EvalMod::joined(const Evaluator& evaluator,
-                                        const std::vector<Ciphertext>& x, double scale) const {
-  if (x.size() == 1 || !sine_.arcsine.empty() || sine_.subtract.empty()) {
-    return apply(evaluator, x, scale);
+std::vector<Ciphertext> EvalMod::joined(const Evaluator& evaluator, std::vector<Ciphertext> x,
+                                        double scale) const {
+  if (!sine_.arcsine.empty() || sine_.subtract.empty()) {
+    return apply(evaluator, std::move(x), scale);
   }
-  return {joined_double_angle(evaluator, cosine(evaluator, x, scale), sine_.subtract.back())};
+  return joined_double_angle(evaluator, cosine(evaluator, x, scale), sine_.subtract.back());
 }
 
 }  // namespace latticino::ckks::bootstrap

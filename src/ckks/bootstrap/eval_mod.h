@@ -32,9 +32,9 @@ class EvalMod {
   // Slots x / K, |x - 1/4| <= K, real -> sin(2 pi x) / (2 pi), with the scale asked for.
   std::vector<Ciphertext> apply(const Evaluator& evaluator, std::vector<Ciphertext> x,
                                 double scale) const;
-  // The same for two inputs x and y. If the last step joins them, the result is one ciphertext x +
-  // i y.
-  std::vector<Ciphertext> joined(const Evaluator& evaluator, const std::vector<Ciphertext>& x,
+  // The same for pairs of inputs, all first ones and then all second ones. If the last step joins
+  // them, the results are first + i second, one for each pair.
+  std::vector<Ciphertext> joined(const Evaluator& evaluator, std::vector<Ciphertext> x,
                                  double scale) const;
 
  private:

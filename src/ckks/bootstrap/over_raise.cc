@@ -26,20 +26,27 @@ OverRaisedFactor::OverRaisedFactor(std::shared_ptr<const Context> context, const
   }
 }
 
-std::array<Poly, 2> OverRaisedFactor::apply(const Evaluator& evaluator, const Ciphertext& like,
-                                            const PolyView& b, const PolyView& a) const {
+std::vector<std::array<Poly, 2>> OverRaisedFactor::apply(
+    const Evaluator& evaluator, const Ciphertext& like,
+    std::span<const std::array<PolyView, 2>> x) const {
   const rlwe::Constants& constants = context_->constants();
   Queue& queue = context_->queue();
   const int top = context_->params().top_level();
   Dot products;
-  products.inputs = {{b, a, {}}};
+  for (const auto& [b, a] : x) products.inputs.push_back({b, a, {}});
+  // Term by term, so that the switches by one key follow each other.
   std::vector<ExtendedPair> parts;
   std::vector<const rlwe::SwitchKey*> keys;
   for (const Term& term : terms_) {
-    keys.push_back(&evaluator.key("ckks.bootstrap", like, {rlwe::KeyKind::OverRaise, term.galois}));
-    const ExtendedPair& p = parts.emplace_back(rlwe::allocate_extended(queue, constants, top));
-    products.outputs.push_back({.terms = {{.input = 0, .factor = term.factor.poly.view}},
-                                .out = {p.eval[0], p.eval[1], {}}});
+    const rlwe::SwitchKey& key =
+        evaluator.key("ckks.bootstrap", like, {rlwe::KeyKind::OverRaise, term.galois});
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      keys.push_back(&key);
+      const ExtendedPair& p = parts.emplace_back(rlwe::allocate_extended(queue, constants, top));
+      products.outputs.push_back(
+          {.terms = {{.input = static_cast<int>(i), .factor = term.factor.poly.view}},
+           .out = {p.eval[0], p.eval[1], {}}});
+    }
   }
   queue.submit(std::move(products));
   const std::vector<ExtendedPair> switched =
@@ -47,16 +54,28 @@ std::array<Poly, 2> OverRaisedFactor::apply(const Evaluator& evaluator, const Ci
   parts.clear();
 
   Automorphism turn;
-  const ExtendedPair sum = rlwe::allocate_extended(queue, constants, top);
-  for (int h = 0; h < 2; ++h) {
-    Automorphism::Item& item = turn.items.emplace_back();
-    item.out = sum.eval[h];
-    for (std::size_t k = 0; k < terms_.size(); ++k) {
-      item.terms.push_back({.x = switched[k].eval[h], .galois = terms_[k].galois});
+  std::vector<ExtendedPair> sums;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    sums.push_back(rlwe::allocate_extended(queue, constants, top));
+    for (int h = 0; h < 2; ++h) {
+      Automorphism::Item& item = turn.items.emplace_back();
+      item.out = sums.back().eval[h];
+      for (std::size_t k = 0; k < terms_.size(); ++k) {
+        item.terms.push_back({.x = switched[k * x.size() + i].eval[h], .galois = terms_[k].galois});
+      }
     }
   }
   queue.submit(std::move(turn));
-  return rlwe::mod_down(queue, constants, sum, false);
+  std::vector<rlwe::DownItem> items;
+  for (const ExtendedPair& sum : sums) {
+    for (int h = 0; h < 2; ++h) items.push_back(rlwe::down_item(constants, sum, h, false));
+  }
+  std::vector<Poly> made = rlwe::mod_down(queue, constants, items, top, false);
+  std::vector<std::array<Poly, 2>> out;
+  for (std::size_t i = 0; i + 1 < made.size(); i += 2) {
+    out.push_back({std::move(made[i]), std::move(made[i + 1])});
+  }
+  return out;
 }
 
 std::size_t OverRaisedFactor::bytes() const {

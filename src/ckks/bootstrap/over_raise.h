@@ -2,6 +2,8 @@
 // raised ciphertext meets a key, so that it costs no level.
 #pragma once
 
+#include <span>
+
 #include "ckks/bootstrap/dft_factors.h"
 #include "ckks/evaluator/evaluator.h"
 
@@ -22,10 +24,10 @@ class OverRaisedFactor {
  public:
   OverRaisedFactor(std::shared_ptr<const Context> context, const DftFactor& factor);
 
-  // (b, a) under the sparse secret, Eval over extended(top) -> the product over basis(top), dense.
-  // `like`: level top, for keys and errors.
-  std::array<Poly, 2> apply(const Evaluator& evaluator, const Ciphertext& like, const PolyView& b,
-                            const PolyView& a) const;
+  // Pairs (b, a) under the sparse secret, Eval over extended(top) -> the products over basis(top),
+  // dense. `like`: level top, for keys and errors.
+  std::vector<std::array<Poly, 2>> apply(const Evaluator& evaluator, const Ciphertext& like,
+                                         std::span<const std::array<PolyView, 2>> x) const;
   std::size_t bytes() const;  // of the encoded diagonals
 
  private:

@@ -36,10 +36,15 @@ SlotsToCoefficients::SlotsToCoefficients(const std::shared_ptr<const Context>& c
 }
 
 Ciphertext SlotsToCoefficients::apply(const Evaluator& evaluator, const Ciphertext& x) const {
-  Ciphertext y = evaluator.to_level(x, input_level());
-  y.slots = slots_;
+  return std::move(apply(evaluator, std::span(&x, 1)).front());
+}
+
+std::vector<Ciphertext> SlotsToCoefficients::apply(const Evaluator& evaluator,
+                                                   std::span<const Ciphertext> x) const {
+  std::vector<Ciphertext> y = evaluator.to_level(x, input_level());
+  for (Ciphertext& c : y) c.slots = slots_;
   for (const LinearTransform& factor : factors_) y = factor.apply(evaluator, y);
-  y.scale = scale_;
+  for (Ciphertext& c : y) c.scale = scale_;
   return y;
 }
 

@@ -27,6 +27,7 @@ class SlotsToCoefficients {
   // coefficient rev(j) gap is the real part of slot j and coefficient N/2 + rev(j) gap the
   // imaginary part; rev reverses log2(slots) bits. A ciphertext of fewer slots repeats them.
   Ciphertext apply(const Evaluator& evaluator, const Ciphertext& x) const;
+  std::vector<Ciphertext> apply(const Evaluator& evaluator, std::span<const Ciphertext> x) const;
   int input_level() const { return factors_.front().level(); }
   std::size_t bytes() const;  // of the encoded matrices
 

@@ -353,11 +353,15 @@ Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const RefreshM
                   const Contents& x, std::vector<Misfit>* misfits) {
   const auto pair = refresher.bootstrapper(method.pair->options);
   const Parts level = e.to_level(x.parts, x.level());
-  Parts made;
+  Parts even, odd, made;
   for (std::size_t i = 0; i + 1 < level.size(); i += 2) {
-    auto [first, second] = pair->bootstrap_pair(e, level[i], level[i + 1]);
-    made.push_back(std::move(first));
-    made.push_back(std::move(second));
+    even.push_back(level[i]);
+    odd.push_back(level[i + 1]);
+  }
+  auto [first, second] = pair->bootstrap_pairs(e, even, odd);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    made.push_back(std::move(first[i]));
+    made.push_back(std::move(second[i]));
   }
   const Known partner = x.known.partners(x.slots());
   const UnusedSlots rest = x.rest.beside(x.rest);
@@ -379,8 +383,7 @@ Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const Refr
                       const Contents& x, std::vector<Misfit>* misfits) {
   if (method.pair) return in_pairs(e, refresher, method, x, misfits);
   const auto b = refresher.bootstrapper(method.each.options);
-  Parts made;
-  for (const ckks::Ciphertext& part : x.parts) made.push_back(b->bootstrap(e, part));
+  Parts made = b->bootstrap(e, x.parts);
   const bool real = b->options().message == Message::Real;
   return {std::move(made), known_bootstrapped(*b, x, x.rest, nullptr, misfits),
           real ? x.rest.real() : x.rest};
@@ -389,12 +392,7 @@ Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const Refr
 std::pair<Contents, Contents> bootstrapped_pair(const ckks::Evaluator& e,
                                                 const ckks::Bootstrapper& b, const Contents& x,
                                                 const Contents& y, std::vector<Misfit>* misfits) {
-  Parts first, second;
-  for (std::size_t i = 0; i < x.parts.size(); ++i) {
-    auto [re, im] = b.bootstrap_pair(e, x.parts[i], y.parts[i]);
-    first.push_back(std::move(re));
-    second.push_back(std::move(im));
-  }
+  auto [first, second] = b.bootstrap_pairs(e, x.parts, y.parts);
   // The second is the real part of -i (x + i y) = y - i x.
   const Known minus_x = x.known.times_number(-1, 0);
   const UnusedSlots behind_x = x.rest.beside(y.rest), behind_y = y.rest.beside(x.rest.times(-1));

@@ -199,27 +199,28 @@ TEST(Bootstrap, MinimalKeysAreFewer) {
 }
 
 // What a dry run says of memory, against what the device gave: at once and as a program.
-void check_peak(const BootstrapOptions& options) {
+void check_peak(const BootstrapOptions& options, std::size_t count = 1) {
   World world(kSmall);
-  const Ciphertext x = world.encrypt(world.values(world.params().max_slots()), 0);
+  const std::vector<Ciphertext> x(count,
+                                  world.encrypt(world.values(world.params().max_slots()), 0));
   rlwe::KeyRequest request;
   double planned = 0;
   world.dry_run(
       [&](const Evaluator& e, const World::Batch& b) -> World::Batch {
         const Bootstrapper dry(e.context(), options);
-        const Ciphertext y = dry.bootstrap(e, b[0]);
+        const std::vector<Ciphertext> y = dry.bootstrap(e, b);
         const auto keys = dynamic_cast<const rlwe::KeyRecorder&>(e.keys()).bytes();
         planned = static_cast<double>(keys + e.context()->queue().report().peak_bytes);
-        return {y};
+        return y;
       },
-      {x}, &request);
+      x, &request);
   const Evaluator evaluator(world.context(), world.make_keys(request));
   const Bootstrapper plan(world.context(), options);
   Queue& queue = world.context()->queue();
   queue.reset_peak();
-  { const Ciphertext y = plan.bootstrap(evaluator, x); }
+  { const std::vector<Ciphertext> y = plan.bootstrap(evaluator, x); }
   EXPECT_NEAR(planned / static_cast<double>(queue.device_memory().peak), 1, 0.05);
-  Ciphertext y;
+  std::vector<Ciphertext> y;
   queue.record([&] { y = plan.bootstrap(evaluator, x); }).run();
   EXPECT_NEAR(planned / static_cast<double>(queue.device_memory().peak), 1, 0.05);
 }
@@ -227,6 +228,7 @@ void check_peak(const BootstrapOptions& options) {
 TEST(Bootstrap, DryRunsKnowThePeak) {
   check_peak({});
   check_peak({.minimal_keys = true});
+  check_peak({}, 5);
 }
 
 TEST(Bootstrap, SameBitsAgainAndFromPoisonedMemory) {
@@ -245,6 +247,74 @@ TEST(Bootstrap, SameBitsAgainAndFromPoisonedMemory) {
   for (int run = 0; run < 3; ++run) {
     program.run();
     EXPECT_EQ(bits(y), want);
+  }
+}
+
+using Bits = std::vector<std::vector<std::uint32_t>>;
+
+Bits bits_of_parts(const World& world, std::span<const Ciphertext> x) {
+  Bits out;
+  for (const Ciphertext& c : x) {
+    for (const Poly& part : c.parts) out.push_back(world.download(part));
+  }
+  return out;
+}
+
+// Ciphertexts of several levels and slot counts, more than run together.
+TEST(Bootstrap, SeveralHaveTheWordsOfOneByOne) {
+  const int slots = 64;
+  for (const BootstrapOptions& options : std::initializer_list<BootstrapOptions>{
+           {},
+           {.slots = slots},
+           {.message = Message::Real},
+           {.slots = slots, .minimal_keys = true},
+           {.slot_to_coeff_first = true},
+           {.slots = slots, .slot_to_coeff_first = true, .over_mod_raise = true},
+           {.message = Message::Real, .slot_to_coeff_first = true, .over_mod_raise = true},
+           {.slot_to_coeff_first = true, .arcsine = 3}}) {
+    const BootstrapWorld b(World::of(kSmall), options);
+    std::vector<Ciphertext> x, one_by_one;
+    for (std::size_t i = 0; i < Bootstrapper::kMaxTogether + 2; ++i) {
+      const int some = i % 3 == 1 ? b.slots() / 2 : b.slots(), level = b.plan().input_level();
+      x.push_back(b.world().encrypt(b.world().real_values(some, 50 + static_cast<int>(i)),
+                                    level + static_cast<int>(i % 4 == 3)));
+      one_by_one.push_back(b.bootstrap(x.back()));
+    }
+    const std::vector<Ciphertext> y = b.plan().bootstrap(b.evaluator(), x);
+    ASSERT_EQ(y.size(), x.size());
+    EXPECT_EQ(bits_of_parts(b.world(), y), bits_of_parts(b.world(), one_by_one));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(y[i].slots, x[i].slots);
+      EXPECT_EQ(y[i].scale, one_by_one[i].scale);
+      EXPECT_EQ(y[i].level, b.plan().output_level());
+    }
+    EXPECT_TRUE(b.plan().bootstrap(b.evaluator(), std::span<const Ciphertext>()).empty());
+  }
+}
+
+TEST(Bootstrap, SeveralPairsHaveTheWordsOfOneByOne) {
+  for (const bool first : {false, true}) {
+    const BootstrapWorld b(
+        World::of(kSmall),
+        {.slots = 32, .message = Message::MergedReals, .slot_to_coeff_first = first});
+    const int level = b.plan().input_level();
+    std::vector<Ciphertext> re, im, want_re, want_im;
+    for (std::size_t i = 0; i < Bootstrapper::kMaxTogether + 1; ++i) {
+      const auto value = [&](int seed) {
+        return b.world().encrypt(b.world().real_values(i % 2 == 0 ? 32 : 16, seed), level);
+      };
+      re.push_back(value(60 + static_cast<int>(i)));
+      im.push_back(value(80 + static_cast<int>(i)));
+      auto [r, s] = b.plan().bootstrap_pair(b.evaluator(), re.back(), im.back());
+      want_re.push_back(std::move(r));
+      want_im.push_back(std::move(s));
+    }
+    const auto [got_re, got_im] = b.plan().bootstrap_pairs(b.evaluator(), re, im);
+    EXPECT_EQ(bits_of_parts(b.world(), got_re), bits_of_parts(b.world(), want_re));
+    EXPECT_EQ(bits_of_parts(b.world(), got_im), bits_of_parts(b.world(), want_im));
+    EXPECT_EQ(got_im[1].slots, 16);
+    im.pop_back();
+    EXPECT_THROW(b.plan().bootstrap_pairs(b.evaluator(), re, im), ShapeError);
   }
 }
 

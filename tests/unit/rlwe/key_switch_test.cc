@@ -231,8 +231,9 @@ TEST(Encapsulation, GoesToTheSparseSecretAndBack) {
   const auto m = w.random_message(40);
   const FreshPair x =
       encrypt_symmetric(w.constants, w.queue, w.secret, w.message(m, 0).view, 0, w.random);
+  const std::array<PolyView, 2> fresh = {x.parts[0].view, x.parts[1].view};
   const std::array<Poly, 2> low =
-      switch_to_sparse(w.queue, w.constants, {x.parts[0].view, x.parts[1].view}, down);
+      switch_to_sparse(w.queue, w.constants, std::span(&fresh, 1), down)[0];
 
   const Basis all = w.params->extended(top);
   std::array<Poly, 2> raised;
@@ -245,9 +246,10 @@ TEST(Encapsulation, GoesToTheSparseSecretAndBack) {
     raised[h].view = raised[h].view.in(Domain::Eval);
   }
   const Basis q = w.params->basis(top), p = w.params->aux_basis();
+  const RaisedPair pair{raised[0].view.select(q), raised[1].view.select(q),
+                        raised[1].view.select(p)};
   const std::array<Poly, 2> back =
-      switch_from_sparse(w.queue, w.constants, raised[0].view.select(q), raised[1].view.select(q),
-                         raised[1].view.select(p), up, top);
+      switch_from_sparse(w.queue, w.constants, std::span(&pair, 1), up, top)[0];
   // b + a s = m + e + q0 I with |I| <= K.
   const std::vector<double> got = w.decrypt(back, top);
   double q0 = 1, worst = 0, largest = 0;
