@@ -93,7 +93,7 @@ RouteChoice choose_route(const std::shared_ptr<const SwitchParams>& params,
                      "a budget of " + std::to_string(budget) + " bytes for keys of route Matvec",
                      "one that a shape fits into", "raise the budget, or allow route Ring");
   }
-  constexpr double kEqualTimes = 1.05;
+  constexpr double kEqualTimes = 1.04;
   const double least =
       std::min_element(choice.costs.begin(), choice.costs.end(),
                        [](const RouteCost& a, const RouteCost& b) { return a.seconds < b.seconds; })
