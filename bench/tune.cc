@@ -2,7 +2,7 @@
 // table of the fastest (src/backend/tuned, or a file for CudaOptions::tuning_file):
 //   bench_tune --presets n16-d40-boot-v1,n16-d35-boot-v1 --table sm_90.txt
 //   bench_tune --presets= --tfhe-sets tfhe-gates-v1 --batches 1,132,1056 --table tfhe.txt
-// Bootstrapping and the operations below it are recorded once; each shape is then timed at the
+// Bootstrappings and the operations below them are recorded once; each shape is then timed at the
 // places where it came up, after the record before it, so that the cache is as it will be. Of TFHE
 // sets blind rotations are timed, of batches of these sizes, exact and, where a set allows it, in
 // FP64, and the transforms of those that go by steps: an entry is of one size. The time of each
@@ -18,6 +18,7 @@
 
 #include "backend/cuda/rotate/forms.h"
 #include "backend/rotation_times.h"
+#include "ckks/bootstrap/over_raise.h"
 #include "support/sample.h"
 #include "support/tfhe_world.h"
 #include "support/trace.h"
@@ -46,13 +47,7 @@ class Tuner {
     const Params& params = *world.params();
     const int slots = params.max_slots();
     std::printf("%s\n", preset_name.c_str());
-    if (params.bootstrap()) {
-      world.make_keys(dry_run(world.params(), 0, slots, bootstrapping({})).request);
-      const Bootstrapper bootstrapper(world.context());
-      const Ciphertext x = world.encrypt(world.message("complex", slots), 0);
-      Ciphertext y;
-      measure(world.queue(), [&] { y = bootstrapper.bootstrap(world.evaluator(), x); });
-    }
+    if (params.bootstrap()) tune_bootstrappings(world);
     const std::vector<int> steps{1, 2, 3, 4, 5, 6, 7, 8};
     const auto operations = [&](const ckks::Evaluator& e, const Ciphertext& x) {
       e.relinearize_rescale(e.tensor(x, x));
@@ -80,6 +75,32 @@ class Tuner {
         }
       }
     });
+  }
+
+  // The usual order, and the forms that are chosen by default, of one ciphertext and of several.
+  void tune_bootstrappings(World& world) {
+    const std::shared_ptr<const Params>& params = world.params();
+    const bool over = ckks::bootstrap::can_over_raise(*params);
+    using Message = ckks::BootstrapOptions::Message;
+    for (const ckks::BootstrapOptions& options : std::initializer_list<ckks::BootstrapOptions>{
+             {},
+             {.slot_to_coeff_first = true, .over_mod_raise = over},
+             {.slots = params->max_slots() / 2,
+             .message = Message::Real,
+             .slot_to_coeff_first = true,
+             .over_mod_raise = over}}) {
+      const int slots = options.slots == 0 ? params->max_slots() : options.slots;
+      const int level = options.slot_to_coeff_first ? params->bootstrap()->stc_levels : 0;
+      world.make_keys(dry_run(params, level, slots, bootstrapping(options)).request);
+      const Bootstrapper bootstrapper(world.context(), options);
+      const Ciphertext x = world.encrypt(world.message("complex", slots), level);
+      for (const std::size_t count : {std::size_t{1}, Bootstrapper::kMaxTogether}) {
+        std::vector<Ciphertext> y;
+        measure(world.queue(), [&] {
+          y = bootstrapper.bootstrap(world.evaluator(), std::vector<Ciphertext>(count, x));
+        });
+      }
+    }
   }
 
   void tune_rotations(const std::string& set, const std::vector<int>& batches) {

@@ -57,7 +57,7 @@ class Bootstrapper {
   // launches, and what is read of keys and matrices. Scratch memory grows with their number.
   std::vector<Ciphertext> bootstrap(const Evaluator& evaluator,
                                     std::span<const Ciphertext> x) const;
-  static constexpr std::size_t kMaxTogether = 8;
+  static constexpr std::size_t kMaxTogether = 4;
   // Two ciphertexts with real slots, refreshed together as real and imaginary part.
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Evaluator& evaluator, const Ciphertext& re,
                                                    const Ciphertext& im) const;

@@ -17,7 +17,7 @@ namespace latticino::cuda {
 LATTICINO_HOST_DEVICE constexpr int target_bases(int digits) { return 2 * digits + 4; }
 
 struct KeyInnerArgs {
-  static constexpr int kGroups = 16, kRuns = 96, kTargets = 64, kPrimes = 256, kBases = 1024;
+  static constexpr int kGroups = 16, kRuns = 96, kTargets = 64, kPrimes = 256, kBases = 2816;
   RingView ring;
   RowView rows;
   int log_rows;
