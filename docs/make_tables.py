@@ -41,7 +41,7 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
            "training": "2026-11-27-h200-helr", "packing": "2026-11-26-cpu-packing",
            "chains": "2026-11-26-cpu-bitpacker", "networks": "2026-11-27-h200-networks", "sort": "2026-11-27-h200-sort",
-           "rnn": "2026-11-27-h200-rnn"}
+           "rnn": "2026-11-27-h200-rnn", "together": "2026-11-27-h200-bootstrap-batch"}
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
 CHEDDAR = "Cheddar 1.0, measured 2026-11"
@@ -185,6 +185,18 @@ def bootstrapping() -> str:
                line("`n16-d40-boot-v1`, 256 slots", slots=256)]
     return table(("set and options", "time", "levels left", "bits kept: mean, worst", "keys", "peak memory"),
                  sets + options)
+
+
+def bootstrappings_together() -> str:
+    def line(label: str, **options: Any) -> tuple[str, ...]:
+        rows = {row["params"]["batch"]: row for row in record("together")
+                if row["params"].get("slot_to_coeff_first") and options.items() <= row["params"].items()}
+        return (label, *(f"{three(rows[batch]['value'])} ms" if batch in rows else "" for batch in (1, 4, 8)),
+                gigabytes(rows[1]["peak_bytes"]), gigabytes(rows[8]["peak_bytes"]))
+
+    return table(("values", "one", "each of 4", "each of 8", "peak memory of one", "of 8"),
+                 [line("complex, 32,768 slots", message="complex", slots=32768),
+                  line("real, 16,384 slots", message="real", slots=16384)])
 
 
 def bootstrapping_of_others() -> str:
@@ -512,7 +524,7 @@ def chains() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    f.__name__: f for f in (summary, operations, bootstrapping, bootstrapping_of_others, precision, cpu, tfhe,
+    f.__name__: f for f in (summary, operations, bootstrapping, bootstrappings_together, bootstrapping_of_others, precision, cpu, tfhe,
                             switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side,
                             sorting, largest, comparisons, activations, layers, packing, chains)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
