@@ -58,7 +58,7 @@ class Ciphertext(OfNumpy):
     `mean`; `var`                           1; 2                  those of one sum; of two
     ``x @ w``, ``w @ x``                    1                     2 sqrt(d) for d diagonals
     `contiguous`                            0 or 1                2 sqrt(d) where values move by d distances
-    `rotate`; `spread_sum`                  0 or 1; 1             1 or 2; 2 log2(n)
+    `rotate`; `spread_sum`                  0 or 1; 1             1 or 2; 3 log2(n), of which 3 share most work
     functions after slicing, sums of axes   1 more                none: a mask
     ======================================  ====================  =========================================
 

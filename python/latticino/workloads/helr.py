@@ -34,6 +34,7 @@ from .. import errors
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.client import Client
 from ..ckks.context import Context
+from ..ckks.dot import dot
 from ..ckks.plan import Shape
 from ..claims.known import Range
 from ..ops.scalar import Scalar
@@ -174,13 +175,14 @@ class Trainer:
         root = math.sqrt(abs(c3))
         conjugate = state.conj()
         twice_v = (state - conjugate) * -1j
-        parts = []
+        sloped, curves, constant = [], [], []
         for z, m in zip(batch.halves, self._margins(batch, twice_v, root)):
             high = z.to_level(m.level + 1)
-            sloped = (high * (kappa / root)) * m           # kappa m Z
-            curve = m * m + c1 if c3 > 0 else -(m * m) + c1
-            parts.append(sloped * curve + high * (kappa * c0))    # kappa (c0 + c1 m + c3 m^3) Z
-        gradient = sum(parts[1:], parts[0]).sum(axis=0)
+            sloped.append((high * (kappa / root)) * m)           # kappa m Z
+            curves.append(m * m + c1 if c3 > 0 else -(m * m) + c1)
+            constant.append(high * (kappa * c0))
+        # kappa (c0 + c1 m + c3 m^3) Z: the products of all halves share one key switch.
+        gradient = (dot(sloped, curves) + sum(constant[1:], constant[0])).sum(axis=0)
         # v = (S - conj S) / 2i and w = (S + conj S) / 2, in units of the bound.
         of_v, of_w = 1 + 1j * (1 - eta), 1j * eta
         low = gradient.level + 1

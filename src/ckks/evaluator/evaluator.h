@@ -81,6 +81,10 @@ class Evaluator {
   std::vector<Ciphertext> rotate(std::span<const Ciphertext> x, int r) const;
   std::vector<Ciphertext> conjugate(std::span<const Ciphertext> x) const;
   std::vector<Ciphertext> inner_sum(std::span<const Ciphertext> x, int step, int count) const;
+  // The same in steps of four terms, whose three rotations share a ModUp and a ModDown: faster, and
+  // three keys where inner_sum() has two.
+  std::vector<Ciphertext> inner_sum_by_fours(std::span<const Ciphertext> x, int step,
+                                             int count) const;
 
  private:
   // All elements of such a span have one form (ckks/evaluator/batches.h).
@@ -110,6 +114,7 @@ class Evaluator {
                        bool rescale) const;
   Ciphertexts galois_hoisted(const char* operation, Span x,
                              std::span<const std::uint32_t> galois) const;
+  Ciphertexts plus_rotated(Span x, std::span<const std::uint32_t> galois) const;
 
   std::shared_ptr<const Context> context_;
   std::shared_ptr<const rlwe::KeySource> keys_;

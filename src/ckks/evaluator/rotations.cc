@@ -1,5 +1,6 @@
 // Rotations and conjugation: the key switch comes first, and the automorphism at its end. So any
 // number of rotations of one ciphertext share its ModUp (hoisting; Halevi, Shoup 2018).
+#include <algorithm>
 #include <bit>
 #include <string>
 
@@ -15,6 +16,14 @@ namespace {
 // Slots repeat with period `slots`, so rotations by r and r mod slots are the same: the smaller
 // one's key serves both.
 int reduced(int r, int slots) { return ((r % slots) + slots) % slots; }
+
+constexpr const char* kSum = "ckks.inner_sum";
+
+void require_power_of_two(int count) {
+  if (count >= 1 && std::has_single_bit(static_cast<unsigned>(count))) return;
+  throw ShapeError(kSum, std::to_string(count) + " terms", "a power of two",
+                   "pad the sum with zeros");
+}
 
 }  // namespace
 
@@ -98,12 +107,71 @@ Ciphertext Evaluator::inner_sum(const Ciphertext& x, int step, int count) const 
 }
 
 std::vector<Ciphertext> Evaluator::inner_sum(Span x, int step, int count) const {
-  if (count < 1 || !std::has_single_bit(static_cast<unsigned>(count))) {
-    throw ShapeError("ckks.inner_sum", std::to_string(count) + " terms", "a power of two",
-                     "pad the sum with zeros");
-  }
+  require_power_of_two(count);
   Ciphertexts out(x.begin(), x.end());
   for (int terms = 1; terms < count; terms *= 2) out = add(out, rotate(out, step * terms));
+  return out;
+}
+
+std::vector<Ciphertext> Evaluator::inner_sum_by_fours(Span x, int step, int count) const {
+  require_power_of_two(count);
+  if (x.empty()) return {};
+  for (const Ciphertext& c : x) {
+    require(kSum, c);
+    require_parts(kSum, c, 2);
+    require_slots(kSum, c.slots, x[0].slots);
+  }
+  Ciphertexts out(x.begin(), x.end());
+  int terms = 1;
+  for (; 4 * terms <= count; terms *= 4) {
+    std::vector<std::uint32_t> galois;
+    for (int k = 1; k < 4; ++k) {
+      galois.push_back(rlwe::rotation_element(reduced(k * terms * step, x[0].slots),
+                                              context_->params().log_n()));
+    }
+    if (std::ranges::find(galois, 1u) != galois.end()) break;  // no rotation, which has no key
+    out = in_batches(kSum, out, [&](Span part) { return plus_rotated(part, galois); });
+  }
+  for (; terms < count; terms *= 2) out = add(out, rotate(out, step * terms));
+  return out;
+}
+
+// x plus its images: the sums of key products stay modulo P Q, and are divided by P at once.
+std::vector<Ciphertext> Evaluator::plus_rotated(Span x,
+                                                std::span<const std::uint32_t> galois) const {
+  Queue& queue = context_->queue();
+  const rlwe::Constants& constants = context_->constants();
+  const int level = x[0].level;
+  std::vector<rlwe::SwitchInput> inputs;
+  for (const Ciphertext& c : x) {
+    rlwe::SwitchInput& input = inputs.emplace_back(rlwe::SwitchInput{.a = c.parts[1].view});
+    for (const std::uint32_t g : galois) {
+      input.targets.push_back(
+          {.key = &key(kSum, c, {rlwe::KeyKind::Galois, g}), .add = {c.parts[0].view, {}}});
+    }
+  }
+  const auto switched = rlwe::key_switch_extended(queue, constants, inputs, level);
+  Automorphism turn;
+  std::vector<rlwe::ExtendedPair> sums;
+  std::vector<rlwe::DownItem> items;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const rlwe::ExtendedPair& sum =
+        sums.emplace_back(rlwe::allocate_extended(queue, constants, level));
+    for (int h = 0; h < 2; ++h) {
+      Automorphism::Item& item = turn.items.emplace_back();
+      item.out = sum.part[h].view;
+      for (std::size_t k = 0; k < galois.size(); ++k) {
+        item.terms.push_back({.x = switched[i][k].part[h].view, .galois = galois[k]});
+      }
+      items.push_back(rlwe::down_item(constants, sum, h, false, x[i].parts[h].view));
+    }
+  }
+  queue.submit(std::move(turn));
+  std::vector<Poly> parts = rlwe::mod_down(queue, constants, items, level, false);
+  Ciphertexts out;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    out.push_back(with_parts(x[i], {parts[2 * i], parts[2 * i + 1]}, level, x[i].scale));
+  }
   return out;
 }
 

@@ -164,8 +164,8 @@ Contents spread(const ckks::Evaluator& e, const Contents& x, std::size_t size, s
                 ckks::Complex factor, Constants& constants) {
   const auto count = static_cast<int>(columns);
   // These sums run within rows, and they also leave sums in the other slots of a row.
-  const Parts summed = e.inner_sum(x.parts, 1, count);
-  const double root = std::sqrt(static_cast<double>(columns)), less = std::sqrt(columns - 1.0);
+  const Parts summed = e.inner_sum_by_fours(x.parts, 1, count);
+  const double root = std::sqrt(static_cast<double>(columns));
   const auto slots = static_cast<std::size_t>(x.slots());
   Encoded masks;
   for (std::size_t i = 0; i < summed.size(); ++i) {
@@ -173,10 +173,12 @@ Contents spread(const ckks::Evaluator& e, const Contents& x, std::size_t size, s
     masks.push_back(first_of_rows(x.parts[i], filled, columns, factor, constants));
   }
   const Parts first = e.multiply(summed, masks);
-  Parts parts = e.inner_sum(first, -1, count);
-  const double added =
-      std::hypot(std::hypot(std::abs(factor) * x.switched() * less, x.rescaled(first) * root),
-                 switched_error(x.params(), first[0].level, x.slots(), first[0].scale) * less);
+  Parts parts = e.inner_sum_by_fours(first, -1, count);
+  const auto sums = [&](int level, double scale) {
+    return summed_by_fours_error(x.params(), level, x.slots(), scale, count);
+  };
+  const double added = std::hypot(std::abs(factor) * sums(x.level(), x.scale()),
+                                  x.rescaled(first) * root, sums(first[0].level, first[0].scale));
   // The rounding of the mask is multiplied by sums of `columns` values in all slots, and is then
   // added up as well.
   const double rounding = encoded_error(x.slots(), masks[0].scale) * root;

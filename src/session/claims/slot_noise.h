@@ -39,6 +39,17 @@ inline double key_error_alone(const Params& params, int level, int slots, double
   const double alone = rlwe::key_switch_variance(params, level) - division;
   return slot_error(alone > 0 ? alone : 0, slots, scale);
 }
+// What a sum of `count` rotations adds in steps of four terms (Evaluator::inner_sum_by_fours).
+// Three key products share a division, and each step adds up the errors of the steps before it.
+inline double summed_by_fours_error(const Params& params, int level, int slots, double scale,
+                                    double count) {
+  const double one = switched_error(params, level, slots, scale);
+  const double key = key_error_alone(params, level, slots, scale);
+  double variance = 0, terms = 4;
+  for (; terms <= count; terms *= 4) variance += (one * one + 2 * key * key) * count / terms;
+  if (terms / 4 < count) variance += one * one;
+  return std::sqrt(variance);
+}
 // What rounding plain values at `scale` adds: 1/12 for each of 2 n coefficients.
 inline double encoded_error(int slots, double scale) { return std::sqrt(slots / 6.0) / scale; }
 

@@ -133,6 +133,7 @@ TEST_F(CkksErrors, SlotsAndParts) {
   expect<ShapeError>("ckks.tensor", [&] { e.tensor(three, x); });
   expect<ShapeError>("ckks.multiply", [&] { e.multiply(x, three); });
   expect<ShapeError>("ckks.inner_sum", [&] { e.inner_sum(x, 1, 3); });
+  expect<ShapeError>("ckks.inner_sum", [&] { e.inner_sum_by_fours(std::span(&x, 1), 1, 3); });
 }
 
 TEST_F(CkksErrors, NumbersThatAreNone) {

@@ -191,6 +191,33 @@ TEST_P(CkksEvaluator, SumsInside) {
   EXPECT_GT(bits_of(world().decrypt(sum), expected), bits() - 3);
 }
 
+// Of as many terms as one step, a step and a doubling, and more; and of rotations that repeat.
+TEST_P(CkksEvaluator, SumsByFoursAreThoseOfDoublings) {
+  const World::Batch x = {world().encrypt(world().values(slots()), top()),
+                          world().encrypt(world().values(slots(), 2), top())};
+  for (const auto& [step, count] :
+       {std::pair(1, 1), {1, 2}, {3, 4}, {-1, 8}, {1, 16}, {slots() / 4, 8}}) {
+    SCOPED_TRACE(count);
+    const auto sums = [&, step = step, count = count](const Evaluator& e, const World::Batch& b) {
+      World::Batch out = e.inner_sum_by_fours(b, step, count);
+      for (const Ciphertext& c : b) {
+        out.push_back(e.inner_sum_by_fours(std::span(&c, 1), step, count)[0]);
+        out.push_back(e.inner_sum(c, step, count));
+      }
+      return out;
+    };
+    const World::Batch out = world().run(sums, x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (int h = 0; h < 2; ++h) {
+        EXPECT_EQ(world().download(out[i].parts[h]), world().download(out[2 + 2 * i].parts[h]));
+      }
+      EXPECT_GT(bits_of(world().decrypt(out[i]), world().decrypt(out[3 + 2 * i])), bits() - 4);
+      EXPECT_EQ(out[i].level, top());
+      EXPECT_EQ(out[i].scale, x[i].scale);
+    }
+  }
+}
+
 TEST_P(CkksEvaluator, FewSlots) {
   const auto u = world().values(8);
   for (const int r : {1, 5, -3, 11}) {

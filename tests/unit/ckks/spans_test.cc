@@ -144,7 +144,7 @@ TEST_P(CkksSpans, WithKeys) {
       if (together) {
         keep(e.rotate(b, 3)), keep(e.rotate(b, 0)), keep(e.conjugate(b));
         keep(e.multiply(Span(b), Span(reversed))), keep(e.multiply(Span(b), Span(b)));
-        keep(e.inner_sum(b, 2, 4));
+        keep(e.inner_sum(b, 2, 4)), keep(e.inner_sum_by_fours(b, 2, 8));
         keep(e.dot(std::vector{b, reversed, b}, std::vector{b, b, reversed}));
       } else {
         keep(one_by_one(b, [&](auto i) { return e.rotate(b[i], 3); }));
@@ -153,6 +153,7 @@ TEST_P(CkksSpans, WithKeys) {
         keep(one_by_one(b, [&](auto i) { return e.multiply(b[i], reversed[i]); }));
         keep(one_by_one(b, [&](auto i) { return e.square(b[i]); }));
         keep(one_by_one(b, [&](auto i) { return e.inner_sum(b[i], 2, 4); }));
+        keep(one_by_one(b, [&](auto i) { return e.inner_sum_by_fours(Span(&b[i], 1), 2, 8)[0]; }));
         keep(one_by_one(b, [&](auto i) { return dot_of_products(e, b[i], reversed[i]); }));
       }
       return out;
