@@ -236,13 +236,13 @@ TEST_F(RecordSequences, OfMatrices) {
 TEST_F(RecordSequences, OfBootstrapping) {
   using Message = BootstrapOptions::Message;
   const std::pair<Known, BootstrapOptions> all[] = {
-      {{"complex", 195, 5382144, "e19e1328867d7feb"}, {}},
-      {{"sparse slots", 180, 2834432, "622a6b16338ef2ec"}, {.slots = 16}},
-      {{"real, minimal keys", 267, 3592192, "101f53ab0d5d1004"},
+      {{"complex", 195, 5095424, "e19e1328867d7feb"}, {}},
+      {{"sparse slots", 180, 2547712, "622a6b16338ef2ec"}, {.slots = 16}},
+      {{"real, minimal keys", 267, 3305472, "101f53ab0d5d1004"},
        {.slots = 64, .message = Message::Real, .minimal_keys = true}},
-      {{"slots first", 176, 5398528, "a31b4fe48ef7e5e5"},
+      {{"slots first", 176, 5095424, "a31b4fe48ef7e5e5"},
        {.slots = 32, .slot_to_coeff_first = true}},
-      {{"over-raised", 183, 2834432, "850e04a40081377f"}, {.slots = 16, .over_mod_raise = true}},
+      {{"over-raised", 183, 2547712, "850e04a40081377f"}, {.slots = 16, .over_mod_raise = true}},
   };
   World world(preset("test-n10-boot-insecure"), witness());
   for (const auto& [known, options] : all) {
@@ -257,7 +257,7 @@ TEST_F(RecordSequences, OfSwitching) {
   switching::SwitchWorld w("test-switch-n12-insecure", witness());
   w.need({16, 1024});
   const std::pair<Known, Route> all[] = {
-      {{"ring", 262, 11617280, "160f4d1888d7d607"}, Route::Ring},
+      {{"ring", 262, 10470400, "160f4d1888d7d607"}, Route::Ring},
       {{"matvec", 165, 13289472, "e2dc9faaada69e37"}, Route::Matvec},
   };
   for (const auto& [known, route] : all) {
