@@ -114,7 +114,7 @@ ROWS = (
     Row("Table 6", "one gate at three parameter sets, beside a CPU library and three GPU programs", MEASURED,
         "The paper does not say which of its two GPUs it took (RTX 3070 or A100). Its rate is one gate after the other. It states "
         "80, 110 and 128 bits of security for its sets. They bear the word `legacy` here, and the noise of the last one is not "
-        "published. FP64 is the default on an H200. For a single gate of the first and the last set exact arithmetic is faster.",
+        "published. For a single gate of the first and the last set exact arithmetic is faster; a context takes the faster one by set and batch.",
         ("./latticino bench gates --record FILE",),
         (*gates_of(500, 1024, "1.51 ms", "667"), *gates_of(630, 1024, "1.67 ms", "599"),
          *gates_of(592, 2048, "2.30 ms", "435"))),

@@ -83,7 +83,7 @@ ROWS = (
          Line("with newer algorithms; ours at 2^40", "12.75 ms", bootstrapping(**FASTEST)),
          Line("largest error; ours at 2^40", "18.70 bits", bootstrapping(D40, "max_error_bits", "bits", **FASTEST)))),
     Row("Fig. 1", "L2 capacity, bandwidths and rates of multiplications of several GPUs", HARDWARE,
-        "Ceilings of our H200 are in [the roofline](lab/roofline.md). They come from programs that are not in the repository."),
+        "Ceilings of our H200 are in [the roofline](lab/roofline.md). `./latticino bench ceilings` measures those of the GPU at hand."),
     Row("Fig. 2", "how busy the pipes and the L2 are in transforms and conversions, and their times without the arithmetic "
         "(RTX 5090)", PARTLY,
         "Nsight's counters at 47 limbs. Our conversions contain column transforms. Counters of the network to the L2 (some "
