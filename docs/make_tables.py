@@ -524,9 +524,9 @@ def chains() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    f.__name__: f for f in (summary, operations, bootstrapping, bootstrappings_together, bootstrapping_of_others, precision, cpu, tfhe,
-                            switching, leveled, bootstrapped, tfhe_sets, functions, signs, side_by_side,
-                            sorting, largest, comparisons, activations, layers, packing, chains)}
+    f.__name__: f for f in (summary, operations, bootstrapping, bootstrappings_together, bootstrapping_of_others,
+                            precision, cpu, tfhe, switching, leveled, bootstrapped, tfhe_sets, functions, signs,
+                            side_by_side, sorting, largest, comparisons, activations, layers, packing, chains)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
