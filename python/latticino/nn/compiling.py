@@ -37,7 +37,7 @@ from .ranges import MARGIN, Normal
 from .reading import captured, collected, read
 from .run import Machine, Step, by_layer, result_of_layer
 from .scaling import Scaled, scaled
-from .shadow import Shadow, bits_of
+from .shadow import Added, Errors, Shadow, bits_of
 
 _FEW_PRODUCTS = 1 << 14  # of numbers; more of them take several times as long as the product of matrices
 _SAMPLES = 32  # of the calibration data, in which the noise of a plan is simulated
@@ -368,14 +368,13 @@ def _moved(network: Scaled, graph: Lowered) -> Scaled:
 
 
 class _Row(NamedTuple):
-    """What a step took by itself, and the error that it added."""
+    """What a step took by itself."""
 
     step: Step
     seconds: float
     bootstraps: int
     keys: int
     bytes: int
-    error: float
 
 
 def _sizes_of_factors(graph: Lowered, units: Sequence[float], samples: np.ndarray) -> dict[int, float]:
@@ -392,28 +391,40 @@ def _sizes_of_factors(graph: Lowered, units: Sequence[float], samples: np.ndarra
 
 
 def _profiled(machine: Machine, placement: Placement, context: Context,
-              sizes: Mapping[int, float]) -> tuple[list[_Row], list[float]]:
+              sizes: Mapping[int, float]) -> tuple[list[_Row], Errors]:
     """What each step takes, and the errors of the input and of each step: from a dry run in which the operands of all
-    steps are exact. ``sizes`` of nodes whose values are known better than by their bound."""
+    steps are exact. They are exact again once they are at the level of the step, so that the errors of that are known
+    by themselves. ``sizes`` of nodes whose values are known better than by their bound."""
     twin, recorder = Context._dry(context)
-    graph = machine.graph
+    graph, params = machine.graph, context.params
     first = graph.inputs[0]
     rows: list[_Row] = []
+    added: list[Added] = []
+    operands: list[float] = []  # of the step that runs
     sums = [0.0, 0, 0, 0]
+
+    def watch_operand(step: Step, k: int, x: Ciphertext) -> Ciphertext:
+        operands.append(x._known.estimate.rms)
+        return x._like(x._parts, _native.Known.fresh(x._known.estimate.range, 0.0))
 
     def watch(step: Step, y: Ciphertext) -> Ciphertext:
         now = [prepared_seconds(twin), twin.bootstraps, len(recorder.request),
                twin._products.bytes]
         took = [b - a for a, b in zip(sums, now)]
         sums[:] = now
-        rows.append(_Row(step, took[0], int(took[1]), int(took[2]), int(took[3]), y._known.estimate.rms))
+        rows.append(_Row(step, took[0], int(took[1]), int(took[2]), int(took[3])))
+        maps = machine.transforms[step.node] if step.form is None else ()
+        rotated = tuple(t.error_before(params, step.level, params.scale(step.level)) for t in maps)
+        added.append(Added(y._known.estimate.rms, tuple(operands), rotated))
+        operands.clear()
         bound = graph.nodes[step.node].bound
         return y._like(y._parts, _native.Known.fresh(Range(-bound, bound, rms=sizes.get(step.node)), 0.0))
 
     packing = machine.packings[first]
     fresh = _fresh_error(context.params, placement.level, packing)
-    machine.run(placement.steps, [stand_in(twin, packing, placement.level, graph.nodes[first].bound)], watch)
-    return rows, [fresh, *(row.error for row in rows)]
+    machine.without_errors_before().run(
+        placement.steps, [stand_in(twin, packing, placement.level, graph.nodes[first].bound)], watch, watch_operand)
+    return rows, Errors(fresh, tuple(added))
 
 
 def _fresh_error(params: _native.Params, level: int, packing: Packing) -> float:
