@@ -192,7 +192,7 @@ def errors_of(head: Note, machine: Machine, steps: Sequence[Step]) -> Errors:
 
 def _by_step(head: Note, name: str, counts: Sequence[int]) -> list[tuple[float, ...]]:
     if name not in head._fields:  # older versions counted them to the errors of results
-        return [()] * len(counts)
+        return [(0.0,) * count for count in counts]
     found = numbers(head, name)
     if len(found) != sum(counts) or min(found, default=0.0) < 0:
         refuse("errors that do not fit")
