@@ -265,12 +265,16 @@ class _Search:
     def _made(self, found: _Found, context: Context, notes: Sequence[str]) -> Compiled:
         network, machine, placement = found
         graph = network.graph
-        rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, self.samples))
+        samples = _enough(self.samples)
+        steps = placement.steps
+        exact = Shadow(graph, network.units, steps, Errors.none(steps), network.units).layers(samples)
+        rows, own = _profiled(machine, placement, context, _sizes(graph, steps, exact))
         first = machine.packings[graph.inputs[0]]
         program = planned(machine, placement, context, _fresh_error(context.params, placement.level, first))
         program.notes = [*program.notes, *notes]
-        shadow = Shadow(graph, network.units, placement.steps, own, network.units)
-        measured = _bits(shadow, self.samples)
+        shadow = Shadow(graph, network.units, steps, own, network.units)
+        measured = [bits_of(noisy - values, node.bound) for node, values, noisy in zip(
+            graph.nodes, exact, shadow.layers(samples, np.random.default_rng(1)))]
         layers = _by_layer(rows, machine, measured, context.params)
         plan = NetworkPlan(tuple(layers), program, context.params.name, self.kind, self.images, placement.level,
                            measured[graph.output], tuple(program.notes), halves=machine.filled)
@@ -377,17 +381,20 @@ class _Row(NamedTuple):
     bytes: int
 
 
-def _sizes_of_factors(graph: Lowered, units: Sequence[float], samples: np.ndarray) -> dict[int, float]:
-    """The root mean square of the values of nodes that only products of matrices read. An error of one factor is
-    multiplied by the other, and most values are far smaller than the largest."""
+def _enough(samples: np.ndarray) -> np.ndarray:
+    """The samples as rows; a few, again and again: one draw tells little of an error."""
+    flat = samples.reshape(len(samples), -1)
+    return np.resize(flat, (max(len(flat), _SAMPLES), flat.shape[1]))
+
+
+def _sizes(graph: Lowered, steps: Sequence[Step], values: Sequence[np.ndarray]) -> dict[int, float]:
+    """The root mean square of the values of nodes that are bootstrapped, or that only products of matrices read. A
+    bootstrapping takes more from large values, and an error of one factor is multiplied by the other. Most values are
+    far smaller than the largest."""
     factors = {j for i in graph.products for j in graph.nodes[i].inputs}
     users = graph.users
     alone = [j for j in factors if all(graph.nodes[i].op == "matmul" for i in users[j]) and j != graph.output]
-    if not alone:
-        return {}
-    first = graph.inputs[0]
-    values = graph.values(samples / units[first], check=False)
-    return {j: float(np.sqrt((values[j] ** 2).mean())) for j in alone}
+    return {j: float(np.sqrt((values[j] ** 2).mean())) for j in {*alone, *(s.node for s in steps if s.form)}}
 
 
 def _profiled(machine: Machine, placement: Placement, context: Context,
@@ -429,18 +436,6 @@ def _profiled(machine: Machine, placement: Placement, context: Context,
 
 def _fresh_error(params: _native.Params, level: int, packing: Packing) -> float:
     return noise.fresh(params, params.scale(level), packing.slots)
-
-
-def _bits(shadow: Shadow, samples: np.ndarray) -> list[float]:
-    """Bits of precision of each node relative to its bound, from a noisy shadow of samples."""
-    flat = samples.reshape(len(samples), -1)
-    flat = np.resize(flat, (max(len(flat), _SAMPLES), flat.shape[1]))  # a few, again: one draw tells little of an error
-    exact = shadow.layers(flat)
-    noisy = shadow.layers(flat, np.random.default_rng(1))
-    out = []
-    for node, a, b in zip(shadow.graph.nodes, exact, noisy):
-        out.append(bits_of(b - a, node.bound))
-    return out
 
 
 def _by_layer(rows: Sequence[_Row], machine: Machine, bits: Sequence[float], params: _native.Params) -> list[LayerPlan]:

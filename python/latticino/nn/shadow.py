@@ -45,6 +45,10 @@ class Errors(NamedTuple):
     fresh: float
     steps: tuple[Added, ...]
 
+    @classmethod
+    def none(cls, steps: Sequence[Step]) -> Errors:
+        return cls(0.0, (Added(0.0),) * len(steps))
+
 
 class Shadow:
     """Steps in float on a graph in units of its own. ``shown``: units for messages."""
