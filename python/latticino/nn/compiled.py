@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
 from functools import cached_property
@@ -30,7 +30,7 @@ from .placement import Placement
 from .plan import NetworkPlan
 from .run import Machine, Step, by_layer, result_of_layer
 from .scaling import Scaled
-from .shadow import Shadow, bits_of
+from .shadow import Errors, Shadow, bits_of
 
 if TYPE_CHECKING:
     from ..ckks.client import Client, ServerKeys
@@ -151,7 +151,7 @@ class Compiled(Network):
     """
 
     def __init__(self, network: Scaled, placement: Placement, machine: Machine, context: Context, plan: NetworkPlan,
-                 errors_: Sequence[float], device: str | None) -> None:
+                 errors_: Errors, device: str | None) -> None:
         graph = network.graph
         first, last = graph.nodes[graph.inputs[0]], graph.nodes[graph.output]
         unit = network.units[graph.inputs[0]]
@@ -163,7 +163,7 @@ class Compiled(Network):
         self.key_budget: int | None = None  # of the context
         self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
         self._network, self._placement, self._machine = network, placement, machine
-        self._errors, self._device = tuple(errors_), device
+        self._errors, self._device = errors_, device
         self._shadow = Shadow(graph, network.units, placement.steps, self._errors, network.shown)
         self._refreshes = tuple(sorted({keys_of.Refresh(machine.packings[s.node].slots, s.level, s.form)
                                         for s in placement.steps if s.form}))
@@ -295,7 +295,7 @@ class Compiled(Network):
         head = {**self._head("server"), "groups": self._machine.groups, "nodes": graph,
                 "output": self._network.graph.output, "plan": plan, "light": list(self.plan.light),
                 "units": list(self._network.units), "before": list(self._network.before),
-                "errors": list(self._errors), "steps": files.of_steps(self._placement.steps),
+                **files.of_errors(self._errors), "steps": files.of_steps(self._placement.steps),
                 "layers": [asdict(layer) for layer in self.plan.layers]}
         return files.to_bytes(head, weights)
 

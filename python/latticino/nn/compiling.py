@@ -37,7 +37,7 @@ from .ranges import MARGIN, Normal
 from .reading import captured, collected, read
 from .run import Machine, Step, by_layer, result_of_layer
 from .scaling import Scaled, scaled
-from .shadow import Shadow, bits_of
+from .shadow import Added, Errors, Shadow, bits_of
 
 _FEW_PRODUCTS = 1 << 14  # of numbers; more of them take several times as long as the product of matrices
 _SAMPLES = 32  # of the calibration data, in which the noise of a plan is simulated
@@ -265,12 +265,16 @@ class _Search:
     def _made(self, found: _Found, context: Context, notes: Sequence[str]) -> Compiled:
         network, machine, placement = found
         graph = network.graph
-        rows, own = _profiled(machine, placement, context, _sizes_of_factors(graph, network.units, self.samples))
+        samples = _enough(self.samples)
+        steps = placement.steps
+        exact = Shadow(graph, network.units, steps, Errors.none(steps), network.units).layers(samples)
+        rows, own = _profiled(machine, placement, context, _sizes(graph, steps, exact))
         first = machine.packings[graph.inputs[0]]
         program = planned(machine, placement, context, _fresh_error(context.params, placement.level, first))
         program.notes = [*program.notes, *notes]
-        shadow = Shadow(graph, network.units, placement.steps, own, network.units)
-        measured = _bits(shadow, self.samples)
+        shadow = Shadow(graph, network.units, steps, own, network.units)
+        measured = [bits_of(noisy - values, node.bound) for node, values, noisy in zip(
+            graph.nodes, exact, shadow.layers(samples, np.random.default_rng(1)))]
         layers = _by_layer(rows, machine, measured, context.params)
         plan = NetworkPlan(tuple(layers), program, context.params.name, self.kind, self.images, placement.level,
                            measured[graph.output], tuple(program.notes), halves=machine.filled)
@@ -368,68 +372,70 @@ def _moved(network: Scaled, graph: Lowered) -> Scaled:
 
 
 class _Row(NamedTuple):
-    """What a step took by itself, and the error that it added."""
+    """What a step took by itself."""
 
     step: Step
     seconds: float
     bootstraps: int
     keys: int
     bytes: int
-    error: float
 
 
-def _sizes_of_factors(graph: Lowered, units: Sequence[float], samples: np.ndarray) -> dict[int, float]:
-    """The root mean square of the values of nodes that only products of matrices read. An error of one factor is
-    multiplied by the other, and most values are far smaller than the largest."""
+def _enough(samples: np.ndarray) -> np.ndarray:
+    """The samples as rows; a few, again and again: one draw tells little of an error."""
+    flat = samples.reshape(len(samples), -1)
+    return np.resize(flat, (max(len(flat), _SAMPLES), flat.shape[1]))
+
+
+def _sizes(graph: Lowered, steps: Sequence[Step], values: Sequence[np.ndarray]) -> dict[int, float]:
+    """The root mean square of the values of nodes that are bootstrapped, or that only products of matrices read. A
+    bootstrapping takes more from large values, and an error of one factor is multiplied by the other. Most values are
+    far smaller than the largest."""
     factors = {j for i in graph.products for j in graph.nodes[i].inputs}
     users = graph.users
     alone = [j for j in factors if all(graph.nodes[i].op == "matmul" for i in users[j]) and j != graph.output]
-    if not alone:
-        return {}
-    first = graph.inputs[0]
-    values = graph.values(samples / units[first], check=False)
-    return {j: float(np.sqrt((values[j] ** 2).mean())) for j in alone}
+    return {j: float(np.sqrt((values[j] ** 2).mean())) for j in {*alone, *(s.node for s in steps if s.form)}}
 
 
 def _profiled(machine: Machine, placement: Placement, context: Context,
-              sizes: Mapping[int, float]) -> tuple[list[_Row], list[float]]:
+              sizes: Mapping[int, float]) -> tuple[list[_Row], Errors]:
     """What each step takes, and the errors of the input and of each step: from a dry run in which the operands of all
-    steps are exact. ``sizes`` of nodes whose values are known better than by their bound."""
+    steps are exact. They are exact again once they are at the level of the step, so that the errors of that are known
+    by themselves. ``sizes`` of nodes whose values are known better than by their bound."""
     twin, recorder = Context._dry(context)
-    graph = machine.graph
+    graph, params = machine.graph, context.params
     first = graph.inputs[0]
     rows: list[_Row] = []
+    added: list[Added] = []
+    operands: list[float] = []  # of the step that runs
     sums = [0.0, 0, 0, 0]
+
+    def watch_operand(step: Step, k: int, x: Ciphertext) -> Ciphertext:
+        operands.append(x._known.estimate.rms)
+        return x._like(x._parts, _native.Known.fresh(x._known.estimate.range, 0.0))
 
     def watch(step: Step, y: Ciphertext) -> Ciphertext:
         now = [prepared_seconds(twin), twin.bootstraps, len(recorder.request),
                twin._products.bytes]
         took = [b - a for a, b in zip(sums, now)]
         sums[:] = now
-        rows.append(_Row(step, took[0], int(took[1]), int(took[2]), int(took[3]), y._known.estimate.rms))
+        rows.append(_Row(step, took[0], int(took[1]), int(took[2]), int(took[3])))
+        maps = machine.transforms[step.node] if step.form is None else ()
+        rotated = tuple(t.error_before(params, step.level, params.scale(step.level)) for t in maps)
+        added.append(Added(y._known.estimate.rms, tuple(operands), rotated))
+        operands.clear()
         bound = graph.nodes[step.node].bound
         return y._like(y._parts, _native.Known.fresh(Range(-bound, bound, rms=sizes.get(step.node)), 0.0))
 
     packing = machine.packings[first]
     fresh = _fresh_error(context.params, placement.level, packing)
-    machine.run(placement.steps, [stand_in(twin, packing, placement.level, graph.nodes[first].bound)], watch)
-    return rows, [fresh, *(row.error for row in rows)]
+    machine.without_errors_before().run(
+        placement.steps, [stand_in(twin, packing, placement.level, graph.nodes[first].bound)], watch, watch_operand)
+    return rows, Errors(fresh, tuple(added))
 
 
 def _fresh_error(params: _native.Params, level: int, packing: Packing) -> float:
     return noise.fresh(params, params.scale(level), packing.slots)
-
-
-def _bits(shadow: Shadow, samples: np.ndarray) -> list[float]:
-    """Bits of precision of each node relative to its bound, from a noisy shadow of samples."""
-    flat = samples.reshape(len(samples), -1)
-    flat = np.resize(flat, (max(len(flat), _SAMPLES), flat.shape[1]))  # a few, again: one draw tells little of an error
-    exact = shadow.layers(flat)
-    noisy = shadow.layers(flat, np.random.default_rng(1))
-    out = []
-    for node, a, b in zip(shadow.graph.nodes, exact, noisy):
-        out.append(bits_of(b - a, node.bound))
-    return out
 
 
 def _by_layer(rows: Sequence[_Row], machine: Machine, bits: Sequence[float], params: _native.Params) -> list[LayerPlan]:

@@ -18,6 +18,7 @@ from ..linear.arranged import FORMS, SIDES, Arrangement, Side
 from .lowered import Affine, Grid, Lowered, Node, Series
 from .ranges import Normal
 from .run import Form, Machine, Step
+from .shadow import Added, Errors
 
 CONTAINER = Container(b"LTNNFILE", 1, "a network", "enc.save")
 MAGIC, VERSION = CONTAINER.magic, CONTAINER.version
@@ -169,6 +170,34 @@ _FORMS: tuple[Form | None, ...] = (None, "real", "merged", "complex")
 
 def of_steps(steps: Sequence[Step]) -> list[int]:
     return [n for s in steps for n in (s.node, s.level, _FORMS.index(s.form))]
+
+
+def of_errors(found: Errors) -> dict[str, list[float]]:
+    """The errors as fields of a head. Those of all operands stand one after another."""
+    return {"errors": [found.fresh, *(added.result for added in found.steps)],
+            "operand_errors": [e for added in found.steps for e in added.operands],
+            "rotation_errors": [e for added in found.steps for e in added.rotated]}
+
+
+def errors_of(head: Note, machine: Machine, steps: Sequence[Step]) -> Errors:
+    """The errors that a head states. FileError for others than the steps have."""
+    own = numbers(head, "errors")
+    nodes = [None if step.form else step.node for step in steps]
+    operands = _by_step(head, "operand_errors", [0 if i is None else len(machine.graph.nodes[i].inputs) for i in nodes])
+    rotated = _by_step(head, "rotation_errors", [0 if i is None else len(machine.transforms[i]) for i in nodes])
+    if len(own) != len(steps) + 1 or min(own) < 0:
+        refuse("errors that do not fit")
+    return Errors(own[0], tuple(map(Added, own[1:], operands, rotated)))
+
+
+def _by_step(head: Note, name: str, counts: Sequence[int]) -> list[tuple[float, ...]]:
+    if name not in head._fields:  # older versions counted them to the errors of results
+        return [(0.0,) * count for count in counts]
+    found = numbers(head, name)
+    if len(found) != sum(counts) or min(found, default=0.0) < 0:
+        refuse("errors that do not fit")
+    ends = np.cumsum(counts)
+    return [found[end - count : end] for end, count in zip(ends, counts)]
 
 
 def light_of(head: Note, machine: Machine) -> tuple[int, ...]:

@@ -86,13 +86,13 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
 def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, program: Plan, packing: Layout,
                    images: int, filled: bool, device: str | None, memory: int | None) -> Compiled:
     graph = files.graph_of(head, found)
-    units, own = files.numbers(head, "units"), files.numbers(head, "errors")
+    units = files.numbers(head, "units")
     steps = files.steps_of(head, graph, context.params.top_level)
     groups = files.integer(head, "groups", 1, packing.shape[0])
     before = files.numbers(head, "before")
-    if not len(before) == len(units) == len(graph.nodes) or len(own) != len(steps) + 1:
-        files.refuse("units or errors that do not fit")
-    if packing.shape[0] % groups or len(graph.inputs) != 1 or min(own) < 0 or min(*units, *before) <= 0:
+    if not len(before) == len(units) == len(graph.nodes):
+        files.refuse("units that do not fit")
+    if packing.shape[0] % groups or len(graph.inputs) != 1 or min(*units, *before) <= 0:
         files.refuse("units or inputs that do not fit")
     if not are_consistent(graph, filled):
         files.refuse("a graph for other halves of slots")
@@ -101,6 +101,7 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     except errors.Error as why:
         raise errors.FileError.explain("load", f"a graph that cannot be packed ({why})", "a file that enc.save wrote",
                                        "obtain it again") from why
+    own = files.errors_of(head, machine, steps)
     first = machine.packings[graph.inputs[0]]
     if not first.layout.same(packing) or not machine.consistent:
         files.refuse("a packing that is not the graph's")

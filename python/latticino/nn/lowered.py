@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -37,7 +38,7 @@ _NAME = "lowered graph"
 _MAX_SIZE = 1 << 31  # of a vector: two indices make one integer of 64 bits
 _MAX_ENTRIES = 1 << 28  # of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial at once
-_OF_VALUES = ("_blocks", "digest")  # of a map, by its values
+_OF_VALUES = ("_blocks", "digest", "gains")  # of a map, by its values
 _EXACT = 1e-12  # relative: a factor of 1 but for rounding
 OUTSIDE = 1e-9  # relative: how far a value may leave a domain by rounding
 
@@ -172,6 +173,12 @@ class Affine:
             digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
 
+    @cached_property
+    def gains(self) -> np.ndarray:
+        """By how much each result multiplies independent errors of the inputs: the root of the sum of squares of its
+        weights."""
+        return np.sqrt(np.bincount(self.rows, self.values**2, self.size_out))
+
     def scaled(self, factor: float) -> Affine:
         """The map times a number that is not 0. Rows and columns are shared."""
         if not (math.isfinite(factor) and factor):
@@ -186,11 +193,13 @@ class Affine:
         out[self.rows, self.columns] = self.values
         return out
 
-    def apply(self, x: np.ndarray) -> np.ndarray:
-        """The results for vectors that are the rows of `x`, shape (batch, size_in)."""
+    def apply(self, x: np.ndarray, changed: Callable[[np.ndarray], np.ndarray] | None = None) -> np.ndarray:
+        """The results for vectors that are the rows of `x`, shape (batch, size_in). `changed` gives what it takes
+        in place of the values that it reads."""
         out = np.zeros((self.size_out, len(x)))
         used, blocks = self._blocks
-        turned = np.ascontiguousarray((x if used is None else x[:, used]).T)
+        read = x if used is None else x[:, used]
+        turned = np.ascontiguousarray((read if changed is None else changed(read)).T)
         for rows, columns, weights in blocks:
             if weights.ndim == 1:
                 out[rows] = weights[:, None] * turned[columns]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import groupby
@@ -36,6 +36,8 @@ class Step:
 
 
 Watch = Callable[[Step, "Ciphertext"], "Ciphertext"]
+# The step, the number of an operand of its node, and the operand at the level of the step.
+WatchOperand = Callable[[Step, int, "Ciphertext"], "Ciphertext"]
 
 
 class Machine:
@@ -56,11 +58,19 @@ class Machine:
         self._last = [max(u, default=i) for i, u in enumerate(users)]
         self._last[graph.output] = len(graph.nodes)
         self.light: frozenset[int] = frozenset()  # affine nodes whose weights are expanded at each use
+        self._gain: float | None = None  # of `Transform.apply`
 
     def with_light(self, nodes: Iterable[int]) -> Machine:
         """The same machine, with these nodes as `light`."""
         out = copy(self)
         out.light = frozenset(nodes)
+        return out
+
+    def without_errors_before(self) -> Machine:
+        """The same machine, whose claims leave out what rotations in maps leave in values before weights multiply
+        them."""
+        out = copy(self)
+        out._gain = 0.0
         return out
 
     @property
@@ -90,21 +100,36 @@ class Machine:
                 return False
         return True
 
-    def run(self, steps: Sequence[Step], inputs: Sequence[Ciphertext], watch: Watch | None = None) -> Ciphertext:
-        """The result of all steps. `watch` sees the result of each, and says what later steps go on with."""
+    def run(self, steps: Sequence[Step], inputs: Sequence[Ciphertext], watch: Watch | None = None,
+            watch_operand: WatchOperand | None = None) -> Ciphertext:
+        """The result of all steps. `watch` sees the result of each, and says what later steps go on with;
+        `watch_operand` sees each operand once it is at the level of its step, and says what the step goes on with."""
         held: dict[int, Ciphertext] = dict(zip(self.graph.inputs, inputs))
         for step in steps:
             if step.form is not None:
                 held[step.node] = refreshed(held[step.node], step.level, step.form)
             else:
                 node = self.graph.nodes[step.node]
-                held[step.node] = self.computed(step.node, [held[j] for j in node.inputs], step.level)
+                held[step.node] = self.computed(step.node, self._operands(step, held, watch_operand), step.level)
                 for j in set(node.inputs):
                     if self._last[j] <= step.node:
                         del held[j]  # its memory is free for what comes next
             if watch is not None:
                 held[step.node] = watch(step, held[step.node])
         return held[self.graph.output]
+
+    def _operands(self, step: Step, held: Mapping[int, Ciphertext], watch: WatchOperand | None) -> list[Ciphertext]:
+        node = self.graph.nodes[step.node]
+        if watch is None:
+            return [held[j] for j in node.inputs]
+        return [watch(step, k, self._brought(step, k, held[j])) for k, j in enumerate(node.inputs)]
+
+    def _brought(self, step: Step, k: int, x: Ciphertext) -> Ciphertext:
+        """Operand k of a step at its level, as `computed` brings it there."""
+        if self.graph.nodes[step.node].op != "affine":
+            return at_level(x, step.level)
+        maps = self.transforms[step.node]
+        return maps[k].lowered(x, step.level) if maps else x
 
     def computed(self, i: int, xs: Sequence[Ciphertext], level: int) -> Ciphertext:
         """Node i, computed from its operands, which are brought to `level`."""
@@ -122,9 +147,9 @@ class Machine:
         if not self.transforms[i]:  # the same values in another order
             return moves.taken(xs[0], _index(node, len(self.packings[i].layout.places)))
         light = i in self.light
-        y = self.transforms[i][0].apply(xs[0], level, light)
+        y = self.transforms[i][0].apply(xs[0], level, light, self._gain)
         for t, x in zip(self.transforms[i][1:], xs[1:]):
-            y = y + t.apply(x, level, light)
+            y = y + t.apply(x, level, light, self._gain)
         return self._plus(i, y)
 
     def _plus(self, i: int, y: Ciphertext) -> Ciphertext:

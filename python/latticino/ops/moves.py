@@ -341,10 +341,8 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
         matrices = matrices or m.matrices()
         return _native.LinearTransform(ctx._native, list(group.distances), matrices(target, group), level, light)
 
-    firsts = {group.first for groups in m.groups() for group in groups} - {0}
-    bits = len(firsts) > m.slots.bit_length()  # then a key for each power of two is less
+    steps_to = _steps_to_firsts(m)
     parts: list[_native.Ciphertext | None] = []
-    turns = 0
     for i, groups in enumerate(m.groups()):
         if empty and not groups:
             parts.append(None)
@@ -352,23 +350,42 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
         products = []
         for group in groups or [Group(0, (0,))]:  # nothing comes there: zeros
             part = sources[group.source].with_slots(m.slots)
-            steps = [1 << b for b in range(group.first.bit_length()) if group.first >> b & 1] if bits else [group.first]
-            for step in steps if group.first else ():
+            for step in steps_to(group.first):
                 part = e.rotate(part, step)
-            turns = max(turns, len(steps) if group.first else 0)
             key = (*m.name, i, group.source, part.level, light)
             made = ctx._products.get(key, partial(encoded, i, group, part.level))
             with named(operation):
                 products.append(made.apply(e, part))
         parts.append(reduce(e.add, products))
     widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())
-    turned = any(g.distances != (0,) for groups in m.groups() for g in groups)
     params, level = ctx.params, x.level
     scale = next(p.scale for p in parts if p is not None)
     rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest)
-    each = (noise.multiplied if turned else noise.rescaled)(params, level, m.slots, scale)
-    before = gain * noise.switched(params, level, m.slots, x.scale) * math.sqrt(turns)
+    each = (noise.multiplied if turns(m.groups()) else noise.rescaled)(params, level, m.slots, scale)
+    before = gain * error_before(params, m, level, x.scale)
     return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), before), rounded
+
+
+def error_before(params: _native.Params, m: Map, level: int, scale: float) -> float:
+    """The error of each rotated value before a weight multiplies it, as a map by `apply` leaves it. Rotations inside of
+    the map share one division, which leaves nothing there but the errors of the keys."""
+    steps_to = _steps_to_firsts(m)
+    most = max(len(steps_to(g.first)) for groups in m.groups() for g in groups or [Group(0, (0,))])
+    keys = noise.keys_alone(params, level, m.slots, scale) if turns(m.groups()) else 0.0
+    return math.hypot(keys, noise.switched(params, level, m.slots, scale) * math.sqrt(most))
+
+
+def turns(groups: Sequence[Sequence[Group]]) -> bool:
+    """Whether a map of these diagonals rotates."""
+    return any(g.distances != (0,) for several in groups for g in several)
+
+
+def _steps_to_firsts(m: Map) -> Callable[[int], list[int]]:
+    """The rotations by which a source comes to its first distance."""
+    firsts = {group.first for groups in m.groups() for group in groups} - {0}
+    bits = len(firsts) > m.slots.bit_length()  # then a key for each power of two is less
+    return lambda first: [] if not first else [first] if not bits else [
+        1 << b for b in range(first.bit_length()) if first >> b & 1]
 
 
 # ---- to other slots ----

@@ -91,7 +91,8 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
     name = ("matmul", x.layout.name, left, w.shape, digest, w.dtype.str)
     way = moves.remembered(name, lambda: min(_ways(x, terms, name, bound), key=lambda way: way.cost))
     way.map.require_possible("matmul")
-    parts, added, rounded = moves.apply(x, x._parts, way.map, "matmul", l2)
+    # Of the weights of a result, each piece has a part.
+    parts, added, rounded = moves.apply(x, x._parts, way.map, "matmul", l2 / math.sqrt(way.count))
     if way.count > 1:
         slots = way.map.slots
         parts = moves.windows(x._evaluator, parts, way.step, way.count, slots)

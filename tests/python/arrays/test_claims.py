@@ -221,6 +221,20 @@ def test_matrices_meet_what_keys_of_rotations_leave(device, rng, preset, columns
         assert 0.4 < rms_ratio(client, program, make, clear, claims, runs) < 2.5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [8, 16])
+def test_large_weights_multiply_what_keys_of_rotations_leave(device, rng, columns):
+    """Products cancel in the results, because all rows are there twice. The errors of rotations do not cancel."""
+    own = lt.Context("n13-d30-leveled-v1", device)
+    client, large = lt.keygen(own), 2.0**5 * rng.normal(size=(32, columns))
+    w = np.concatenate([large, -large]) + rng.normal(size=(64, columns)) / 8
+    program = lambda a: a.T @ w  # noqa: E731
+    own.use(client.server_keys(program, lt.Shape((64, 8))))
+    make, clear = (lambda: np.tile(rng.uniform(-1, 1, (32, 8)), (2, 1))), (lambda x: x.T @ w)
+    for claims in (lambda make: {"like": make()}, lambda make: {"range": (-1, 1)}):
+        assert 0.4 < rms_ratio(client, program, make, clear, claims, 16) < 2.5
+
+
 @pytest.mark.parametrize("factor", [1 / 512, 0.00128])
 @pytest.mark.parametrize("kind", ["constant", "random", "small"])
 def test_spread_sums_of_large_values(client, keyed, rng, factor, kind):

@@ -140,8 +140,8 @@ def test_memory(share, device, monkeypatch):
 
     expanded = []
     apply = Transform.apply
-    monkeypatch.setattr(Transform, "apply", lambda t, x, level, light=False: (
-        expanded.append(light), apply(t, x, level, light))[1])
+    monkeypatch.setattr(Transform, "apply", lambda t, x, level, light=False, *more: (
+        expanded.append(light), apply(t, x, level, light, *more))[1])
     less._run(given)
     nodes = {s.node for s in less._placement.steps if s.form is None} & set(less.plan.light)
     assert len(nodes) == less.plan.expansions

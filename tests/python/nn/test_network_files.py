@@ -243,3 +243,25 @@ def test_units_of_each_number(saved):
         wrong = 2 * x + 1
         wrong[4, 1, 2, 3] = 1e3
         server.shadow(wrong)
+
+
+@pytest.mark.parametrize("name", ["errors", "operand_errors", "rotation_errors"])
+@pytest.mark.parametrize("change", [lambda e: e[:-1], lambda e: [*e, 0.0], lambda e: [-1.0, *e[1:]], lambda e: ["0", *e[1:]]],
+                         ids=["fewer", "more", "negative", "words"])
+def test_errors_that_do_not_fit(saved, name, change):
+    path = saved[2] / "server.network"
+    with pytest.raises(lt.FileError):
+        changed(path, {name: change(opened(path)[0][name])})
+
+
+def test_files_that_counted_all_errors_to_results(saved, tmp_path):
+    """As older versions wrote them. They load, and what they save loads again."""
+    enc, x, folder = saved
+    before = changed(folder / "server.network", {"operand_errors": None, "rotation_errors": None})
+    before.save(tmp_path)
+    again = lt.nn.load(tmp_path / "server.network", "cpu")
+    assert again.plan.bits == enc.plan.bits and np.array_equal(again.shadow(x), enc.shadow(x))
+    results = [added.result for added in enc._errors.steps]
+    assert [added.result for added in again._errors.steps] == results
+    assert not any(any(added.operands) or any(added.rotated) for added in again._errors.steps)
+    assert any(any(added.operands) for added in enc._errors.steps)

@@ -169,20 +169,22 @@ class Transform:
         added = noise.switched(params, first.level, self.target.slots, first.scale)
         return x._like(parts, x._known.mapped(self._of_sample, 1.0, 1.0, True, added, 0.0), layout=self._result)
 
-    def apply(self, x: Ciphertext, level: int, light: bool = False) -> Ciphertext:
+    def apply(self, x: Ciphertext, level: int, light: bool = False, gain: float | None = None) -> Ciphertext:
         """The result for an array in the source packing, brought to `level`. It is one level below, or at that level if
-        the map only rotates. `light`: weights are kept as integers, and expanded at each use."""
-        x = x if x.level == level else self._lowered(x, level)
+        the map only rotates. `light`: weights are kept as integers, and expanded at each use. `gain`: by which the
+        claim counts `error_before`; None for the gain of the weights of any one result."""
+        x = self.lowered(x, level)
         if self.turns is not None:
             return self._turned(x)
         context = x.context
         made = self.map.unknown() if context._without_data else self.map
         l1, l2 = self.norms
-        if self.groups * self.source.count * self.map.count > 1:
-            parts, added, rounded = self._in_blocks(x, made, light)
+        gain = (l2 if gain is None else gain) / math.sqrt(self.fold)  # each piece has a part of a result's weights
+        if self._blocked:
+            parts, added, rounded = self._in_blocks(x, made, light, gain)
         else:
             self.map.require_possible("matmul")
-            parts, added, rounded = moves.apply(x, x._parts, made, "matmul", l2, light)
+            parts, added, rounded = moves.apply(x, x._parts, made, "matmul", gain, light)
         slots, own = self.map.slots, self.target.slots
         params = context.params
         if self.fold > 1:
@@ -203,12 +205,12 @@ class Transform:
             g.source for groups in self.map.blocks() for g in groups}
         return sorted(used) or [0]
 
-    def _lowered(self, x: Ciphertext, level: int) -> Ciphertext:
-        """x at a lower level. Only what the map reads is brought down, and stands where the rest would: a recurrent
+    def lowered(self, x: Ciphertext, level: int) -> Ciphertext:
+        """x at a level. Only what the map reads is brought down, and stands where the rest would: a recurrent
         network reads one ciphertext of all words at each step."""
         read = [g + i for g in range(0, len(x._parts), self.source.count) for i in self._read]
-        if level > x.level or len(read) == len(x._parts) or x.context._debugger is not None:
-            return x.to_level(level)
+        if level >= x.level or len(read) == len(x._parts) or x.context._debugger is not None:
+            return x if x.level == level else x.to_level(level)
         where = x.layout
         made = _native.Contents([x._parts[k] for k in read], x._known, where.rest, where.bound, where.number).lowered(
             x._evaluator, level)
@@ -218,7 +220,8 @@ class Transform:
         rest: Any = made.rest
         return x._like(parts, made.known, layout=where.with_rest(*rest))
 
-    def _in_blocks(self, x: Ciphertext, m: moves.Map, light: bool) -> tuple[list[_native.Ciphertext], float, float]:
+    def _in_blocks(self, x: Ciphertext, m: moves.Map, light: bool,
+                   gain: float) -> tuple[list[_native.Ciphertext], float, float]:
         """The result for several ciphertexts. Each is rotated once for all targets that it adds to, as in
         `moves.apply`."""
         context, params, slots, level = x.context, x.context.params, m.slots, x.level
@@ -231,12 +234,26 @@ class Transform:
             for first in range(0, len(sources), step):
                 parts += made.apply(x._evaluator, sources[first : first + step])
         blocks = [groups for groups in m.blocks() if groups]
-        turned = any(g.distances != (0,) for groups in blocks for g in groups)
         widest = max((sum(len(g.distances) for g in groups) for groups in blocks), default=1)
         rounded = noise.encoded(slots, params.rescale_factor(level)) * math.sqrt(widest)
-        divided = (noise.multiplied if turned else noise.rescaled)(params, level, slots, parts[0].scale)
-        keys = self.norms[1] * noise.keys_alone(params, level, slots, x.scale) if turned else 0.0
-        return parts, math.hypot(divided, keys), rounded
+        divided = (noise.multiplied if self._rotates else noise.rescaled)(params, level, slots, parts[0].scale)
+        return parts, math.hypot(divided, gain * self.error_before(params, level, x.scale)), rounded
+
+    def error_before(self, params: _native.Params, level: int, scale: float) -> float:
+        """The error that rotations leave in each value before a weight multiplies it."""
+        if self.turns is not None:
+            return 0.0
+        if not self._blocked:
+            return moves.error_before(params, self.map, level, scale)
+        return noise.keys_alone(params, level, self.map.slots, scale) if self._rotates else 0.0
+
+    @cached_property
+    def _rotates(self) -> bool:
+        return moves.turns(self.map.blocks())
+
+    @property
+    def _blocked(self) -> bool:
+        return self.groups * self.source.count * self.map.count > 1
 
     @cached_property
     def norms(self) -> tuple[float, float]:
@@ -244,7 +261,7 @@ class Transform:
         squares."""
         rows, values = self.affine.rows, self.affine.values
         l1 = np.bincount(rows, np.abs(values), self.affine.size_out).max()
-        return float(l1), math.sqrt(np.bincount(rows, values**2, self.affine.size_out).max())
+        return float(l1), float(self.affine.gains.max())
 
     def _of_sample(self, row: np.ndarray) -> np.ndarray:
         flat = row.reshape(self._result.shape[0], -1)
