@@ -880,7 +880,7 @@ class Ciphertext(OfNumpy):
                     "x.maximum(y, bound, bits) takes polynomials")
             return switching_of.larger(self, other, bound, **options)
         return ranking.of_method(self, method, bound, gap, bits, "max",
-                                 lambda: switching_of.largest(self, bound, **options)[0], options)
+                                 lambda: switching_of.largest("max", self, bound, **options), options)
 
     @program_step
     def argmax(self, bound: float = 1.0, method: str = "rounds", *, gap: float | None = None,
@@ -891,7 +891,7 @@ class Ciphertext(OfNumpy):
         of the bound. The other methods give the first of equal ones, as numpy does.
         """
         return ranking.of_method(self, method, bound, gap, bits, "argmax",
-                                 lambda: switching_of.largest(self, bound, **options)[1], options)
+                                 lambda: switching_of.largest("argmax", self, bound, **options), options)
 
     @program_step
     def min(self, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None, bits: float | None = None,

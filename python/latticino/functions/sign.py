@@ -55,6 +55,7 @@ def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: fl
     """See Ciphertext.compare."""
     bound = 2 * arrays.as_real(bound, "compare", "bound", above=0)  # of the difference
     bits = 20.0 if bits is None else arrays.as_real(bits, "compare", "bits", above=0)
+    evaluate.require_real_operands("compare", (x, y))
     # The step is half of the sign.
     fit = composite.checked("compare", bound, gap, max(bits - 1, 1.0), margin(x))
     return outlined("compare", x - y, fit, STEP, bits)[0]
@@ -62,27 +63,38 @@ def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: fl
 
 def absolute(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.abs."""
-    return _times_outline("abs", x, bound, bits, SIGN, np.abs)
+    bound, bits = _checked("abs", bound, bits)
+    return _times_outline("abs", x, bound, bits, for_product("abs", bound, bits, SIGN, margin(x)), SIGN, np.abs)
 
 
 def relu(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.relu."""
-    return _times_outline("relu", x, bound, bits, STEP, lambda v: np.maximum(v, 0))
+    return _positive_part("relu", x, None, bound, bits)
 
 
 def maximum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.maximum."""
-    return _positive_part("maximum", x - y, bound, bits) + y
+    return _positive_part("maximum", x, y, bound, bits) + y
 
 
 def minimum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.minimum."""
-    return x - _positive_part("minimum", x - y, bound, bits)
+    return x - _positive_part("minimum", x, y, bound, bits)
 
 
-def _positive_part(operation: str, x: Ciphertext, bound: float, bits: float) -> Ciphertext:
-    bound = 2 * arrays.as_real(bound, operation, "bound", above=0)
-    return _times_outline(operation, x, bound, bits, STEP, lambda v: np.maximum(v, 0))
+def _positive_part(operation: str, x: Ciphertext, y: Operand | None, bound: Any, bits: Any) -> Ciphertext:
+    """What is positive of x, or of x - y where there is a y."""
+    bound, bits = _checked(operation, bound, bits)
+    bound = bound if y is None else 2 * bound
+    fit = for_product(operation, bound, bits, STEP, margin(x))
+    if y is not None:
+        evaluate.require_real_operands(operation, (x, y))
+        x = x - y
+    return _times_outline(operation, x, bound, bits, fit, STEP, lambda v: np.maximum(v, 0))
+
+
+def _checked(operation: str, bound: Any, bits: Any) -> tuple[float, float]:
+    return arrays.as_real(bound, operation, "bound", above=0), arrays.as_real(bits, operation, "bits")
 
 
 def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool = True,
@@ -151,13 +163,11 @@ def _sign_of(x: Ciphertext, fit: Sign, outline: Outline) -> np.ndarray | None:
     return np.asarray(outline.scale * signs + outline.shift)
 
 
-def _times_outline(operation: str, x: Ciphertext, bound: Any, bits: Any, outline: Outline,
-                   meant: Callable[[np.ndarray], np.ndarray]) -> Ciphertext:
+def _times_outline(operation: str, x: Ciphertext, bound: float, bits: float, chosen: tuple[Sign, float],
+                   outline: Outline, meant: Callable[[np.ndarray], np.ndarray]) -> Ciphertext:
     """x times a function of its sign: a size or a positive part. The gap follows from the bits: within it both the
     values and their distance from what is meant are small."""
-    bound = arrays.as_real(bound, operation, "bound", above=0)
-    bits = arrays.as_real(bits, operation, "bits")
-    fit, error = for_product(operation, bound, bits, outline, margin(x))
+    fit, error = chosen
     s, own = outlined(operation, x, fit, outline, bits, False, 1)
     x = x._ready(1)
     y = x * s
