@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -74,9 +75,18 @@ def test_whoever_reads_may_have_enough(words):
     assert (done.returncode, done.stderr) == (1, "")
 
 
+def installed():
+    """What pip makes of the entry point."""
+    with open(ROOT / "pyproject.toml") as file:
+        module, _, function = re.search(r'^latticino = "(.*)"$', file.read(), re.M)[1].partition(":")
+    return [sys.executable, "-c", f"import sys; from {module} import {function}; sys.exit({function}())", "info"]
+
+
 @pytest.mark.slow
-def test_an_interrupt_while_a_command_loads_prints_nothing(launcher):
-    child = subprocess.Popen(launcher.program("info", []), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+@pytest.mark.parametrize("way", ["launcher", "installed"])
+def test_an_interrupt_while_a_command_loads_prints_nothing(launcher, way):
+    command = installed() if way == "installed" else launcher.program("info", [])
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env=dict(os.environ, PYTHONPATH=str(ROOT / "python"), PYTHONVERBOSE="1"))
     for line in child.stderr:  # loads a module of the package, and many come after it
         if "latticino.errors" in line:
@@ -84,3 +94,14 @@ def test_an_interrupt_while_a_command_loads_prints_nothing(launcher):
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=300)
     assert child.returncode == -signal.SIGINT and out == "" and "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["signal.SIG_IGN", "signal.default_int_handler"])
+def test_the_entry_point_leaves_the_interrupt_as_it_was(way):
+    """A shell ignores it in what it starts in the background."""
+    words = installed()
+    words[2] = words[2].replace("sys.exit(main())", f"import signal; signal.signal(2, {way}); main(); print(signal.getsignal(2))")
+    done = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    assert done.returncode == 0 and done.stdout.startswith("latticino "), done.stderr
+    assert done.stdout.splitlines()[-1] == str(eval(way))
