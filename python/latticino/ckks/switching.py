@@ -13,6 +13,7 @@ from ..claims.known import range_of, report
 from ..common import roles
 from ..functions import evaluate
 from ..ops import align, levels
+from ..ops.moves import named
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext, Operand
@@ -137,7 +138,7 @@ def _looked_up(operation: str, x: Ciphertext, f: Callable[[float], float], bound
         nearest = np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)
         return np.asarray(values[nearest])
 
-    return _through(x, table, (look_up, range_of(values), constant), mask, name, minimal_keys, route)
+    return _through(operation, x, table, (look_up, range_of(values), constant), mask, name, minimal_keys, route)
 
 
 def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, switching: str | None = None,
@@ -156,7 +157,7 @@ def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, swi
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
     # What is claimed holds for values that differ by more than the resolution.
     step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), True
-    return _through(x, table, step, None, name, minimal_keys, route) + 0.5
+    return _through(operation, x, table, step, None, name, minimal_keys, route) + 0.5
 
 
 def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
@@ -176,7 +177,7 @@ def stepped(operation: str, x: Ciphertext, f: Callable[[float], float], bound: f
     return _looked_up(operation, x, f, bound, None, switching, minimal_keys, route, True)
 
 
-def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, bool],
+def _through(operation: str, x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, bool],
              mask: np.ndarray | None, name: str, minimal_keys: bool, route: str) -> Ciphertext:
     ctx = x.context
     switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
@@ -184,7 +185,8 @@ def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _nativ
     f, result, constant = facts
     if ctx._debugger is not None:  # what happens by chance near an edge of the table is no mistake
         constant = False
-    return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, f, result, constant, mask))
+    with named(operation, "apply_lut"):
+        return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, f, result, constant, mask))
 
 
 def _check_within(operation: str, x: Ciphertext, mask: np.ndarray | None, bound: float) -> None:

@@ -158,3 +158,63 @@ def test_the_index_of_the_largest_of_33_values_where_the_context_refreshes(devic
     x = rng.permutation(np.linspace(-0.9, 0.9, 33))
     ctx.use(client.server_keys(lambda a: a.argmax(), lt.Shape(x.shape, ctx.level, (-1, 1))))
     assert abs(client.decrypt(client.encrypt(x, level=ctx.level, range=(-1, 1)).argmax()).real - x.argmax()) < 0.1
+
+
+# ---- keys of another client ----
+
+OF_OTHERS = {"table": lambda a: a.apply_lut(abs), "some": lambda a: a.apply_lut(abs, where=X > 0), "compare": lambda a: a.compare(0.1),
+             "max": lambda a: a.max(0.1), "values that move": lambda a: a[::-1].apply_lut(abs), "rounds": lambda a: a.argmax(),
+             "ranks": lambda a: lt.top_k(a, 2), "recorded": lambda a: lt.record(lambda v: v.apply_lut(abs))(a)}
+
+
+@pytest.fixture(scope="module")
+def two(device):
+    """A context that has keys of the first of two clients, with switching keys."""
+    ctx = lt.Context(PRESET, device, threads=1)
+    first, second = lt.keygen(ctx), lt.keygen(ctx)
+    keys = first.server_keys(lambda a: [f(a) for f in (*OF_OTHERS.values(),) if f is not OF_OTHERS["recorded"]], X)
+    ctx.use(keys)
+    return ctx, first, second, keys
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_switching_keys_of_another_client_are_refused(two, name):
+    ctx, first, second, _ = two
+    names = {"max": "max", "compare": "compare", "rounds": "", "ranks": ""}
+    OF_OTHERS[name](first.encrypt(X, level=ctx.level))
+    with pytest.raises(lt.KeyError, match=f"^{names.get(name, 'apply_lut')}.*needs keys of .*{second.key_id}"):
+        OF_OTHERS[name](second.encrypt(X, level=ctx.level))
+
+
+def test_switching_keys_of_another_client_are_refused_in_sessions_files_and_recordings(two, device, tmp_path):
+    ctx, first, second, keys = two
+    use = OF_OTHERS["table"]
+    program = lt.record(use)
+    program(first.encrypt(X))
+    session = ctx.bind(keys)
+    for f in (program, lambda b: use(session(b))):
+        with pytest.raises(lt.KeyError, match=second.key_id):
+            f(second.encrypt(X))
+    others = second.server_keys(use, X)
+    for name, bundle in (("a", keys), ("b", others)):
+        lt.save_server_keys(tmp_path / name, ctx, bundle)
+    fresh = lt.Context(PRESET, device, threads=1)
+    set_of_keys, = keys.switching
+    (tmp_path / f"b.{set_of_keys}").rename(tmp_path / f"a.{set_of_keys}")
+    with pytest.raises(lt.KeyError, match="needs files of one secret key"):
+        lt.load_server_keys(tmp_path / "a", fresh)
+    with open(tmp_path / "bundle", "w+b") as stream:
+        lt.save_server_keys(stream, ctx, keys)
+        stream.seek(0)
+        fresh.use(lt.load_server_keys(stream, fresh))
+    use(lt.from_bytes(lt.to_bytes(first.encrypt(X)), fresh))
+    lt.save_program(tmp_path / "program", use, ctx, X)
+    saved = lt.load_program(tmp_path / "program")
+    for f in (use, lambda b: saved.run(fresh, b)):
+        with pytest.raises(lt.KeyError, match=f"^apply_lut: .*{second.key_id}"):
+            f(lt.from_bytes(lt.to_bytes(second.encrypt(X)), fresh))
+    ctx.use(others)  # both are there now: each array takes its own
+    for client in (first, second):
+        assert np.abs(client.decrypt(use(client.encrypt(X))).real - np.abs(X)).max() < 2**-4
+    ctx.forget(others)
+    ctx.use(keys)
