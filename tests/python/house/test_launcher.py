@@ -105,3 +105,34 @@ def test_the_entry_point_leaves_the_interrupt_as_it_was(way):
     done = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
     assert done.returncode == 0 and done.stdout.startswith("latticino "), done.stderr
     assert done.stdout.splitlines()[-1] == str(eval(way))
+
+
+TWO = """
+import importlib.util, os, sys, time
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+sys.dont_write_bytecode = True
+loader = SourceFileLoader("launcher_of_test", sys.argv[1])
+launcher = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+loader.exec_module(launcher)
+launcher.ROOT, launcher.VENV = sys.argv[2], sys.argv[2] + "/.venv"
+launcher.stream, launcher.must, launcher.pip_install = lambda *_: None, lambda *_: sys.argv[2], lambda _: []
+def make(folder):
+    os.makedirs(folder)  # fails where another process makes it
+    print("made", flush=True)
+    time.sleep(2)
+launcher.make_environment = make
+launcher.environment()
+"""
+
+
+@pytest.mark.slow
+def test_of_two_commands_at_once_one_sets_up_and_the_other_waits(tmp_path):
+    (tmp_path / "requirements.txt").write_text("")
+    command = [sys.executable, "-c", TWO, str(ROOT / "latticino"), str(tmp_path)]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    while "made" not in first.stdout.readline():
+        assert first.poll() is None
+    second = subprocess.run(command, capture_output=True, text=True)
+    assert first.wait() == 0 and (second.returncode, second.stderr) == (0, "")
+    assert "waiting for it" in second.stdout and "made" not in second.stdout
