@@ -11,7 +11,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims.known import range_of, report
 from ..common import roles
-from ..functions import evaluate
+from ..functions import evaluate, sign
 from ..ops import align, levels
 from ..ops.moves import named
 
@@ -238,8 +238,7 @@ def _difference(operation: str, x: Ciphertext, y: Operand, bound: float, options
     """x - y, where both may be compared."""
     as_bound(bound, operation)
     require_options(operation, x, options)
-    require_real(operation, x, y)
-    return x - y
+    return sign.difference(operation, x, y, False)
 
 
 def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciphertext:

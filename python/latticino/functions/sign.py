@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..ops import align, levels
+from ..ops.moves import named
 from . import composite, evaluate
 from .chebyshev import Series
 from .composite import Sign
@@ -55,10 +56,9 @@ def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: fl
     """See Ciphertext.compare."""
     bound = 2 * arrays.as_real(bound, "compare", "bound", above=0)  # of the difference
     bits = 20.0 if bits is None else arrays.as_real(bits, "compare", "bits", above=0)
-    evaluate.require_real_operands("compare", (x, y))
     # The step is half of the sign.
     fit = composite.checked("compare", bound, gap, max(bits - 1, 1.0), margin(x))
-    return outlined("compare", x - y, fit, STEP, bits)[0]
+    return outlined("compare", difference("compare", x, y), fit, STEP, bits)[0]
 
 
 def absolute(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
@@ -85,12 +85,19 @@ def minimum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
 def _positive_part(operation: str, x: Ciphertext, y: Operand | None, bound: Any, bits: Any) -> Ciphertext:
     """What is positive of x, or of x - y where there is a y."""
     bound, bits = _checked(operation, bound, bits)
-    bound = bound if y is None else 2 * bound
-    fit = for_product(operation, bound, bits, STEP, margin(x))
     if y is not None:
-        evaluate.require_real_operands(operation, (x, y))
-        x = x - y
+        bound *= 2
+        _wanted(operation, bound, bits)
+        x = difference(operation, x, y)
+    fit = for_product(operation, bound, bits, STEP, margin(x))
     return _times_outline(operation, x, bound, bits, fit, STEP, lambda v: np.maximum(v, 0))
+
+
+def difference(operation: str, x: Ciphertext, y: Operand, assumed: bool = True) -> Ciphertext:
+    """x - y of real values. ``assumed`` as of `evaluate.require_real_operands`."""
+    evaluate.require_real_operands(operation, (x, y), assumed)
+    with named(operation, "subtract"):
+        return x - y
 
 
 def _checked(operation: str, bound: Any, bits: Any) -> tuple[float, float]:
@@ -184,16 +191,22 @@ def product(fit: Sign, outline: Outline, v: np.ndarray) -> np.ndarray:
     return np.asarray(v * (outline.scale * fit(v) + outline.shift))
 
 
-def for_product(operation: str, bound: float, bits: float, outline: Outline, margin: float,
-                deepest: int = 32) -> tuple[Sign, float]:
-    """The composition of the fewest levels with which the product is within ``2**-bits``, and its error. ``deepest``:
-    the most levels of any one of its polynomials."""
+def _wanted(operation: str, bound: float, bits: float) -> float:
+    """The error of a product that is asked for; ValueError for one that no composition reaches, or that needs none."""
     wanted = 2.0**-bits if abs(bits) < 1000 else 0.0
     if not 2.0**-20 * bound <= wanted < bound / 4:
         raise errors.ValueError.explain(
             operation, f"bits={bits:g} with bound={bound:g}",
             f"bits from {math.ceil(2 - math.log2(bound))} to {math.floor(20 - math.log2(bound))}",
             "ask for such a precision")
+    return wanted
+
+
+def for_product(operation: str, bound: float, bits: float, outline: Outline, margin: float,
+                deepest: int = 32) -> tuple[Sign, float]:
+    """The composition of the fewest levels with which the product is within ``2**-bits``, and its error. ``deepest``:
+    the most levels of any one of its polynomials."""
+    wanted = _wanted(operation, bound, bits)
     found: list[tuple[int, int, int, Sign, float]] = []
     for width in (16, 12, 8, 6, 4, 3, 2):
         gap = min(width * wanted, bound / 2)

@@ -84,6 +84,11 @@ WRONG = {
     "bound": (lambda a: a.argmax(a), lt.ValueError, "^argmax: had bound="),
     "bits": (lambda a: a.maximum(a[::-1], bits="many"), lt.ValueError, "^maximum: had bits='many'"),
     "few bits": (lambda a: a.minimum(a[::-1], bits=-1), lt.ValueError, "bits from 1 to 19"),
+    "shape": (lambda a: a.compare(np.ones(3)), lt.ShapeError, "^compare: had shapes"),
+    "shape of a maximum": (lambda a: a.maximum(a[:3]), lt.ShapeError, "^maximum: had shapes"),
+    "text": (lambda a: a.minimum("x"), lt.ShapeError, "^minimum: had dtype"),
+    "shape of a quotient": (lambda a: a.divide(a[:3], (0.5, 1)), lt.ShapeError, "^divide: had shapes"),
+    "clear shape of a quotient": (lambda a: np.ones(3) / a.declare(0.5, 1), lt.ShapeError, "^divide: had shapes"),
     # What nothing was computed for, and so was not looked at.
     "one": (lambda a: lt.top_k(a[:1], 1, method="best"), lt.UnsupportedError, "method='best'"),
     "option of one": (lambda a: lt.top_k(a[:1], 1, gaps=1), lt.UnsupportedError, "the option gaps"),
