@@ -57,8 +57,8 @@ def require_options(operation: str, x: Ciphertext, options: dict[str, Any]) -> N
     for name in options:
         if name not in _OPTIONS:
             raise errors.UnsupportedError.explain(
-                operation, f"the option {arrays.printable(name)} with tables", " and ".join([", ".join(_OPTIONS[:2]), _OPTIONS[2]]),
-                "leave it out")
+                operation, f"the option {arrays.printable(name)} with tables",
+                f"{', '.join(_OPTIONS[:-1])} and {_OPTIONS[-1]}", "leave it out")
     x.context.switch_set(options.get("switching"), x._key)
     arrays.as_flag(options.get("minimal_keys", False), operation, "minimal_keys")
     route = arrays.as_text(options.get("route", _ROUTES[0]), operation, "route")
