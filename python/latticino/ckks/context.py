@@ -34,7 +34,7 @@ def preset(name: str) -> _native.Params:
         raise errors.ParameterError.explain(
             "preset", f"the TFHE set {name!r}", "a CKKS set", "lt.tfhe.Context and lt.tfhe.preset take it")
     if name not in _native.preset_names():
-        raise roles.unknown_preset(name, _native.preset_names(),
+        raise arrays.unknown_preset(name, _native.preset_names(),
                                    "lt.presets() lists all; lt.make_params makes a set of your own")
     return _native.preset(name)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NoReturn
 
-from .. import arrays, errors
+from .. import errors
 
 
 def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], remedy: str) -> None:
@@ -31,13 +30,6 @@ def require_function(operation: str, f: Any) -> None:
     if not callable(f):
         raise errors.UnsupportedError.explain(operation, name_of(type(f)), "a function",
                                               "pass one, a lambda for instance")
-
-
-def unknown_preset(name: str, names: list[str], remedy: str) -> errors.Error:
-    """ParameterError for a name that no set has."""
-    first, second, third = difflib.get_close_matches(name, names, 3, 0.0)
-    return errors.ParameterError.explain(
-        "preset", f"the name {arrays.shown(name)}", f"a preset, perhaps {first}, {second} or {third}", remedy)
 
 
 def require_run(operation: str, result: Any) -> None:

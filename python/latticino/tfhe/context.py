@@ -29,7 +29,7 @@ def preset(name: str) -> _native.TfheParams:
         raise errors.ParameterError.explain(
             "preset", f"the CKKS set {name!r}", "a TFHE set", "lt.Context and lt.preset take it")
     if name not in _native.tfhe_preset_names():
-        raise roles.unknown_preset(name, _native.tfhe_preset_names(), "lt.tfhe.presets() lists all")
+        raise arrays.unknown_preset(name, _native.tfhe_preset_names(), "lt.tfhe.presets() lists all")
     return _native.tfhe_preset(name)
 
 
