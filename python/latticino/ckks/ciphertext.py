@@ -824,9 +824,9 @@ class Ciphertext(OfNumpy):
         Values must be at most ``bound`` in size, or results are wrong. The bound may be from 2^-40 to 2^64.
         ``lt.debug`` raises ValueError for larger values. If the range of the values is declared or calibrated and
         exceeds the bound, there is a RangeWarning (a plan raises ScaleError). ``where``: a boolean array of this shape;
-        values elsewhere do not change; this costs one level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
-        bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5 times the bound with the default
-        sets, times the slope of f (`Context.table_report`).
+        values elsewhere do not change; this costs one level. Takes a few levels (LevelError says how many) and gives a
+        ciphertext at the level after bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5
+        times the bound with the default sets, times the slope of f (`Context.table_report`).
         ``switching`` names another set (``ctx.switch_set()`` tells the default). ``route``: the way back,
         ``"ring"``, ``"matvec"`` (fewer steps, larger keys), or what a plan predicts to be faster.
         """
