@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import difflib
 import math
 import numbers
 import operator
@@ -162,6 +163,13 @@ def as_text(x: Any, operation: str, name: str) -> str:
     except UnicodeEncodeError:
         pass
     raise errors.ValueError.explain(operation, f"{name}={shown(x)}", "a string", "correct it")
+
+
+def unknown_preset(name: str, names: list[str], remedy: str) -> errors.Error:
+    """ParameterError for a name that no set has."""
+    first, second, third = difflib.get_close_matches(name, names, 3, 0.0)
+    return errors.ParameterError.explain(
+        "preset", f"the name {shown(name)}", f"a preset, perhaps {first}, {second} or {third}", remedy)
 
 
 def as_path(x: Any, operation: str) -> str:

@@ -23,7 +23,21 @@ PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".eps", ".ps")  # 
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Says what is wrong in one line, and takes words and options of a command in any order."""
+
+    _again = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Of `bench compare --record R A B`, argparse alone would leave A and B: what takes them was satisfied before
+        the option, by nothing."""
+        found = super().parse_known_args(args, namespace)
+        if not found[1] or self._subparsers is not None or self._again:
+            return found
+        self._again = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._again = False
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"latticino: {arrays.printable(message)}; see {self.prog} --help\n")

@@ -822,12 +822,12 @@ class Ciphertext(OfNumpy):
 
         ``f`` takes a number and gives a real one. Values that are known to be complex, by their declared range or their
         sample data, are an UnsupportedError.
-        Values must be at most ``bound`` in size, or results are wrong. ``lt.debug`` raises ValueError for larger
-        values. If the range of the values is declared or calibrated and exceeds the bound, there is a RangeWarning (a
-        plan raises ScaleError). ``where``: a boolean array of this shape; values elsewhere do not change; this costs
-        one level. Takes a few levels (LevelError says how many) and gives a ciphertext at the level after
-        bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5 times the bound with the default
-        sets, times the slope of f (`Context.table_report`).
+        Values must be at most ``bound`` in size, or results are wrong. The bound may be from 2^-40 to 2^64.
+        ``lt.debug`` raises ValueError for larger values. If the range of the values is declared or calibrated and
+        exceeds the bound, there is a RangeWarning (a plan raises ScaleError). ``where``: a boolean array of this shape;
+        values elsewhere do not change; this costs one level. Takes a few levels (LevelError says how many) and gives a
+        ciphertext at the level after bootstrapping's EvalMod. The error is that of the argument, of deviation 2^-8.5
+        times the bound with the default sets, times the slope of f (`Context.table_report`).
         ``switching`` names another set (``ctx.switch_set()`` tells the default). ``route``: the way back,
         ``"ring"``, ``"matvec"`` (fewer steps, larger keys), or what a plan predicts to be faster.
         """
@@ -881,7 +881,7 @@ class Ciphertext(OfNumpy):
                     "x.maximum(y, bound, bits) takes polynomials")
             return switching_of.larger(self, other, bound, **options)
         return ranking.of_method(self, method, bound, gap, bits, "max",
-                                 lambda: switching_of.largest(self, bound, **options)[0], options)
+                                 lambda: switching_of.largest("max", self, bound, **options), options)
 
     @program_step
     def argmax(self, bound: float = 1.0, method: str = "rounds", *, gap: float | None = None,
@@ -892,7 +892,7 @@ class Ciphertext(OfNumpy):
         of the bound. The other methods give the first of equal ones, as numpy does.
         """
         return ranking.of_method(self, method, bound, gap, bits, "argmax",
-                                 lambda: switching_of.largest(self, bound, **options)[1], options)
+                                 lambda: switching_of.largest("argmax", self, bound, **options), options)
 
     @program_step
     def min(self, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None, bits: float | None = None,

@@ -33,6 +33,9 @@ def preset(name: str) -> _native.Params:
     if name in _native.tfhe_preset_names():
         raise errors.ParameterError.explain(
             "preset", f"the TFHE set {name!r}", "a CKKS set", "lt.tfhe.Context and lt.tfhe.preset take it")
+    if name not in _native.preset_names():
+        raise arrays.unknown_preset(name, _native.preset_names(),
+                                   "lt.presets() lists all; lt.make_params makes a set of your own")
     return _native.preset(name)
 
 
@@ -96,7 +99,7 @@ class Context(Tenancy, roles.Handle):
         self._native = native
         self._timed: Any = timed
         self.auto_bootstrap = auto_bootstrap
-        self._debugging: Any = None  # of lt.debug
+        self._debugging: Any = None  # a weak reference to the block of lt.debug
         self.bootstraps = 0  # done so far, in all threads
         self._notes: list[str] = []  # of a twin's program, for its plan
         self._bootstrapping: Bootstrapping = Bootstrapping(
@@ -155,7 +158,8 @@ class Context(Tenancy, roles.Handle):
     @property
     def _debugger(self) -> Any:
         """The debugger that lt.debug set on the context. Sessions are debugged with their context."""
-        return self._root._debugging
+        block = None if self._root._debugging is None else self._root._debugging()
+        return block.debugger if block is not None and block.entered.locked() else None
 
     @property
     def encrypted(self) -> bool:

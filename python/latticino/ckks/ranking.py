@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..functions import composite, sign
+from ..functions import composite, evaluate, sign
 from . import switching
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
 
-MAX_VALUES = 256  # values, of which there are 32,640 pairs
 _TIES = 6.0  # deviations of noise, by which the second value of a pair must be larger
 _RANK_DEVIATIONS = 4.5  # deviations of noise within half of a rank
 
@@ -30,32 +29,54 @@ def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, lar
     method = arrays.as_text(method, operation, "method")
     bound = arrays.as_real(bound, operation, "bound", above=0)
     k = arrays.as_integer(k, operation, "k", 1, x.size)
-    if x.size > MAX_VALUES:
+    if x.size > switching.MAX_PAIRED:
         raise errors.ShapeError.explain(
-            operation, f"{x.size} values", f"at most {MAX_VALUES}, because all pairs are compared",
+            operation, f"{x.size} values", f"at most {switching.MAX_PAIRED}, because all pairs are compared",
             'take parts of the array, lt.sort(), or method="rounds" for a single one')
+    by_tables = _checked(operation, x, method, bound, gap, bits, options)
     x = x.reshape(-1)
     if x.size == 1:
         return x, x * 0
-    if method == "ranks":
-        if gap is not None or bits is not None:
-            raise errors.UnsupportedError.explain(
-                operation, 'gap or bits with method="ranks"', "neither: this method uses tables", "leave them out")
-        chosen = _by_tables(x, k, bound, largest, operation, options)
-    elif method == "polynomial":
-        if options:
-            raise errors.UnsupportedError.explain(
-                operation, f"the option {next(iter(options))} with polynomials", "gap and bits", "leave it out")
-        chosen = _by_polynomials(x, k, bound, largest, operation, gap, bits)
-    else:
-        needs = '"ranks" or "polynomial"' if operation in ("top_k", "min", "argmin") else (
-            '"rounds", "ranks" or "polynomial"')
-        raise errors.UnsupportedError.explain(operation, f"method={arrays.shown(method)}", needs, "name one of them")
+    chosen = _by_tables(x, k, bound, largest, operation, options) if by_tables else (
+        _by_polynomials(x, k, bound, largest, operation, *_gap_and_bits(operation, bound, gap, bits)))
     every = np.arange(x.size, dtype=float)
     if k == 1:
         return (chosen * x).sum().reshape(1), (chosen * every).sum().reshape(1)
     chosen = chosen.reshape(k, x.size)
     return (chosen * x).sum(-1), (chosen * every).sum(-1)
+
+
+def _checked(operation: str, x: Ciphertext, method: str, bound: float, gap: Any, bits: Any,
+             options: dict[str, Any]) -> bool:
+    """Whether tables do it, if all of this fits together: before anything is computed."""
+    if method == "ranks":
+        if gap is not None or bits is not None:
+            raise errors.UnsupportedError.explain(
+                operation, 'gap or bits with method="ranks"', "neither: this method uses tables", "leave them out")
+        switching.as_bound(bound, operation)
+        switching.require_options(operation, x, options)
+        switching.require_real(operation, x)
+        return True
+    if method != "polynomial":
+        needs = '"ranks" or "polynomial"' if operation in ("top_k", "min", "argmin") else (
+            '"rounds", "ranks" or "polynomial"')
+        raise errors.UnsupportedError.explain(operation, f"method={arrays.shown(method)}", needs, "name one of them")
+    if options:
+        raise errors.UnsupportedError.explain(
+            operation, f"the option {next(iter(options))} with polynomials", "gap and bits", "leave it out")
+    _gap_and_bits(operation, bound, gap, bits)
+    evaluate.require_real_operands(operation, (x,))
+    return False
+
+
+def _gap_and_bits(operation: str, bound: float, gap: Any, bits: Any) -> tuple[float, float]:
+    """Of polynomials: what is given, or the defaults."""
+    bits = 12.0 if bits is None else arrays.as_real(bits, operation, "bits", above=0)
+    gap = bound / 64 if gap is None else arrays.as_real(gap, operation, "gap", above=0)
+    if gap >= 2 * bound:
+        raise errors.ValueError.explain(
+            operation, f"gap={gap:g} with bound={bound:g}", "a gap below twice the bound", "correct one")
+    return gap, bits
 
 
 def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +107,7 @@ def _ranks(before: Ciphertext, count: int, k: int, step: float, factor: float = 
 def _by_tables(x: Ciphertext, k: int, bound: float, largest: bool, operation: str,
                options: dict[str, Any]) -> Ciphertext:
     """For each of k ranks in turn: 1 at the value that has this rank, 0 at the others."""
-    before = switching.positive(_differences(x, largest), bound, _TIES, **options)
+    before = switching.positive(operation, _differences(x, largest), bound, _TIES, **options)
     ranks = _ranks(before, x.size, k, 0.0)
     ranks = ranks.declare(-k + 1, x.size - 1)
     top = float(x.size)
@@ -96,16 +117,11 @@ def _by_tables(x: Ciphertext, k: int, bound: float, largest: bool, operation: st
             operation, f"ranks with noise of {deviation:.2g} in a table", f"at most {0.5 / _RANK_DEVIATIONS:.2g}",
             f"at most {math.floor(0.5 / _RANK_DEVIATIONS / deviation * x.size)} values, a set of switching with more "
             'precise tables, or method="polynomial"')
-    return switching.stepped(ranks, lambda v: float(abs(v) < 0.5), top, **options)
+    return switching.stepped(operation, ranks, lambda v: float(abs(v) < 0.5), top, **options)
 
 
-def _by_polynomials(x: Ciphertext, k: int, bound: float, largest: bool, operation: str, gap: Any,
-                    bits: Any) -> Ciphertext:
-    bits = 12.0 if bits is None else arrays.as_real(bits, operation, "bits", above=0)
-    gap = bound / 64 if gap is None else arrays.as_real(gap, operation, "gap", above=0)
-    if gap >= 2 * bound:
-        raise errors.ValueError.explain(
-            operation, f"gap={gap:g} with bound={bound:g}", "a gap below twice the bound", "correct one")
+def _by_polynomials(x: Ciphertext, k: int, bound: float, largest: bool, operation: str, gap: float,
+                    bits: float) -> Ciphertext:
     count = x.size
     # Half of the gap is added to each difference. So values that are equal or a gap apart give arguments of the sign
     # that are at least half of the gap from 0. The maps that compute differences and ranks also scale them to

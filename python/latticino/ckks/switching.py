@@ -11,12 +11,17 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims.known import range_of, report
 from ..common import roles
-from ..functions import evaluate
-from ..ops import align
+from ..functions import evaluate, sign
+from ..ops import align, levels
+from ..ops.moves import named
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext, Operand
     from .context import Context
+
+MAX_PAIRED = 256  # values whose pairs are all compared at once: 32,640
+_OPTIONS, _ROUTES = ("switching", "minimal_keys", "route"), ("automatic", "ring", "matvec")
+_SMALLEST, _LARGEST = -40, 64  # binary logarithms: bounds that the constants of every set can express
 
 
 class TableReport(NamedTuple):
@@ -34,12 +39,48 @@ class TableReport(NamedTuple):
     largest: float
 
 
+# ---- what is wrong with arguments, before anything is computed or a key is needed ----
+
+
+def as_bound(bound: Any, operation: str) -> float:
+    """The bound of a table; ValueError for one that no table can have."""
+    bound = arrays.as_real(bound, operation, "bound", above=0)
+    if not 2.0**_SMALLEST <= bound <= 2.0**_LARGEST:
+        raise errors.ValueError.explain(
+            operation, f"bound={bound:g}", f"a bound from 2^{_SMALLEST} to 2^{_LARGEST}, which tables can have",
+            "multiply the values by a number that brings them near 1, and take the bound of the products")
+    return float(bound)
+
+
+def require_options(operation: str, x: Ciphertext, options: dict[str, Any]) -> None:
+    """Raises what is wrong with the options of tables."""
+    for name in options:
+        if name not in _OPTIONS:
+            raise errors.UnsupportedError.explain(
+                operation, f"the option {arrays.printable(name)} with tables",
+                f"{', '.join(_OPTIONS[:-1])} and {_OPTIONS[-1]}", "leave it out")
+    x.context.switch_set(options.get("switching"), x._key)
+    arrays.as_flag(options.get("minimal_keys", False), operation, "minimal_keys")
+    route = arrays.as_text(options.get("route", _ROUTES[0]), operation, "route")
+    if route not in _ROUTES:
+        raise errors.ValueError.explain(
+            operation, f"the route {arrays.shown(route)}", "automatic, ring or matvec", "name one of these")
+
+
+def require_real(operation: str, *operands: Any) -> None:
+    """UnsupportedError for values that are known to be complex: tables look at real parts."""
+    evaluate.require_real_operands(operation, operands, assumed=False)
+
+
+# ---- tables ----
+
+
 def table_report(context: Context, f: Callable[[float], float], bound: float, slots: int | None, name: str | None,
                  route: str) -> TableReport:
     """See Context.table_report."""
     name = context.switch_set(name)
     twin, _ = context._dry()
-    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
+    f, bound = _real_function(f), as_bound(bound, "apply_lut")
     table = _native.SwitchTable.make(twin.switching(name), f, bound)
     switcher = twin.switcher(name, twin.slots if slots is None else slots, bound, route=route)
     report = table.report(switcher)
@@ -68,21 +109,28 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
 def apply_lut(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
               minimal_keys: bool, route: str) -> Ciphertext:
     """See Ciphertext.apply_lut."""
-    return _looked_up(x, f, bound, where, name, minimal_keys, route)
+    require_options("apply_lut", x, {"switching": name, "minimal_keys": minimal_keys, "route": route})
+    return _looked_up("apply_lut", x, f, bound, None if where is None else _mask(x, where), name, minimal_keys, route)
 
 
-def _looked_up(x: Ciphertext, f: Callable[[float], float], bound: float, where: Any, name: str | None,
-               minimal_keys: bool, route: str, constant: bool = False) -> Ciphertext:
-    f, bound = _real_function(f), arrays.as_real(bound, "apply_lut", "bound", above=0)
-    x = align.plain(x, "apply_lut")
-    _check_within("apply_lut", x, where, bound)
+def _looked_up(operation: str, x: Ciphertext, f: Callable[[float], float], bound: float, mask: np.ndarray | None,
+               name: str | None, minimal_keys: bool, route: str, constant: bool = False) -> Ciphertext:
+    f, bound = _real_function(f), as_bound(bound, operation)
+    require_real(operation, x)
+    _check_within(operation, x, mask, bound)
     name = x.context.switch_set(name, x._key)
     native = x.context.switching(name)
     arguments = _native.table_arguments(native, bound)
     values = np.array([f(v) for v in arguments])
-    require_real("apply_lut", x)
+    beyond = np.isfinite(values) & (np.abs(values) > 2.0**_LARGEST)
+    if beyond.any():
+        at = int(np.argmax(beyond))
+        raise errors.ValueError.explain(
+            operation, f"f({arguments[at]:.6g}) = {values[at]:g}", f"values of at most 2^{_LARGEST} in size",
+            "divide f by a number")
     table = x.context.table((name, bound, hashlib.sha256(values.tobytes()).digest()),
                             lambda: _native.SwitchTable.make(native, f, bound))
+    x = align.plain(x, operation)
 
     def look_up(v: np.ndarray) -> np.ndarray:
         if v.size * values.size >= 1 << 24:
@@ -90,17 +138,17 @@ def _looked_up(x: Ciphertext, f: Callable[[float], float], bound: float, where: 
         nearest = np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)
         return np.asarray(values[nearest])
 
-    return _through(x, table, (look_up, range_of(values), constant), where, name, minimal_keys, route)
+    return _through(operation, x, table, (look_up, range_of(values), constant), mask, name, minimal_keys, route)
 
 
-def positive(x: Ciphertext, bound: float, ties: float = 0.0, switching: str | None = None, minimal_keys: bool = False,
-             route: str = "automatic") -> Ciphertext:
+def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, switching: str | None = None,
+             minimal_keys: bool = False, route: str = "automatic") -> Ciphertext:
     """1 where x > 0, 0 where x < 0, for |x| <= 2 bound. With `ties`: 1 too where x is larger than minus so many
     deviations of the noise beside it."""
-    bound = arrays.as_real(bound, "compare", "bound", above=0)
-    x = align.plain(x, "compare")
-    require_real("compare", x)
-    _check_within("compare", x, None, 2 * bound)
+    bound = as_bound(bound, operation)
+    require_real(operation, x)
+    _check_within(operation, x, None, 2 * bound)
+    x = align.plain(x, operation)
     name = x.context.switch_set(switching, x._key)
     native = x.context.switching(name)
     if ties:
@@ -109,7 +157,7 @@ def positive(x: Ciphertext, bound: float, ties: float = 0.0, switching: str | No
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
     # What is claimed holds for values that differ by more than the resolution.
     step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), True
-    return _through(x, table, step, None, name, minimal_keys, route) + 0.5
+    return _through(operation, x, table, step, None, name, minimal_keys, route) + 0.5
 
 
 def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
@@ -122,29 +170,29 @@ def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None
     return float(table.report(switcher)["argument"])
 
 
-def stepped(x: Ciphertext, f: Callable[[float], float], bound: float, switching: str | None = None,
+def stepped(operation: str, x: Ciphertext, f: Callable[[float], float], bound: float, switching: str | None = None,
             minimal_keys: bool = False, route: str = "automatic") -> Ciphertext:
     """Does what `apply_lut` does, for values that are known to lie away from the jumps of f. Between its jumps f is
     constant."""
-    return _looked_up(x, f, bound, None, switching, minimal_keys, route, True)
+    return _looked_up(operation, x, f, bound, None, switching, minimal_keys, route, True)
 
 
-def _through(x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, bool], where: Any, name: str,
-             minimal_keys: bool, route: str) -> Ciphertext:
+def _through(operation: str, x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, bool],
+             mask: np.ndarray | None, name: str, minimal_keys: bool, route: str) -> Ciphertext:
     ctx = x.context
     switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
     x = x._ready(switcher.input_level)
     f, result, constant = facts
     if ctx._debugger is not None:  # what happens by chance near an edge of the table is no mistake
         constant = False
-    mask = None if where is None else _mask(x, where)
-    return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, f, result, constant, mask))
+    with named(operation, "apply_lut"):
+        return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, f, result, constant, mask))
 
 
-def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> None:
+def _check_within(operation: str, x: Ciphertext, mask: np.ndarray | None, bound: float) -> None:
     """Checks that a table can take these values. If their range exceeds the bound, it raises ScaleError in a plan and
     warns elsewhere. If the values are known (not encrypted, or debugged) and exceed the bound, it raises ValueError."""
-    misfit = _native.beyond(x._known, bound) if where is None else None
+    misfit = _native.beyond(x._known, bound) if mask is None else None
     if misfit is not None:
         report(operation, x.context, *misfit)
     slack = 6 * x._known.error
@@ -155,18 +203,12 @@ def _check_within(operation: str, x: Ciphertext, where: Any, bound: float) -> No
     else:
         return
     beyond = ~(np.abs(values.real) <= bound + slack).reshape(-1)
-    if where is not None:
-        beyond &= _mask(x, where).reshape(-1)
+    if mask is not None:
+        beyond &= mask.reshape(-1)
     if beyond.any():
         raise errors.ValueError.explain(
             operation, f"a value outside of the bound at index {int(np.argmax(beyond))}", f"values within {bound:.6g}",
             "raise the bound, or scale the values down")
-
-
-def require_real(operation: str, x: Ciphertext) -> None:
-    """UnsupportedError for values that are known to be complex: tables look at real parts."""
-    if x.range.claim != "assumed" and not x.range.is_real:
-        evaluate.require_real(operation, x)
 
 
 def _mask(x: Ciphertext, where: Any) -> np.ndarray:
@@ -183,55 +225,100 @@ def _mask(x: Ciphertext, where: Any) -> np.ndarray:
 
 def compare(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.compare."""
-    return positive(x - y, bound, **options)
+    return positive("compare", _difference("compare", x, y, bound, options), bound, **options)
 
 
 def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.max."""
-    difference = x - y
-    return positive(difference, bound, **options) * difference + y
+    difference = _difference("max", x, y, bound, options)
+    return positive("max", difference, bound, **options) * difference + y
 
 
-def largest(x: Ciphertext, bound: float, **options: Any) -> tuple[Ciphertext, Ciphertext]:
-    """The largest value and its index, by rounds of comparisons: parts with parts, then halves with halves."""
-    bound = arrays.as_real(bound, "max", "bound", above=0)
-    x = align.plain(x, "max")
-    require_real("max", x)
-    _check_within("max", x, None, bound)
-    values = np.arange(len(x._parts) * x.slots, dtype=float)
+def _difference(operation: str, x: Ciphertext, y: Operand, bound: float, options: dict[str, Any]) -> Ciphertext:
+    """x - y, where both may be compared."""
+    as_bound(bound, operation)
+    require_options(operation, x, options)
+    return sign.difference(operation, x, y, False)
+
+
+def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciphertext:
+    """The largest value (`max`) or its index (`argmax`), by rounds of comparisons: parts with parts, then halves with
+    halves."""
+    bound = as_bound(bound, operation)
+    require_options(operation, x, options)
+    require_real(operation, x)
+    _check_within(operation, x, None, bound)
+    x = align.plain(x, operation)
     if x._padded and not x._clean:
         raise errors.ShapeError.explain(
-            "max", f"{x.size} values, and other values in the slots after them",
+            operation, f"{x.size} values, and other values in the slots after them",
             "zeros in the slots after them", "x.contiguous(), which clears them")
+    _require_rounds(operation, x, bound, **options)
+    values = np.arange(len(x._parts) * x.slots, dtype=float)
+    indexed = operation == "argmax"
 
     def within(v: Ciphertext) -> Ciphertext:
         return v._made(_native.chosen_within(v._contents, bound))
 
     filler = np.where(values < x.size, 0.0, -bound).reshape(-1, x.slots)
-    entries: list[tuple[Any, Any]] = []
+    entries: list[tuple[Ciphertext, Any]] = []
     for i, (part, fill, index) in enumerate(zip(x._parts, filler, values.reshape(-1, x.slots))):
         one = x._like([part], x._known.part(i, x.slots), True, (x.slots,))
         entries.append((within(one + fill) if fill.any() else one, index))
 
-    def better(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    def better(a: tuple[Ciphertext, Any], b: tuple[Ciphertext, Any]) -> tuple[Ciphertext, Any]:
         difference = a[0] - b[0]
-        chosen = positive(difference, bound, **options)
-        return within(chosen * difference + b[0]), chosen * (a[1] - b[1]) + b[1]
+        chosen = positive(operation, difference, bound, **options)
+        value = within(chosen * difference + b[0])
+        if not indexed:
+            return value, None
+        index = chosen * (a[1] - b[1]) + b[1]
+        # It is one of the two indices. Sums and products of ranges would give a wider range.
+        return value, index._like(index._parts, index._known.within_domain(0.0, x.size - 1.0))
 
     while len(entries) > 1:
         pairs = [better(a, b) for a, b in zip(entries[::2], entries[1::2])]
         entries = pairs + (entries[-1:] if len(entries) % 2 else [])
-    # Values in one ciphertext lie in its first slots.
-    count = x.slots if len(x._parts) > 1 else x.size
-    best, shift = entries[0], (1 << (count - 1).bit_length()) // 2
+    best, shift = entries[0], (1 << (_in_slots(x) - 1).bit_length()) // 2
     while shift:
-        index = best[1].rotate(shift) if not isinstance(best[1], np.ndarray) else np.roll(best[1], -shift)
+        index = best[1]
+        if indexed:
+            index = np.roll(index, -shift) if isinstance(index, np.ndarray) else index.rotate(shift)
         best = better(best, (best[0].rotate(shift), index))
         shift //= 2
     value, index = best
-    if isinstance(index, np.ndarray):  # a single value
-        index = value * 0 + float(index[0])
-    return _single(value), _single(index)
+    if not indexed:
+        return _single(value)
+    return _single(value * 0 + float(index[0]) if isinstance(index, np.ndarray) else index)  # of a single value
+
+
+def _in_slots(x: Ciphertext) -> int:
+    """How many slots are compared with one another. Values in one ciphertext lie in its first slots."""
+    return x.slots if len(x._parts) > 1 else x.size
+
+
+def _require_rounds(operation: str, x: Ciphertext, bound: float, switching: str | None = None,
+                    minimal_keys: bool = False, route: str = "automatic") -> None:
+    """LevelError, before the first round, for levels that do not last until the last one."""
+    rounds = (len(x._parts) - 1).bit_length() + (_in_slots(x) - 1).bit_length()
+    refreshes = x.context.params.has_bootstrap
+    if not rounds or (x.context.auto_bootstrap and refreshes):
+        return
+    name = x.context.switch_set(switching, x._key)
+    table = x.context.table((name, bound, "sign"),
+                            lambda: _native.SwitchTable.make_sign(x.context.switching(name), bound, 0.5))
+    switcher = x.context.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
+    # A round takes one level, and what a table gives is at most at its own level.
+    needs, after = switcher.input_level, switcher.output_level
+    if min(x.level, after if rounds > 1 else x.level) - (rounds - 1) >= needs:
+        return
+    ways = [levels.more_levels(x.context)] if needs + rounds - 1 <= after else (
+        ["take a context with auto_bootstrap=True, which refreshes between rounds"] if refreshes else [])
+    if x.size <= MAX_PAIRED:
+        ways.append('take method="ranks" or "polynomial", which compare all pairs at once')
+    raise errors.LevelError.explain(
+        operation, f"level {x.level} for {rounds} round{'s' * (rounds > 1)} of comparisons",
+        f"level {needs} at the last round; each round takes one", ", or ".join(ways) or "take fewer values")
 
 
 def _single(x: Ciphertext) -> Ciphertext:

@@ -12,6 +12,7 @@ from .. import _native, arrays, errors
 from ..claims.known import report
 from ..common.constants import ConstantCache
 from ..ops import align, levels
+from ..ops.scalar import Scalar
 from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted
 
 if TYPE_CHECKING:
@@ -230,7 +231,22 @@ def _meant(x: Ciphertext, fit: Fit) -> np.ndarray | None:
 
 
 def require_real(operation: str, x: Ciphertext) -> None:
+    """UnsupportedError: the values are complex, or nothing says that they are real."""
+    planned = ", or plan for lt.Shape(shape, level, (low, high))" if (
+        x.context.device == "dry" and x.range.claim == "assumed") else ""
     raise errors.UnsupportedError.explain(
         operation, f"complex values ({x._known.within()})", "real ones for a function on a real domain",
-        "take the real parts, ((x + x.conj()) * 0.5).declare(low, high), or encrypt real numbers; polyval() takes "
-        "complex values")
+        f"take the real parts, ((x + x.conj()) * 0.5).declare(low, high), or encrypt real numbers{planned}; polyval() "
+        "takes complex values")
+
+
+def require_real_operands(operation: str, operands: Sequence[Any], assumed: bool = True) -> None:
+    """UnsupportedError for complex operands, encrypted or clear. ``assumed``: also for those that are merely assumed to
+    be complex."""
+    for x in operands:
+        if hasattr(x, "_known"):
+            if not x.range.is_real and (assumed or x.range.claim != "assumed"):
+                require_real(operation, x)
+        elif not (x.range.is_real if isinstance(x, Scalar) else np.all(np.imag(arrays.as_numpy(x, operation)) == 0)):
+            raise errors.UnsupportedError.explain(
+                operation, "complex values in the clear", "real ones", "take their real parts")

@@ -16,6 +16,7 @@ from numpy.polynomial import chebyshev
 from .. import arrays, errors
 from ..claims import noise
 from ..ops import align, levels
+from ..ops.scalar import Scalar
 from . import evaluate
 from .chebyshev import DEGREE, Series, as_bits, as_domain
 
@@ -60,6 +61,8 @@ def divide(x: Operand, y: Ciphertext, domain: Any, bits: Any, method: str | None
     """x / y for an encrypted y: see Ciphertext.divide."""
     if isinstance(x, numbers.Number):
         return scaled_inverse("divide", y, arrays.as_complex(x, "divide", "the dividend"), domain, bits, method)
+    if not isinstance(x, Scalar):  # before an inverse is computed in vain
+        align.shape_of(y, x if hasattr(x, "shape") else arrays.as_numpy(x, "divide"), "divide")
     return scaled_inverse("divide", y, 1.0, domain, bits, method) * x
 
 

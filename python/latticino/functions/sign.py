@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..ops import align, levels
+from ..ops.moves import named
 from . import composite, evaluate
 from .chebyshev import Series
 from .composite import Sign
@@ -57,32 +58,50 @@ def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: fl
     bits = 20.0 if bits is None else arrays.as_real(bits, "compare", "bits", above=0)
     # The step is half of the sign.
     fit = composite.checked("compare", bound, gap, max(bits - 1, 1.0), margin(x))
-    return outlined("compare", x - y, fit, STEP, bits)[0]
+    return outlined("compare", difference("compare", x, y), fit, STEP, bits)[0]
 
 
 def absolute(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.abs."""
-    return _times_outline("abs", x, bound, bits, SIGN, np.abs)
+    bound, bits = _checked("abs", bound, bits)
+    return _times_outline("abs", x, bound, bits, for_product("abs", bound, bits, SIGN, margin(x)), SIGN, np.abs)
 
 
 def relu(x: Ciphertext, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.relu."""
-    return _times_outline("relu", x, bound, bits, STEP, lambda v: np.maximum(v, 0))
+    return _positive_part("relu", x, None, bound, bits)
 
 
 def maximum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.maximum."""
-    return _positive_part("maximum", x - y, bound, bits) + y
+    return _positive_part("maximum", x, y, bound, bits) + y
 
 
 def minimum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.minimum."""
-    return x - _positive_part("minimum", x - y, bound, bits)
+    return x - _positive_part("minimum", x, y, bound, bits)
 
 
-def _positive_part(operation: str, x: Ciphertext, bound: float, bits: float) -> Ciphertext:
-    bound = 2 * arrays.as_real(bound, operation, "bound", above=0)
-    return _times_outline(operation, x, bound, bits, STEP, lambda v: np.maximum(v, 0))
+def _positive_part(operation: str, x: Ciphertext, y: Operand | None, bound: Any, bits: Any) -> Ciphertext:
+    """What is positive of x, or of x - y where there is a y."""
+    bound, bits = _checked(operation, bound, bits)
+    if y is not None:
+        bound *= 2
+        _wanted(operation, bound, bits)
+        x = difference(operation, x, y)
+    fit = for_product(operation, bound, bits, STEP, margin(x))
+    return _times_outline(operation, x, bound, bits, fit, STEP, lambda v: np.maximum(v, 0))
+
+
+def difference(operation: str, x: Ciphertext, y: Operand, assumed: bool = True) -> Ciphertext:
+    """x - y of real values. ``assumed`` as of `evaluate.require_real_operands`."""
+    evaluate.require_real_operands(operation, (x, y), assumed)
+    with named(operation, "subtract"):
+        return x - y
+
+
+def _checked(operation: str, bound: Any, bits: Any) -> tuple[float, float]:
+    return arrays.as_real(bound, operation, "bound", above=0), arrays.as_real(bits, operation, "bits")
 
 
 def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool = True,
@@ -151,13 +170,11 @@ def _sign_of(x: Ciphertext, fit: Sign, outline: Outline) -> np.ndarray | None:
     return np.asarray(outline.scale * signs + outline.shift)
 
 
-def _times_outline(operation: str, x: Ciphertext, bound: Any, bits: Any, outline: Outline,
-                   meant: Callable[[np.ndarray], np.ndarray]) -> Ciphertext:
+def _times_outline(operation: str, x: Ciphertext, bound: float, bits: float, chosen: tuple[Sign, float],
+                   outline: Outline, meant: Callable[[np.ndarray], np.ndarray]) -> Ciphertext:
     """x times a function of its sign: a size or a positive part. The gap follows from the bits: within it both the
     values and their distance from what is meant are small."""
-    bound = arrays.as_real(bound, operation, "bound", above=0)
-    bits = arrays.as_real(bits, operation, "bits")
-    fit, error = for_product(operation, bound, bits, outline, margin(x))
+    fit, error = chosen
     s, own = outlined(operation, x, fit, outline, bits, False, 1)
     x = x._ready(1)
     y = x * s
@@ -174,16 +191,22 @@ def product(fit: Sign, outline: Outline, v: np.ndarray) -> np.ndarray:
     return np.asarray(v * (outline.scale * fit(v) + outline.shift))
 
 
-def for_product(operation: str, bound: float, bits: float, outline: Outline, margin: float,
-                deepest: int = 32) -> tuple[Sign, float]:
-    """The composition of the fewest levels with which the product is within ``2**-bits``, and its error. ``deepest``:
-    the most levels of any one of its polynomials."""
+def _wanted(operation: str, bound: float, bits: float) -> float:
+    """The error of a product that is asked for; ValueError for one that no composition reaches, or that needs none."""
     wanted = 2.0**-bits if abs(bits) < 1000 else 0.0
     if not 2.0**-20 * bound <= wanted < bound / 4:
         raise errors.ValueError.explain(
             operation, f"bits={bits:g} with bound={bound:g}",
             f"bits from {math.ceil(2 - math.log2(bound))} to {math.floor(20 - math.log2(bound))}",
             "ask for such a precision")
+    return wanted
+
+
+def for_product(operation: str, bound: float, bits: float, outline: Outline, margin: float,
+                deepest: int = 32) -> tuple[Sign, float]:
+    """The composition of the fewest levels with which the product is within ``2**-bits``, and its error. ``deepest``:
+    the most levels of any one of its polynomials."""
+    wanted = _wanted(operation, bound, bits)
     found: list[tuple[int, int, int, Sign, float]] = []
     for width in (16, 12, 8, 6, 4, 3, 2):
         gap = min(width * wanted, bound / 2)

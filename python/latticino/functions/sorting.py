@@ -290,6 +290,12 @@ class _Run:
                 "sort", f"level {x.level}",
                 f"{needed} levels for {fit.stages} stages of {fit.levels}, and two for the domain",
                 more_levels(x.context) + ", or a set with bootstrapping")
+        # Lower differences get too few levels of a bootstrapping. The map to the network's domain takes a level.
+        least = self.refresh.first + (fit.factor != 1)
+        if self.refresh.bootstraps and not x.context.auto_bootstrap and x.level < least:
+            raise errors.LevelError.explain(
+                "sort", f"level {x.level}", f"level {least}, at which differences can still be bootstrapped",
+                "take a context with auto_bootstrap=True, or sort before levels run out")
 
     def sorted(self, x: Ciphertext) -> Ciphertext:
         """x sorted. Its values lie within half of the width around 0, and it has the plain layout."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from .. import errors
+from .. import arrays, errors
 from .._provenance import CHECKOUT, commit
 from ..files import regular
 
@@ -40,8 +44,28 @@ def stamped(row: Row) -> Row:
 def write(path: Path, rows: list[Row]) -> None:
     """A JSON list, one row per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[\n" + ",\n".join("  " + json.dumps(row) for row in rows) + "\n]\n")
-    print(f"record written to {path}")
+    text = "[\n" + ",\n".join("  " + json.dumps(row) for row in rows) + "\n]\n"
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # a device takes it as it comes
+        path.write_text(text)
+    else:  # in one step: another command may write the same record, and an interrupt may come
+        with _beside(path) as new:
+            new.write(text)
+            new.flush()
+            if path.exists():
+                os.chmod(new.name, stat.S_IMODE(path.stat().st_mode))
+            os.replace(new.name, path)
+    print(f"record written to {arrays.printable(str(path))}")
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[TextIO]:
+    """A new file in the folder of another one, which is gone afterwards unless it was renamed."""
+    name = path.with_name(f".latticino-{os.urandom(8).hex()}.tmp")
+    try:
+        with name.open("x") as file:
+            yield file
+    finally:
+        name.unlink(missing_ok=True)
 
 
 def read(path: Path) -> list[Row]:
@@ -69,15 +93,17 @@ def _is_row(row: Any) -> bool:
 def require_writable(path: Path) -> None:
     """Raises FileError, before anything is measured, if a record could not be written. A device takes what is printed:
     a pipe, which would wait for its reader, does not."""
-    if path.is_fifo() or path.is_socket():
-        raise errors.FileError.explain("record", f"{path}: a pipe", "a file that can be written", "name another file")
     try:
+        if path.is_fifo() or path.is_socket():
+            raise errors.FileError.explain(
+                "record", f"{path}: a pipe", "a file that can be written", "name another file")
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = not path.exists()
-        with path.open("a"):
-            pass
-        if new:
-            path.unlink()
+        if path.exists():
+            with path.open("a"):
+                pass
+        else:  # the file itself is left alone: another command may be writing it
+            with _beside(path):
+                pass
     except OSError as why:
         raise errors.FileError.explain(
             "record", f"{path} ({why.strerror})", "a file that can be written", "name another file") from why

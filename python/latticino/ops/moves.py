@@ -308,12 +308,12 @@ def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
 
 
 @contextmanager
-def named(operation: str) -> Iterator[None]:
-    """Makes errors of the core name the operation that was asked for."""
+def named(operation: str, step: str = "matmul") -> Iterator[None]:
+    """Makes errors of the core name the operation that was asked for, in place of the step of it that failed."""
     try:
         yield
     except errors.Error as why:
-        if operation == why.operation or why.operation != "matmul":
+        if operation == why.operation or why.operation != step:
             raise
         raise type(why)(operation + str(why).removeprefix(why.operation), operation) from None
 

@@ -23,8 +23,14 @@ _MAX_BATCH_CUDA, _MAX_BATCH_CPU = 1 << 16, 256
 
 
 def preset(name: str) -> _native.TfheParams:
-    """The named, versioned parameters of TFHE; ParameterError lists the names."""
-    return _native.tfhe_preset(arrays.as_text(name, "preset", "name"))
+    """The named, versioned parameters of TFHE; ParameterError lists near names."""
+    name = arrays.as_text(name, "preset", "name")
+    if name in _native.preset_names():
+        raise errors.ParameterError.explain(
+            "preset", f"the CKKS set {name!r}", "a TFHE set", "lt.Context and lt.preset take it")
+    if name not in _native.tfhe_preset_names():
+        raise arrays.unknown_preset(name, _native.tfhe_preset_names(), "lt.tfhe.presets() lists all")
+    return _native.tfhe_preset(name)
 
 
 def presets() -> list[str]:

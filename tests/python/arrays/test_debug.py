@@ -1,7 +1,9 @@
 """Contexts that do not encrypt, and computations that are checked with the secret key beside them."""
 
+import contextlib
 import math
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -106,6 +108,23 @@ def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, 
     assert ctx._debugger is None
     program(client.encrypt(x))
     lt.to_bytes(client.encrypt(x))
+
+
+def test_debugging_ends_with_its_block_and_keeps_no_secret(ctx):
+    owner = lt.keygen(ctx)
+    gone = weakref.ref(owner)
+    with pytest.warns(lt.SecretWarning) as warned, lt.debug(ctx, owner):
+        assert ctx._debugger.client is owner
+    assert ctx._debugger is None and warned[0].filename == __file__
+    with pytest.warns(lt.SecretWarning) as warned, contextlib.ExitStack() as stack:
+        stack.enter_context(lt.debug(ctx, owner))
+        assert ctx._debugger.client is owner
+    assert ctx._debugger is None
+    with pytest.warns(lt.SecretWarning), pytest.raises(ZeroDivisionError), lt.debug(ctx, owner):
+        1 / 0  # noqa: B018
+    assert ctx._debugger is None
+    del owner
+    assert gone() is None
 
 
 def test_debugging_checks_recorded_programs_and_sessions(ctx, client):

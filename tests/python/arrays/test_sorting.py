@@ -269,3 +269,21 @@ def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
 def test_options_that_a_demo_would_not_read_are_refused(options, message, capsys):
     assert cli.main(["demo", *options]) == 1
     assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("domain", [(-1, 1), (0, 4), (0, 1)])
+def test_levels_that_a_first_stage_lacks_are_missed_before_it(ctx, client, device, domain):
+    """A part of the stage was computed first, and the remedy did not help."""
+    bare, many = lt.Context(PRESET, device, threads=1), 0
+    values = lt.keygen(bare).encrypt(np.full(8, 0.5), level=0, range=domain)
+    with pytest.raises(lt.LevelError, match=r"^sort: had level 0; needs level \d, .*auto_bootstrap=True"):
+        lt.sort(values)
+    for level in range(1, 6):
+        try:
+            ctx.plan(lambda a: lt.sort(a), lt.Shape((8,), level, domain))
+            many += 1
+        except lt.LevelError as why:
+            assert not many and f"sort: had level {level}; needs level " in str(why)
+    assert many >= 2
+    refreshing = lt.Context(PRESET, device, threads=1, auto_bootstrap=True)
+    refreshing.plan(lambda a: lt.sort(a), lt.Shape((8,), 1, domain))

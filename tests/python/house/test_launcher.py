@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -74,9 +75,18 @@ def test_whoever_reads_may_have_enough(words):
     assert (done.returncode, done.stderr) == (1, "")
 
 
+def installed():
+    """What pip makes of the entry point."""
+    with open(ROOT / "pyproject.toml") as file:
+        module, _, function = re.search(r'^latticino = "(.*)"$', file.read(), re.M)[1].partition(":")
+    return [sys.executable, "-c", f"import sys; from {module} import {function}; sys.exit({function}())", "info"]
+
+
 @pytest.mark.slow
-def test_an_interrupt_while_a_command_loads_prints_nothing(launcher):
-    child = subprocess.Popen(launcher.program("info", []), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+@pytest.mark.parametrize("way", ["launcher", "installed"])
+def test_an_interrupt_while_a_command_loads_prints_nothing(launcher, way):
+    command = installed() if way == "installed" else launcher.program("info", [])
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env=dict(os.environ, PYTHONPATH=str(ROOT / "python"), PYTHONVERBOSE="1"))
     for line in child.stderr:  # loads a module of the package, and many come after it
         if "latticino.errors" in line:
@@ -84,3 +94,45 @@ def test_an_interrupt_while_a_command_loads_prints_nothing(launcher):
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=300)
     assert child.returncode == -signal.SIGINT and out == "" and "Traceback" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["signal.SIG_IGN", "signal.default_int_handler"])
+def test_the_entry_point_leaves_the_interrupt_as_it_was(way):
+    """A shell ignores it in what it starts in the background."""
+    words = installed()
+    words[2] = words[2].replace("sys.exit(main())", f"import signal; signal.signal(2, {way}); main(); print(signal.getsignal(2))")
+    done = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+    assert done.returncode == 0 and done.stdout.startswith("latticino "), done.stderr
+    assert done.stdout.splitlines()[-1] == str(eval(way))
+
+
+TWO = """
+import importlib.util, os, sys, time
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+sys.dont_write_bytecode = True
+loader = SourceFileLoader("launcher_of_test", sys.argv[1])
+launcher = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+loader.exec_module(launcher)
+launcher.ROOT, launcher.VENV = sys.argv[2], sys.argv[2] + "/.venv"
+launcher.stream, launcher.must, launcher.pip_install = lambda *_: None, lambda *_: sys.argv[2], lambda _: []
+def make(folder):
+    os.makedirs(folder)  # fails where another process makes it
+    print("made", flush=True)
+    time.sleep(2)
+launcher.make_environment = make
+launcher.environment()
+"""
+
+
+@pytest.mark.slow
+def test_of_two_commands_at_once_one_sets_up_and_the_other_waits(tmp_path):
+    (tmp_path / "requirements.txt").write_text("")
+    command = [sys.executable, "-c", TWO, str(ROOT / "latticino"), str(tmp_path)]
+    first = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    while "made" not in first.stdout.readline():
+        assert first.poll() is None
+    second = subprocess.run(command, capture_output=True, text=True)
+    assert first.wait() == 0 and (second.returncode, second.stderr) == (0, "")
+    assert "waiting for it" in second.stdout and "made" not in second.stdout

@@ -2,7 +2,7 @@
 
 import pytest
 
-from latticino import cli
+from latticino import cli, errors
 from latticino.ckks.context import preset
 from latticino.measure import conformance, records, targets
 from latticino.workloads import demo
@@ -115,3 +115,45 @@ def test_growth_needs_rows_of_growth(tmp_path, capsys):
     path.write_text('[{"name": "a", "value": 1, "unit": "s"}]')
     assert cli.main(["bench", "growth", str(path), "--plot", str(tmp_path / "x.png")]) == 1
     assert "growth.rotate" in capsys.readouterr().err and not (tmp_path / "x.png").exists()
+
+
+ROW = {"name": "x", "value": 1, "unit": "s"}
+
+
+def test_a_record_that_was_there_survives_an_interrupt(tmp_path, monkeypatch):
+    file = tmp_path / "rows.json"
+    records.write(file, [ROW])
+    file.chmod(0o640)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("os.replace", interrupted)
+        records.write(file, [ROW, ROW])
+    assert records.read(file) == [ROW] and list(tmp_path.iterdir()) == [file]
+    records.write(file, [ROW, ROW])
+    assert records.read(file) == [ROW, ROW] and file.stat().st_mode & 0o777 == 0o640 and list(tmp_path.iterdir()) == [file]
+
+
+def test_a_record_that_another_command_writes_is_not_taken_away(tmp_path, monkeypatch):
+    """Whether it could be written was found out with the file itself, which was removed again."""
+    file = tmp_path / "rows.json"
+    unlink = records.Path.unlink
+    monkeypatch.setattr(records.Path, "unlink", lambda path, **how: (file.write_text("theirs"), unlink(path, **how)))
+    records.require_writable(file)
+    assert file.read_text() == "theirs" and list(tmp_path.iterdir()) == [file]
+
+
+def test_records_go_through_links_and_to_names_of_all_kinds(tmp_path, capsys):
+    link, target = tmp_path / "link.json", tmp_path / "target.json"
+    target.write_text("[]")
+    link.symlink_to(target)
+    records.write(link, [ROW])
+    assert link.is_symlink() and records.read(target) == [ROW]
+    odd = tmp_path / "ä 100%s {x} $y" / "new\nline \N{SNOWMAN}.json"
+    records.require_writable(odd)
+    records.write(odd, [ROW])
+    assert records.read(odd) == [ROW] and capsys.readouterr().out.endswith("line \N{SNOWMAN}.json\n")
+    with pytest.raises(errors.FileError, match="can be written"):
+        records.require_writable(tmp_path / ("x" * 300))

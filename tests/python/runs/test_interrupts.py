@@ -296,7 +296,7 @@ lock = Lock()
 def work():
     {work}
 def all_is_free():
-    assert Scope.current() is None
+    assert Scope.current() is None and ctx._debugger is None
     for held in (lock.own, cache.held, ctx._lock.own, ctx._constants.held, ctx._products.held, ctx._tables.held):
         assert not held._is_owned(), "a lock stayed held"
     assert cache.bytes == sum(map(len, cache._kept.values())), "a constant was not counted"
@@ -319,12 +319,13 @@ INJECTED_INTO = {
     "constants": ("cache._kept.clear(); cache._bytes = 0; [cache.get(i, lambda: bytes(12)) for i in range(3)]", 15),
     "a cache that is held": ("\n    with cache.held:\n        cache.get(7, lambda: bytes(3))", 5),
     "recording": ("lt.record(lambda v: v + v)(a)", 100),
+    "debugging": ("\n    with lt.debug(ctx, client):\n        a + a", 50),
 }
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="the places of another interpreter are not known")
 @pytest.mark.parametrize("name", INJECTED_INTO)
-def test_an_interrupt_at_any_place_leaves_no_lock_and_no_recording(name, child_environment):
+def test_an_interrupt_at_any_place_leaves_nothing_held_or_open(name, child_environment):
     """At each place where the interpreter looks for signals, one after the other, inside of the package."""
     work, least = INJECTED_INTO[name]
     script = INJECTED.replace("{work}", work).replace("{least}", str(least))

@@ -263,13 +263,3 @@ def test_rounds_are_those_of_the_values_not_of_the_slots(ctx, client):
     ctx.use(client.server_keys(program, example))
     largest, index = map(client.decrypt, program(example))
     assert abs(largest - 0.7) < 2**-8 and abs(index - 1) < 0.05
-
-
-@pytest.mark.parametrize("use", [lambda a: a.apply_lut(abs), lambda a: a.compare(0.0), lambda a: a.max(), lambda a: a.argmax(),
-                                 lambda a: a.max(0.1), lambda a: lt.top_k(a, 2)])
-def test_complex_values_are_refused_where_they_are_known_to_be(ctx, client, use):
-    z = spread(8) * (1 + 0.5j)
-    with pytest.raises(lt.UnsupportedError, match="real ones"):
-        use(client.encrypt(z, like=z))
-    with pytest.raises(lt.UnsupportedError, match="real ones"):
-        ctx.plan(use, z)
