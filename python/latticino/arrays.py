@@ -8,6 +8,7 @@ import numbers
 import operator
 import os
 import reprlib
+import warnings
 from typing import Any, cast
 
 import numpy as np
@@ -49,9 +50,25 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
     if x.dtype.kind not in "fciub" or x.dtype.itemsize > 16:
         raise errors.ShapeError.explain(
             operation, f"dtype {x.dtype}", "real, complex or integer numbers of at most 16 bytes",
-            "convert with x.astype(float)")
+            _how_to_convert(x))
     own: np.ndarray = np.ascontiguousarray(x, x.dtype.newbyteorder("=")).reshape(x.shape)
     return own
+
+
+def _how_to_convert(x: np.ndarray) -> str:
+    """The remedy for an array of a type that is refused: a conversion only if it works."""
+    for kind in (complex,) if x.dtype.kind == "c" else (float, complex):
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("error")
+                converted = np.asarray(x, kind)
+            if np.isfinite(converted).all():
+                return f"convert with np.asarray(x, {kind.__name__})"
+        except Exception:  # whatever an object's own conversion raises
+            continue
+    return {"U": "pass numbers in place of text", "S": "pass numbers in place of text",
+            "V": "pass one field of numbers, such as x[\"name\"]"}.get(
+        x.dtype.kind, "pass numbers, and no None or other object, in every place")
 
 
 def _masked(x: Any) -> bool:
