@@ -214,7 +214,7 @@ class Context(Tenancy, roles.Handle):
         ``x`` and ``dtype`` as for Client.encrypt, which files keep in far fewer bytes. KeyError without a public key,
         UnsupportedError in a recording.
         """
-        values = arrays.as_numpy(x, "encrypt")
+        values = arrays.as_numpy(x, "encrypt", (int,))
         bits = (types.bits_of_values(values, self.params, "encrypt") if dtype is None
                 else types.bits_of(dtype, self.params, "encrypt"))
         values = types.as_integers(values, bits, "encrypt")
