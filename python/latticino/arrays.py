@@ -61,7 +61,7 @@ def _how_to_convert(x: np.ndarray, kinds: tuple[type, ...]) -> str:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("error")
-                converted = np.asarray(x, kind)
+                converted: np.ndarray = np.asarray(x, kind)
             if np.isfinite(converted).all():
                 return f"convert with np.asarray(x, {kind.__name__})"
         except Exception:  # whatever an object's own conversion raises

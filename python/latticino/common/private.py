@@ -78,11 +78,21 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
 class _Methods(np.ndarray):
     """numpy's methods with results that are marked, or refused."""
 
+    def view(self, *arguments: Any, **options: Any) -> Any:
+        for kind in (*arguments, *options.values()):
+            if isinstance(kind, type) and issubclass(kind, np.ndarray) and not issubclass(kind, PrivateArray):
+                _refuse("view")
+        return super().view(*arguments, **options)
+
+    @property
+    def base(self) -> Any:
+        return _marked(super().base)
+
 
 # Methods that go past __array_wrap__, or turn results of shape () into scalars there.
-for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
-              "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat",
-              "round", "searchsorted", "std", "sum", "take", "trace", "var"):
+for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress",
+              "conj", "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod",
+              "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var"):
     setattr(_Methods, _name, _marking(_name))
 for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__array__", "__complex__", "__dlpack__",
               "__float__", "__index__", "__int__"):
@@ -191,13 +201,3 @@ class PrivateArray(_Methods):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
-
-    def view(self, *arguments: Any, **options: Any) -> Any:
-        for kind in (*arguments, *options.values()):
-            if isinstance(kind, type) and issubclass(kind, np.ndarray) and not issubclass(kind, PrivateArray):
-                _refuse("view")
-        return super().view(*arguments, **options)
-
-    @property
-    def base(self) -> Any:
-        return _marked(super().base)

@@ -30,7 +30,7 @@ class NoQuotients:
     __rmod__ = __rfloordiv__ = __rdivmod__ = _no_divisor
 
     def __divmod__(self, divisor: Any) -> tuple[Any, Any]:
-        return self // divisor, self % divisor  # type: ignore[operator]  # of the class that has them
+        return self // divisor, self % divisor
 
     def __rpow__(self, _: Any) -> NoReturn:
         raise errors.UnsupportedError.explain(

@@ -10,7 +10,8 @@ import pytest
 import latticino as lt
 
 OPERATORS = {name: getattr(operator, name) for name in (
-    "add sub mul truediv floordiv mod pow matmul lshift rshift and_ or_ xor iadd itruediv imatmul ipow ilshift").split()}
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor", "iadd", "itruediv",
+    "imatmul", "ipow", "ilshift")}
 OPERANDS = (2, 2.5, None, "abc", 1j, 0, -1, np.float64(2), np.array([2.0, 1]), [2], object())
 
 
