@@ -9,6 +9,7 @@ import numbers
 import operator
 import os
 import reprlib
+import warnings
 from typing import Any, cast
 
 import numpy as np
@@ -21,11 +22,11 @@ from .common.ufuncs import OfNumpy
 __all__ = ["PrivateArray"]
 
 
-def as_numpy(x: Any, operation: str) -> np.ndarray:
+def as_numpy(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex)) -> np.ndarray:
     """A C-contiguous numpy array of numbers, in the machine's byte order: of sequences, arrays, anything with DLPack or
     ``__array__`` (tensors, pandas). It is a view where x is such an array, a copy otherwise.
 
-    Raises ShapeError for what holds no numbers.
+    Raises ShapeError for what holds no numbers. If one of ``kinds`` can hold them, it names the conversion.
     """
     if _masked(x):
         raise errors.ShapeError.explain(
@@ -50,9 +51,25 @@ def as_numpy(x: Any, operation: str) -> np.ndarray:
     if x.dtype.kind not in "fciub" or x.dtype.itemsize > 16:
         raise errors.ShapeError.explain(
             operation, f"dtype {x.dtype}", "real, complex or integer numbers of at most 16 bytes",
-            "convert with x.astype(float)")
+            _how_to_convert(x, kinds))
     own: np.ndarray = np.ascontiguousarray(x, x.dtype.newbyteorder("=")).reshape(x.shape)
     return own
+
+
+def _how_to_convert(x: np.ndarray, kinds: tuple[type, ...]) -> str:
+    """The remedy for an array of a type that is refused: a conversion only if it works."""
+    for kind in kinds:
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("error")
+                converted: np.ndarray = np.asarray(x, kind)
+            if np.isfinite(converted).all():
+                return f"convert with np.asarray(x, {kind.__name__})"
+        except Exception:  # whatever an object's own conversion raises
+            continue
+    return {"U": "pass numbers in place of text", "S": "pass numbers in place of text",
+            "V": "pass one field of numbers, such as x[\"name\"]"}.get(
+        x.dtype.kind, "pass numbers in every place, no None or other object")
 
 
 def _masked(x: Any) -> bool:

@@ -218,6 +218,12 @@ class Ciphertext(OfNumpy):
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _of_integers
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __round__ = _of_integers
 
+    def __rpow__(self, _: Any) -> NoReturn:
+        raise errors.UnsupportedError.explain(
+            "power", "an encrypted exponent", "an exponent in the clear",
+            "approximate the function on the range of the exponent, as in "
+            "x.approximate(lambda v: 2.0**v, domain=(-1, 1), bits=20)")
+
     def __abs__(self) -> NoReturn:
         raise errors.UnsupportedError.explain(
             "abs", "encrypted approximate numbers", "a bound of their size", "x.abs(bound, bits)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -20,6 +21,12 @@ from .plan import Plan
 
 if TYPE_CHECKING:
     from .context import Context
+
+
+def _rounded(x: float, up: bool) -> str:
+    """x with three digits, rounded up or down: what is needed is accepted as shown, what was refused stays below it."""
+    way = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    return f"{float(decimal.Context(prec=3, rounding=way).create_decimal(x)):.3g}"
 
 
 class SharedValues(NamedTuple):
@@ -276,10 +283,11 @@ class Client(roles.Handle):
             return 2 * tracked
         bound = arrays.as_real(stated, "decrypt_for_sharing", "noise_bound")
         if 0 < bound < tracked:
+            derived = "pass None to derive it, or " if x.range.claim == "declared" else ""
             raise errors.ValueError.explain(
-                "decrypt_for_sharing", f"noise_bound={bound:.3g}",
-                f"at least {tracked:.3g}, the norm of the tracked error",
-                "pass None to derive it, or a worst case of the program")
+                "decrypt_for_sharing", f"noise_bound={_rounded(bound, False)}",
+                f"at least {_rounded(tracked, True)}, the norm of the tracked error",
+                f"{derived}pass at least that, or better a worst case of the program")
         return bound
 
     def _decrypted(self, x: Ciphertext,

@@ -62,7 +62,8 @@ class Context(Tenancy, roles.Handle):
     Threads may share a context.
 
     The device ``"not-encrypted"`` computes on **values in the clear**, with the levels, scales, errors and precision of
-    encrypted ones, but no keys: for debugging at full speed.
+    encrypted ones, but no keys: for debugging at full speed. So a missing key is no error there. Where encrypted values
+    would raise KeyError, it computes, with or without `use`. `plan` names the keys that a program needs.
 
     Raises ParameterError, DeviceError, FileError or OutOfMemoryError.
     """

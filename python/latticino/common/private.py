@@ -35,7 +35,7 @@ def _require_marked(operation: str, outputs: Any) -> None:
 
 
 def _plain(x: Any) -> Any:
-    return x.view(np.ndarray) if isinstance(x, PrivateArray) else x
+    return np.ndarray.view(x, np.ndarray) if isinstance(x, PrivateArray) else x
 
 
 def _marked(result: Any, objects: bool = False) -> Any:
@@ -78,16 +78,28 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
 class _Methods(np.ndarray):
     """numpy's methods with results that are marked, or refused."""
 
+    def view(self, *arguments: Any, **options: Any) -> Any:
+        for kind in (*arguments, *options.values()):
+            if isinstance(kind, type) and issubclass(kind, np.ndarray) and not issubclass(kind, PrivateArray):
+                _refuse("view")
+        return super().view(*arguments, **options)
+
+    @property
+    def base(self) -> Any:
+        return _marked(super().base)
+
 
 # Methods that go past __array_wrap__, or turn results of shape () into scalars there.
-for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "choose", "clip", "compress", "conj",
-              "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "repeat",
-              "round", "searchsorted", "std", "sum", "take", "trace", "var"):
+for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress",
+              "conj", "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod",
+              "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var"):
     setattr(_Methods, _name, _marking(_name))
-for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__complex__", "__dlpack__", "__float__",
-              "__index__",
-              "__int__"):
+for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__array__", "__complex__", "__dlpack__",
+              "__float__", "__index__", "__int__"):
     setattr(_Methods, _name, _refusing(_name))
+# What other packages read the memory by. The last one np.ma asks for when it makes a masked array.
+for _name in ("flat", "data", "ctypes", "__array_interface__", "__array_struct__", "_baseclass"):
+    setattr(_Methods, _name, property(_refusing("np.ma" if _name == "_baseclass" else _name)))
 
 
 class PrivateArray(_Methods):
@@ -101,15 +113,21 @@ class PrivateArray(_Methods):
     functions and methods, and single values, which are arrays of shape (). Printing shows the values and
     the mark. UnsupportedError for what loses the mark on the way out of the process: pickling, ``tobytes``,
     ``tofile``, ``dump``, ``tolist``, ``item``, ``flat``, ``np.save`` and the like, conversions to Python's numbers, and
-    plain arrays as outputs (``b += x``, ``out=b``, ``np.copyto(b, x)``). ``bool(x)`` gives what a decision in the
-    owner's program needs.
+    plain arrays as outputs (``b += x``, ``out=b``, ``np.copyto(b, x)``), views of other classes
+    (``x.view(np.ndarray)``), masked arrays (``np.ma.array(x)``), ``x.data``, ``x.ctypes``, ``x.__array__()`` and the
+    like. ``bool(x)`` gives what a decision in the owner's program needs.
 
     ``x.unmarked()`` is a copy without the mark, for the owner's own files.
 
-    **Where the mark is lost.** It is a reminder for the owner and not a protection. numpy copies the values into a
-    plain array, without a call to this class,
-    in ``np.array(x)`` and ``np.asarray(x)`` (so also where a list of such arrays becomes one),
-    ``b[...] = x``, ``np.nditer``, the generators of ``np.random``, ``x.view(np.ndarray)`` and buffers.
+    **Where the mark is lost.** It is a reminder for the owner and not a protection. numpy and Python read the memory of
+    an array without a call to its class, and give plain values, in
+
+    - ``np.array(x)``, ``np.asarray(x)`` and functions that begin with it, such as ``np.ndenumerate(x)``;
+    - lists of such arrays, wherever numpy makes one array of a list: ``np.array([x])``, ``np.save(file, [x])``;
+    - ``b[...] = x`` and ``b.flat = x``;
+    - ``np.nditer(x)``, ``np.broadcast(x, y)`` and the generators of ``np.random``;
+    - buffers: ``memoryview(x)``, ``np.frombuffer(x)``, ``file.write(x)``;
+    - methods of the base class, such as ``np.ndarray.view(x, np.ndarray)``.
     """
 
     shareable = False
@@ -183,7 +201,3 @@ class PrivateArray(_Methods):
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self.copy()
-
-    @property
-    def flat(self) -> NoReturn:
-        _refuse("flat")

@@ -18,6 +18,7 @@ from ..common.recording import Scope
 from ..common.ufuncs import OfNumpy
 from . import engine, modular, reductions, types
 from .pieces import each, each_of
+from .refused import NoQuotients
 
 if TYPE_CHECKING:
     from .context import Context
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 Operand = Union["EncryptedArray", int, bool, np.ndarray]
 
 
-class EncryptedArray(OfNumpy, roles.Handle):
+class EncryptedArray(NoQuotients, OfNumpy, roles.Handle):
     """Encrypted booleans, unsigned integers of 2 to 64 bits, or integers modulo 16, of any shape.
 
     Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted

@@ -124,7 +124,7 @@ class Client(roles.Handle):
         Raises ParameterError for types that the set does not hold, ValueError for values that the type
         does not, ShapeError for real numbers.
         """
-        values, params = arrays.as_numpy(x, "encrypt"), self.context.params
+        values, params = arrays.as_numpy(x, "encrypt", (int,)), self.context.params
         bits = (types.bits_of_values(values, params, "encrypt") if dtype is None
                 else types.bits_of(dtype, params, "encrypt"))
         values = types.as_integers(values, bits, "encrypt")

@@ -44,9 +44,8 @@ class Context(Tenancy, roles.Handle):
     ``params``: a preset's name (``tfhe-2-2-v1``; for booleans alone ``tfhe-gates-v2`` in FP64 and
     ``tfhe-gates-v1`` in exact arithmetic) or checked parameters. ``device``, ``threads``, ``simd`` and
     ``tuning`` as for ``lt.Context``. The device ``"not-encrypted"`` computes on **values in the clear**, for debugging
-    at full speed. Functions, results and errors are the same, except for errors of keys and noise. ``key_budget`` as
-    for ``lt.Context``.
-    ``arithmetic`` multiplies the
+    at full speed. Functions, results and errors are the same, except for errors of keys and noise: a missing key is no
+    error there. ``key_budget`` as for ``lt.Context``. ``arithmetic`` multiplies the
     polynomials of blind rotations: ``"exact"`` modulo primes, ``"fft64"`` by transforms in FP64.
     ``None`` or ``"auto"`` takes the faster one of the device, by measured times. For sets over one prime, where both
     give the same bits, that may depend on how many ciphertexts are computed at once; `arithmetic_for` tells. For other
@@ -220,7 +219,7 @@ class Context(Tenancy, roles.Handle):
         ``x`` and ``dtype`` as for Client.encrypt, which files keep in far fewer bytes. KeyError without a public key,
         UnsupportedError in a recording.
         """
-        values = arrays.as_numpy(x, "encrypt")
+        values = arrays.as_numpy(x, "encrypt", (int,))
         bits = (types.bits_of_values(values, self.params, "encrypt") if dtype is None
                 else types.bits_of(dtype, self.params, "encrypt"))
         values = types.as_integers(values, bits, "encrypt")

@@ -99,7 +99,7 @@ def _stand_in(twin: Context, context: Context, x: Any) -> EncryptedArray:
     elif isinstance(x, Shape):
         shape, bits = arrays.as_shape(x.shape, "plan", _MAX_VALUES), types.bits_of(x.dtype, twin.params, "plan")
     else:
-        values = arrays.as_numpy(x, "plan")
+        values = arrays.as_numpy(x, "plan", (int,))
         shape, bits = values.shape, types.bits_of_values(values, twin.params, "plan")
     if not math.prod(shape):
         raise errors.ShapeError.explain("plan", f"an example of shape {shape}", "at least one value", "pass one")

@@ -94,10 +94,12 @@ def bits_of_values(x: np.ndarray, params: _native.TfheParams, operation: str) ->
 
 def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
     """Numbers of any shape as uint64; ValueError unless all are integers that the type holds."""
-    x = arrays.as_numpy(x, operation)
+    x = arrays.as_numpy(x, operation, (int,))
     if x.dtype.kind not in "biu":
+        values = "np.real(x)" if x.dtype.kind == "c" else "x"
         raise errors.ShapeError.explain(
-            operation, f"dtype {x.dtype}", "booleans or integers", "round and convert the data first")
+            operation, f"dtype {x.dtype}", "booleans or integers",
+            f"round and convert the data first, as in np.rint({values}).astype(int)")
     if not x.size:
         raise errors.ShapeError.explain(operation, "an empty array", "at least one value", "check the data")
     most = most_of(bits)

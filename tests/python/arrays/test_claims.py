@@ -829,6 +829,24 @@ def test_sharing_derives_its_bound(ctx, client, keyed, rng):
         client.decrypt_for_sharing(client.encrypt(x), None, queries=1)
 
 
+@pytest.mark.parametrize("values_range", [None, (-1, 1)])
+def test_the_bound_that_a_refusal_of_sharing_states_is_accepted(client, values_range):
+    for scale in (None, 2.0**37, 2.0**38.3, 2.0**39.7):
+        x = client.encrypt(np.full(8, 0.5), range=values_range, scale=scale)
+        with pytest.raises(lt.ValueError, match="at least") as refused:
+            client.decrypt_for_sharing(x, 1.0, queries=1)
+        stated = re.search(r"at least ([0-9.e+]+),", str(refused.value))[1]
+        assert client.decrypt_for_sharing(x, float(stated), queries=1).bits_lost > 0
+        with pytest.raises(lt.ValueError, match="at least") as again:  # no more than a rounding above the least
+            client.decrypt_for_sharing(x, 0.98 * float(stated), queries=1)
+        had = re.search(r"noise_bound=([0-9.e+]+);", str(again.value))[1]
+        assert float(had) < float(stated)
+        # None is offered only where it is accepted.
+        assert ("None" in str(refused.value)) == (values_range is not None)
+        if values_range is not None:
+            client.decrypt_for_sharing(x, None, queries=1)
+
+
 def test_sharing_takes_no_sender_at_his_word(ctx, client, monkeypatch):
     """An error of 0 is not accepted as a bound: a file may state it, and a product with zero has it."""
     fresh = 3.19 * ctx.params.n ** 0.5

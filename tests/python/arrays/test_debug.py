@@ -69,6 +69,26 @@ def test_values_in_the_clear_stay_in_the_process(clear, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_values_in_the_clear_need_no_keys(ctx, clear):
+    """The one exception to "the same errors", which the documentation of the device states."""
+    programs = ((lambda a: a * a, X * X), (lambda a: a.rotate(3), np.roll(X, -3)))
+    for context in (lt.Context(PRESET, ctx.device, threads=1), lt.Context(PRESET, "not-encrypted")):
+        owner = lt.keygen(context)
+        for program, result in programs:
+            x = owner.encrypt(X)
+            if context.encrypted:
+                with pytest.raises(lt.KeyError):
+                    program(x)
+            else:
+                assert np.abs(owner.decrypt(program(x)) - result).max() < 2**-20
+            context.use(owner.server_keys(lambda a: a * a, X))
+    for program, _ in programs:  # a plan names the keys on both
+        keys, of_clear = (sorted(map(str, c.plan(program, X).keys)) for c in (ctx, clear[0]))
+        assert keys and keys == of_clear
+    for kind in (lt.Context, lt.tfhe.Context):
+        assert "missing key is no error there" in " ".join(kind.__doc__.split())
+
+
 def test_recorded_programs_run_in_the_clear(clear):
     _, owner = clear
     replay = lt.record(lambda a: a * a)

@@ -34,6 +34,8 @@ KEPT = {
     "a ufunc on objects": lambda z: np.add.reduce(z.astype(object), axis=None), "chosen by it": lambda z: np.add(np.ones((2, 3)), 1, where=z.real > 0),
     "in place": lambda z: z.__iadd__(1), "a marked output": lambda z: np.add(z, 1, out=z.copy()), "method round": lambda z: z.round(2),
     "np.asanyarray": np.asanyarray, "take": lambda z: z.take([0, 1]), "broadcast": lambda z: np.broadcast_to(z, (2, 2, 3), subok=True),
+    "astype for plain arrays": lambda z: z.astype(complex, subok=False), "base": lambda z: z[0].base, "bits": lambda z: z.view(np.uint64),
+    "view": lambda z: z.view(), "its class": lambda z: z.view(type=lt.PrivateArray),
 }
 
 
@@ -55,6 +57,11 @@ REFUSED = {
     "float": lambda z: float(z.real[0, 0]), "complex": lambda z: complex(z[0, 0]), "int": lambda z: int(z.real[0, 0]),
     "flat": lambda z: z.flat, "a scalar's bytes": lambda z: z[0, 0].tobytes(), "pickle of a sum": lambda z: pickle.dumps(z.sum()),
     "DLPack": np.from_dlpack, "fromiter": lambda z: np.fromiter(z[0].real, float),
+    "masked": np.ma.array, "masked where": lambda z: np.ma.masked_where(z.real > 0, z), "masked, a function": np.ma.sum,
+    "a plain view": lambda z: z.view(np.ndarray), "a plain view by name": lambda z: z.view(type=np.ndarray),
+    "a plain view of a type": lambda z: z.view(np.uint64, np.ndarray), "records": lambda z: z.view(np.recarray),
+    "__array__": lambda z: z.__array__(), "memory": lambda z: z.data, "ctypes": lambda z: z.ctypes,
+    "interface": lambda z: z.__array_interface__, "struct": lambda z: z.__array_struct__,
 }
 
 
@@ -95,6 +102,38 @@ def test_the_owner_takes_the_mark_off(z):
     np.testing.assert_array_equal(plain, np.array(z))
     assert type(np.array(z)) is type(np.asarray(z)) is np.ndarray  # numpy asks nobody: documented
     assert pickle.loads(pickle.dumps(plain)).shape == (2, 3)
+
+
+def lost_by_assignment(z):
+    b = np.zeros(z.shape, z.dtype)
+    b[:] = z
+    return b
+
+
+def lost_by_saving(z):
+    np.save(file := io.BytesIO(), [z])
+    file.seek(0)
+    return np.load(file)[0]
+
+
+LOST = {
+    "np.array": np.array, "np.asarray": np.asarray, "a list": lambda z: np.array([z])[0], "np.save of a list": lost_by_saving,
+    "np.ndenumerate": lambda z: np.array([v for _, v in np.ndenumerate(z)]).reshape(z.shape), "assignment": lost_by_assignment,
+    "np.nditer": lambda z: np.array([complex(v) for v in np.nditer(z)]).reshape(z.shape),
+    "np.broadcast": lambda z: np.array([v for v, _ in np.broadcast(z, 0)]).reshape(z.shape),
+    "np.random": lambda z: np.random.default_rng(1).normal(z, 0),
+    "memoryview": memoryview, "np.frombuffer": lambda z: np.frombuffer(z, z.dtype).reshape(z.shape),
+    "the base class": lambda z: np.ndarray.view(z, np.ndarray)}
+
+
+@pytest.mark.parametrize("f", LOST.values(), ids=LOST)
+def test_where_the_mark_is_lost_is_documented(z, f):
+    """numpy asks nobody there. What is refused one day leaves the list of the documentation, and this one."""
+    plain = f(z)
+    assert type(plain) is not lt.PrivateArray and (np.asarray(plain) == lost_by_assignment(z)).all()
+    for way in ("np.array(x)", "np.asarray(x)", "np.ndenumerate(x)", "np.save(file, [x])", "b[...] = x", "np.nditer(x)",
+                "np.broadcast(x, y)", "np.random", "memoryview(x)", "np.frombuffer(x)", "np.ndarray.view(x, np.ndarray)"):
+        assert way in lt.PrivateArray.__doc__, way
 
 
 def test_decisions_and_encryption_take_private_values(client, z):
