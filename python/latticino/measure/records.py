@@ -94,16 +94,16 @@ def require_writable(path: Path) -> None:
     """Raises FileError, before anything is measured, if a record could not be written. A device takes what is printed:
     a pipe, which would wait for its reader, does not."""
     try:
-        if path.is_fifo() or path.is_socket():
-            raise errors.FileError.explain(
-                "record", f"{path}: a pipe", "a file that can be written", "name another file")
+        pipe = path.is_fifo() or path.is_socket()
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists():
+        if path.exists() and not pipe:
             with path.open("a"):
                 pass
-        else:  # the file itself is left alone: another command may be writing it
+        elif not pipe:  # the file itself is left alone: another command may be writing it
             with _beside(path):
                 pass
     except OSError as why:
         raise errors.FileError.explain(
             "record", f"{path} ({why.strerror})", "a file that can be written", "name another file") from why
+    if pipe:
+        raise errors.FileError.explain("record", f"{path}: a pipe", "a file that can be written", "name another file")
