@@ -239,7 +239,9 @@ TEST_F(CudaSanitize, EveryKernelThatShips) {
     expect_conversions(12, -1, Features::without(list));
     expect_conversions(16, -1, Features::without(list));
   }
-  expect_conversions(16, -1, {}, 99 << 10);  // as on sm_86, sm_89 and sm_120
+  for (const int log_n : {16, 17}) {  // as on sm_86, sm_89 and sm_120
+    expect_conversions(log_n, -1, {}, 99 << 10);
+  }
   for (int log_n = kSmallestDegree; log_n <= kLargestDegree; ++log_n) {
     for (int form = 0; form <= cuda::kKeptRows; ++form) expect_transforms(log_n, form);
     expect_transforms(log_n, 0, Features::without("twiddles"));
