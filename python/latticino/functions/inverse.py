@@ -62,7 +62,7 @@ def divide(x: Operand, y: Ciphertext, domain: Any, bits: Any, method: str | None
     if isinstance(x, numbers.Number):
         return scaled_inverse("divide", y, arrays.as_complex(x, "divide", "the dividend"), domain, bits, method)
     if not isinstance(x, Scalar):  # before an inverse is computed in vain
-        align.shape_of(y, x if hasattr(x, "shape") else arrays.as_numpy(x, "divide"), "divide")
+        align.shape_of(y, x if hasattr(x, "_known") else arrays.as_numpy(x, "divide"), "divide")
     return scaled_inverse("divide", y, 1.0, domain, bits, method) * x
 
 
