@@ -53,8 +53,8 @@ class Bootstrapper {
   // the message is at most 1 in size (a vector of constants has one such coefficient). The
   // ciphertext may have fewer slots than the plan.
   Ciphertext bootstrap(const Evaluator& evaluator, const Ciphertext& x) const;
-  // The same words for each of several ciphertexts. kMaxTogether of them run together. They share
-  // launches, and what is read of keys and matrices. Scratch memory grows with their number.
+  // Each result has the same words as if it had been computed alone. Up to kMaxTogether ciphertexts
+  // run together and share launches of kernels. More of them need more scratch memory.
   std::vector<Ciphertext> bootstrap(const Evaluator& evaluator,
                                     std::span<const Ciphertext> x) const;
   static constexpr std::size_t kMaxTogether = 4;

@@ -81,8 +81,8 @@ class Evaluator {
   std::vector<Ciphertext> rotate(std::span<const Ciphertext> x, int r) const;
   std::vector<Ciphertext> conjugate(std::span<const Ciphertext> x) const;
   std::vector<Ciphertext> inner_sum(std::span<const Ciphertext> x, int step, int count) const;
-  // The same in steps of four terms, whose three rotations share a ModUp and a ModDown: faster, and
-  // three keys where inner_sum() has two.
+  // The same in steps of four terms. The three rotations of a step share a ModUp and a ModDown.
+  // This needs three keys for each factor of four in `count`, where inner_sum() needs two.
   std::vector<Ciphertext> inner_sum_by_fours(std::span<const Ciphertext> x, int step,
                                              int count) const;
 

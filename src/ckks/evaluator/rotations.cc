@@ -129,14 +129,15 @@ std::vector<Ciphertext> Evaluator::inner_sum_by_fours(Span x, int step, int coun
       galois.push_back(rlwe::rotation_element(reduced(k * terms * step, x[0].slots),
                                               context_->params().log_n()));
     }
-    if (std::ranges::find(galois, 1u) != galois.end()) break;  // no rotation, which has no key
+    // A rotation by a multiple of the slots changes nothing, and has no key.
+    if (std::ranges::find(galois, 1u) != galois.end()) break;
     out = in_batches(kSum, out, [&](Span part) { return plus_rotated(part, galois); });
   }
   for (; terms < count; terms *= 2) out = add(out, rotate(out, step * terms));
   return out;
 }
 
-// x plus its images: the sums of key products stay modulo P Q, and are divided by P at once.
+// x plus its images. The sum of the key products of all images is divided by P once.
 std::vector<Ciphertext> Evaluator::plus_rotated(Span x,
                                                 std::span<const std::uint32_t> galois) const {
   Queue& queue = context_->queue();

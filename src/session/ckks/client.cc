@@ -2,6 +2,7 @@
 #include "latticino/client.h"
 
 #include <cmath>
+#include <string>
 
 #include "io/files.h"
 #include "math/errors.h"
@@ -22,6 +23,13 @@ std::vector<Complex> joined(const ArrayState& x, const std::vector<std::vector<C
   return out;
 }
 
+// With four digits and not below x, so that a bound that is passed as shown is accepted.
+std::string rounded_up(double x) {
+  std::string shown = session::short_number(x);
+  if (std::stod(shown) < x) shown = session::short_number(x * 1.001);
+  return shown;
+}
+
 // The stated bound, or twice the expected norm of the tracked error's polynomial; never less than
 // that norm.
 double noise_bound(const ArrayState& x, std::optional<double> stated) {
@@ -37,10 +45,11 @@ double noise_bound(const ArrayState& x, std::optional<double> stated) {
     return 2 * tracked;
   }
   if (*stated > 0 && *stated < tracked) {
-    throw ValueError(
-        "decrypt_for_sharing", "noise_bound=" + session::short_number(*stated),
-        "at least " + session::short_number(tracked) + ", the norm of the tracked error",
-        "leave it out to derive it, or pass a worst case of the program");
+    const bool derivable = x.known().range().claim == Claim::Declared;
+    throw ValueError("decrypt_for_sharing", "noise_bound=" + session::short_number(*stated),
+                     "at least " + rounded_up(tracked) + ", the norm of the tracked error",
+                     std::string(derivable ? "leave it out to derive it, or " : "") +
+                         "pass at least that, or better a worst case of the program");
   }
   return *stated;
 }

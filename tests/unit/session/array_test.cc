@@ -375,8 +375,26 @@ TEST(Array, SharesDecryptionsWithNoise) {
       world.client.encrypt({0.5, -0.5}, options), std::nullopt, 4, 10);
   EXPECT_GT(shared.sigma, 0);
   EXPECT_LT(largest_error(shared.values, {0.5, -0.5}), 1e-3);
-  EXPECT_THROW(world.client.decrypt_for_sharing(world.client.encrypt({0.5}, options), 1e-9, 4),
-               ValueError);
+  // A bound that is passed as the message shows it is accepted.
+  for (const double size : {0.5, 0.51, 0.77}) {
+    options.range = Range{-size, size};
+    const Array x = world.client.encrypt({size});
+    try {
+      world.client.decrypt_for_sharing(x, 1e-9, 4);
+      ADD_FAILURE() << "a bound of 1e-9 was accepted";
+    } catch (const ValueError& why) {
+      const std::string text = why.what(), before = "at least ";
+      EXPECT_EQ(text.find("leave it out"), std::string::npos) << "nothing is declared of the values";
+      world.client.decrypt_for_sharing(x, std::stod(text.substr(text.find(before) + before.size())),
+                                       4);
+    }
+  }
+  try {
+    world.client.decrypt_for_sharing(world.client.encrypt({0.5}, options), 1e-9, 4);
+    ADD_FAILURE() << "a bound of 1e-9 was accepted";
+  } catch (const ValueError& why) {
+    EXPECT_NE(std::string(why.what()).find("leave it out"), std::string::npos);
+  }
 }
 
 TEST(Context, RefusesWhatIsNot) {

@@ -17,6 +17,8 @@ namespace latticino::cuda {
 LATTICINO_HOST_DEVICE constexpr int target_bases(int digits) { return 2 * digits + 4; }
 
 struct KeyInnerArgs {
+  // With so many addresses, several groups of hoisted rotations fit into one launch, and share what
+  // it reads of their keys.
   static constexpr int kGroups = 16, kRuns = 96, kTargets = 64, kPrimes = 256, kBases = 2816;
   RingView ring;
   RowView rows;
@@ -37,6 +39,7 @@ struct KeyInnerArgs {
   LimbBase base[kBases];
   std::uint32_t add_factor[kPrimes];  // by ring index
 };
+static_assert(sizeof(KeyInnerArgs) <= 32764);  // the most that CUDA passes to a kernel
 
 // A team of LANES warps shares the rows of one warp. Warp d of it transforms those rows of digit d
 // (and d + LANES ..) into shared memory; then all its threads share the 16-byte vectors of the
