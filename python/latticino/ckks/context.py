@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -100,7 +101,8 @@ class Context(Tenancy, roles.Handle):
         self._native = native
         self._timed: Any = timed
         self.auto_bootstrap = auto_bootstrap
-        self._debugging: Any = None  # a weak reference to the block of lt.debug
+        # Of the last block of lt.debug, by the lock that the block holds while it lasts.
+        self._debugging: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
         self.bootstraps = 0  # done so far, in all threads
         self._notes: list[str] = []  # of a twin's program, for its plan
         self._bootstrapping: Bootstrapping = Bootstrapping(
@@ -159,8 +161,10 @@ class Context(Tenancy, roles.Handle):
     @property
     def _debugger(self) -> Any:
         """The debugger that lt.debug set on the context. Sessions are debugged with their context."""
-        block = None if self._root._debugging is None else self._root._debugging()
-        return block.debugger if block is not None and block.entered.locked() else None
+        blocks = self._root._debugging
+        if not blocks:
+            return None
+        return next((found for block, found in blocks.items() if block.locked()), None)
 
     @property
     def encrypted(self) -> bool:

@@ -6,11 +6,10 @@ import math
 import sys
 import threading
 import warnings
-import weakref
 from contextlib import AbstractContextManager
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -149,47 +148,6 @@ def _caller() -> tuple[str, str]:
     return name, "unknown line" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
-class _Step:
-    """``__enter__`` or ``__exit__`` of a block: what the interpreter gets, before it enters, is the method of the
-    block's lock. It holds the block, which nothing else does."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, block: _Block | None, kind: type | None = None) -> Any:
-        if block is None:  # what ExitStack takes from the class, and calls with the block
-            return lambda block, *how: self.__get__(block)(*how)
-        if self._name == "__enter__":
-            block.prepare()
-        step = partial(getattr(block.entered, self._name))
-        step.block = block  # type: ignore[attr-defined]
-        return step
-
-
-class _Block:
-    """What `debug` gives. While its lock is held, the context is debugged.
-
-    `with` acquires and releases the lock in one step each. If it called functions of this class instead, an interrupt
-    could come at the first line of the one that ends the block: the context would stay debugged.
-    """
-
-    __enter__, __exit__ = _Step("__enter__"), _Step("__exit__")
-
-    def __init__(self, context: Context, client: Client) -> None:
-        self.entered = threading.Lock()
-        self.debugger = _Debugger(context, client)
-
-    def prepare(self) -> None:
-        """All that comes before the lock is held."""
-        context = self.debugger.context
-        if context._debugger is not None:
-            raise errors.UnsupportedError.explain("debug", "a context that is being debugged", "another one",
-                                                  "leave the outer block first")
-        warnings.warn("debug: the secret key decrypts while the server's program runs; use it on a client's machine "
-                      "only", SecretWarning, stacklevel=levels_inside())
-        context._root._debugging = weakref.ref(self)
-
-
 def debug(context: Context, client: Client) -> AbstractContextManager[bool]:
     """Checks every operation of a context on true values: ``with lt.debug(ctx, client): ...``.
 
@@ -207,7 +165,16 @@ def debug(context: Context, client: Client) -> AbstractContextManager[bool]:
             "read its values directly: they are in the clear")
     if client.context is not context:
         raise errors.ContextError.explain("debug", "a client of another context", "this context's", "pass that client")
-    return _Block(context, client)
+    if context._debugger is not None:
+        raise errors.UnsupportedError.explain("debug", "a context that is being debugged", "another one",
+                                              "leave the outer block first")
+    warnings.warn("debug: the secret key decrypts while the server's program runs; use it on a client's machine only",
+                  SecretWarning, stacklevel=levels_inside())
+    # The context is debugged while this lock is held. `with` takes and releases it in one step each. In a function
+    # of ours that ends the block, an interrupt could come before its first line, and debugging would stay on.
+    block = threading.Lock()
+    context._root._debugging = WeakKeyDictionary({block: _Debugger(context, client)})
+    return block
 
 
 def refuse(context: Context, operation: str) -> None:
