@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -175,6 +175,20 @@ class Map:
         for p in np.unique(pairs):
             out[int(p) // self._sources].append(Group(int(p) % self._sources, tuple(distances[pairs == p].tolist())))
         return out
+
+    @cached_property
+    def _by_bits(self) -> bool:
+        """Whether a key for each power of two is less than one for each first distance."""
+        firsts = {group.first for groups in self.groups() for group in groups} - {0}
+        return len(firsts) > self.slots.bit_length()
+
+    def steps_to(self, first: int) -> list[int]:
+        """The rotations by which a source comes to its first distance."""
+        if first == 0:
+            return []
+        if not self._by_bits:
+            return [first]
+        return [1 << b for b in range(first.bit_length()) if first >> b & 1]
 
     def diagonals_by(self, kind_of: Callable[[int], int], kinds: int) -> list[float]:
         """How many diagonals take sources of each kind: the most of any target ciphertext."""
@@ -341,7 +355,6 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
         matrices = matrices or m.matrices()
         return _native.LinearTransform(ctx._native, list(group.distances), matrices(target, group), level, light)
 
-    steps_to = _steps_to_firsts(m)
     parts: list[_native.Ciphertext | None] = []
     for i, groups in enumerate(m.groups()):
         if empty and not groups:
@@ -350,7 +363,7 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
         products = []
         for group in groups or [Group(0, (0,))]:  # nothing comes there: zeros
             part = sources[group.source].with_slots(m.slots)
-            for step in steps_to(group.first):
+            for step in m.steps_to(group.first):
                 part = e.rotate(part, step)
             key = (*m.name, i, group.source, part.level, light)
             made = ctx._products.get(key, partial(encoded, i, group, part.level))
@@ -369,8 +382,7 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
 def error_before(params: _native.Params, m: Map, level: int, scale: float) -> float:
     """The error of each rotated value before a weight multiplies it, as a map by `apply` leaves it. Rotations inside of
     the map share one division, which leaves nothing there but the errors of the keys."""
-    steps_to = _steps_to_firsts(m)
-    most = max(len(steps_to(g.first)) for groups in m.groups() for g in groups or [Group(0, (0,))])
+    most = max(len(m.steps_to(g.first)) for groups in m.groups() for g in groups or [Group(0, (0,))])
     keys = noise.keys_alone(params, level, m.slots, scale) if turns(m.groups()) else 0.0
     return math.hypot(keys, noise.switched(params, level, m.slots, scale) * math.sqrt(most))
 
@@ -378,14 +390,6 @@ def error_before(params: _native.Params, m: Map, level: int, scale: float) -> fl
 def turns(groups: Sequence[Sequence[Group]]) -> bool:
     """Whether a map of these diagonals rotates."""
     return any(g.distances != (0,) for several in groups for g in several)
-
-
-def _steps_to_firsts(m: Map) -> Callable[[int], list[int]]:
-    """The rotations by which a source comes to its first distance."""
-    firsts = {group.first for groups in m.groups() for group in groups} - {0}
-    bits = len(firsts) > m.slots.bit_length()  # then a key for each power of two is less
-    return lambda first: [] if not first else [first] if not bits else [
-        1 << b for b in range(first.bit_length()) if first >> b & 1]
 
 
 # ---- to other slots ----
