@@ -251,6 +251,18 @@ def test_spread_sums_of_large_values(client, keyed, rng, factor, kind):
     assert rms_ratio(client, program, make, clear, lambda make: {"range": (-1e3, 1e3)}, 8) < 2
 
 
+@pytest.mark.parametrize("columns", [1, 2, 4, 8, 128, 512])
+def test_spread_sums_in_several_ciphertexts(client, keyed, rng, columns):
+    """Rows of one value, of a step of four rotations, of such steps and a doubling, and of all slots."""
+    shape = (5 * 512 // columns, columns)
+    program = keyed(lambda a: a.spread_sum(1 / columns), lt.Shape(shape))
+    x = rng.uniform(0, 1, shape)
+    y = program(client.encrypt(x, range=(0, 1)))
+    found = lt.precision(client.decrypt(y), np.repeat(x.mean(axis=1, keepdims=True), columns, axis=1))
+    # The error of a sum is that of all slots of its row: of 5 sums it is up to 2.5 times as large as expected.
+    assert found.mean > y.expected_bits - 1.5 and found.mean > 20
+
+
 def test_a_polynomial_of_a_single_declared_value(ctx, client, keyed):
     """The slope in a range of one point is that of the polynomial, not of rounding."""
     v = 0.37

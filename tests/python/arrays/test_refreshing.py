@@ -209,3 +209,20 @@ def test_slots_without_values_of_a_pair_keep_their_own_number(ctx, client, rng, 
     for made, number, values, total in zip((left, right), (0.25, -0.125), (x, y), sums):
         assert made.layout.number == number and off(behind(client, made) - number, made) < 2.8
         assert off(client.decrypt(total) - (values + number).sum(), total) < 2.8
+
+
+@pytest.mark.parametrize("level", [0, 3])
+@pytest.mark.parametrize("message", ["complex", "real", "merged"])
+def test_more_ciphertexts_than_are_refreshed_together(client, refreshed, rng, level, message):
+    """Seven ciphertexts, the last one not full: four and three, or four pairs of which one is single. A replay gives the
+    same words as the operation at once."""
+    x = rng.uniform(-1, 1, 7 * SLOTS - 5)
+    y, plan = refreshed(x, level, message, range=(-1, 1))
+    assert plan.bootstraps == (4 if message == "merged" else 7)
+    found = lt.precision(client.decrypt(y), x)
+    assert found.mean > y.expected_bits - 0.5 and found.worst > y.expected_worst_bits - 3
+    same = client.encrypt(x, level=level, range=(-1, 1))
+    at_once = client.decrypt(same.bootstrap(message)).unmarked()
+    program = lt.record(lambda a: a.bootstrap(message))
+    for _ in range(2):
+        np.testing.assert_array_equal(client.decrypt(program(same)).unmarked(), at_once)
