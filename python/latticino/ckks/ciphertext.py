@@ -58,7 +58,7 @@ class Ciphertext(OfNumpy):
     `mean`; `var`                           1; 2                  those of one sum; of two
     ``x @ w``, ``w @ x``                    1                     2 sqrt(d) for d diagonals
     `contiguous`                            0 or 1                2 sqrt(d) where values move by d distances
-    `rotate`; `spread_sum`                  0 or 1; 1             1 or 2; 3 log2(n), of which 3 share most work
+    `rotate`; `spread_sum`                  0 or 1; 1             1 or 2; 3 log2(n), hoisted by threes
     functions after slicing, sums of axes   1 more                none: a mask
     ======================================  ====================  =========================================
 
@@ -792,8 +792,8 @@ class Ciphertext(OfNumpy):
         the library takes what is predicted to be fastest and about as precise. UnsupportedError for ``"merged"`` and
         one ciphertext, or values not known to be real.
         ``random_like=True`` declares values without structure: no mean, no pattern (a declared `lt.Range` with
-        ``random=True`` does as well). The ciphertexts of an array are refreshed four at a time, which takes less
-        time for each, and more memory.
+        ``random=True`` does as well). The ciphertexts of an array are bootstrapped four at a time. This takes
+        less time per ciphertext, and more memory.
 
         Options that are not None are used as given. ``minimal_keys`` needs a third of the keys and is slower.
         ``slot_to_coeff_first`` raises LevelError if the level is too low. ``over_mod_raise`` adds one CoeffToSlot

@@ -119,8 +119,8 @@ class PrivateArray(_Methods):
 
     ``x.unmarked()`` is a copy without the mark, for the owner's own files.
 
-    **Where the mark is lost.** It is a reminder for the owner and not a protection. numpy and Python read the memory of
-    an array without a call to its class, and give plain values, in
+    **Where the mark is lost.** The mark reminds the owner. It does not protect the values. The operations of this list
+    read the memory of an array directly, so this class cannot refuse them. Their results have no mark:
 
     - ``np.array(x)``, ``np.asarray(x)`` and functions that begin with it, such as ``np.ndenumerate(x)``;
     - lists of such arrays, wherever numpy makes one array of a list: ``np.array([x])``, ``np.save(file, [x])``;

@@ -384,7 +384,8 @@ TEST(Array, SharesDecryptionsWithNoise) {
       ADD_FAILURE() << "a bound of 1e-9 was accepted";
     } catch (const ValueError& why) {
       const std::string text = why.what(), before = "at least ";
-      EXPECT_EQ(text.find("leave it out"), std::string::npos) << "nothing is declared of the values";
+      EXPECT_EQ(text.find("leave it out"), std::string::npos)
+          << "nothing is declared of the values";
       world.client.decrypt_for_sharing(x, std::stod(text.substr(text.find(before) + before.size())),
                                        4);
     }
