@@ -169,8 +169,31 @@ def _waiting(made: Prefilled) -> int:
 def _be_nice(running: Running) -> None:
     """Workers leave the processors to the front where it needs them. Linux keeps this for each thread."""
     for pid, role in running.children().items():
-        for task in os.listdir(f"/proc/{pid}/task") if role == "worker" else ():
-            os.setpriority(os.PRIO_PROCESS, int(task), max(os.getpriority(os.PRIO_PROCESS, int(task)), 10))
+        if role == "worker":
+            be_nice(pid)
+
+
+def be_nice(pid: int, least: int = 10) -> None:
+    """Gives every thread of ``pid`` the niceness ``least``, if it has a smaller one."""
+    while found := [task for task in _tasks(pid) if _niceness(task) < least]:  # a thread may have begun meanwhile
+        for task in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.setpriority(os.PRIO_PROCESS, task, least)
+
+
+def _tasks(pid: int) -> list[int]:
+    try:
+        return [int(task) for task in os.listdir(f"/proc/{pid}/task")]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _niceness(task: int) -> float:
+    """Infinite if the thread has ended: it may do so at any time."""
+    try:
+        return os.getpriority(os.PRIO_PROCESS, task)
+    except ProcessLookupError:
+        return math.inf
 
 
 def _of_the_front(log: Path, began: float) -> dict[str, list[float]]:
