@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import math
 import os
@@ -175,13 +176,14 @@ def _be_nice(running: Running) -> None:
 
 def be_nice(pid: int, least: int = 10) -> None:
     """Gives every thread of ``pid`` the niceness ``least``, if it has a smaller one."""
-    while found := [task for task in _tasks(pid) if _niceness(task) < least]:  # a thread may have begun meanwhile
+    while found := [task for task in tasks_of(pid) if _niceness(task) < least]:  # a thread may have begun meanwhile
         for task in found:
             with contextlib.suppress(ProcessLookupError):
                 os.setpriority(os.PRIO_PROCESS, task, least)
 
 
-def _tasks(pid: int) -> list[int]:
+def tasks_of(pid: int) -> list[int]:
+    """The threads of a process; none if it has ended."""
     try:
         return [int(task) for task in os.listdir(f"/proc/{pid}/task")]
     except (FileNotFoundError, ProcessLookupError):

@@ -2,8 +2,10 @@
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +17,7 @@ import kills
 import ledger
 import memory
 import soak
+import steady
 from latticino.serve.http import Link
 from latticino.serve.logs import log
 from latticino.serve.store import Store
@@ -208,6 +211,30 @@ def test_a_short_load(attack):
     status, (row,), out = attack("service-load", "--part", "uploads", "--uploads", "20", "--upload-bytes", "24e6")
     assert status == 0, out
     assert (row["value"] - row["bytes_before"]) / 80 < 0.5e6, out  # of each of its connections
+
+
+def test_threads_that_end_or_begin_while_their_priority_is_lowered(monkeypatch):
+    """Ids of threads that have ended are listed, and threads begin and end all the time: those that live are nice at last."""
+    program = ("import threading, time\nstays = threading.Thread(target=time.sleep, args=(60,), daemon=True)\nstays.start()\n"
+               "print(stays.native_id, flush=True)\n"
+               "while True:\n    t = threading.Thread(target=time.sleep, args=(0.001,))\n    t.start()\n    t.join()\n")
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    ended = threading.Thread(target=int)
+    ended.start()
+    ended.join()
+    tasks = steady.tasks_of
+    monkeypatch.setattr(steady, "tasks_of", lambda pid: [*tasks(pid), ended.native_id])
+    try:
+        stays = int(process.stdout.readline())
+        steady.be_nice(process.pid)
+        assert all(os.getpriority(os.PRIO_PROCESS, task) == 10 for task in (process.pid, stays))
+        steady.be_nice(process.pid, least=5)  # is never made less nice
+        assert os.getpriority(os.PRIO_PROCESS, stays) == 10
+    finally:
+        process.kill()
+        process.communicate()
+    assert tasks(process.pid) == []
+    steady.be_nice(process.pid)  # a process that has ended
 
 
 def test_a_load_without_a_request_of_some_routes(attack):
