@@ -453,7 +453,7 @@ def run_tidy(arguments):
     add_requirements("tidy")
     # A folder of its own: clang does not read the precompiled headers of another compiler.
     folder = build("tidy", ["-DLATTICINO_PYTHON=ON", "-DLATTICINO_CUDA=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",
-                            *python_headers()], False, compile=False)
+                            "-DLATTICINO_UNITY=OFF", *python_headers()], False, compile=False)
     checker = tidy.Tidy(ROOT, folder, os.path.join(VENV, "bin", "clang-tidy"))
     chosen = [os.path.join(ROOT, name) for name in arguments or tracked(".cc")]
     chosen = [path for path in chosen if path in checker.commands]

@@ -15,9 +15,9 @@ using ckks::Ciphertext;
 using ckks::Context;
 
 // level, slots, parts, seeded, scale; a seed follows where seeded
-constexpr std::size_t kEntryBytes = 4 + 4 + 1 + 1 + 8;
+constexpr std::size_t kCkksEntryBytes = 4 + 4 + 1 + 1 + 8;
 
-struct Entry {
+struct CkksEntry {
   int level = 0, slots = 0, parts = 0;
   double scale = 0;
   bool seeded = false;
@@ -37,10 +37,10 @@ bool is_seeded(const Ciphertext& x) {
   return had == made;
 }
 
-std::uint64_t stored_parts(const Entry& e) { return e.seeded ? 1 : e.parts; }
+std::uint64_t stored_parts(const CkksEntry& e) { return e.seeded ? 1 : e.parts; }
 
-Entry read_entry(Decoder& metadata, const Params& params) {
-  Entry e;
+CkksEntry read_entry(Decoder& metadata, const Params& params) {
+  CkksEntry e;
   const std::uint32_t level = metadata.u32(), slots = metadata.u32();
   const std::uint8_t parts = metadata.u8(), seeded = metadata.u8();
   e.scale = metadata.f64();
@@ -62,7 +62,7 @@ Entry read_entry(Decoder& metadata, const Params& params) {
 }
 
 Ciphertext read_ciphertext(Reader& reader, const std::shared_ptr<const Context>& context,
-                           const Entry& e) {
+                           const CkksEntry& e) {
   Ciphertext x{context, {}, e.level, e.scale, e.slots, reader.header().key};
   Queue& queue = context->queue();
   const Basis basis = context->params().basis(e.level);
@@ -87,11 +87,11 @@ void save_ciphertexts(Sink& sink, std::span<const Ciphertext> ciphertexts, const
   Encoder metadata;
   Header header;
   header.version = version;
-  std::vector<Entry> entries;
+  std::vector<CkksEntry> entries;
   metadata.text(note);
   metadata.u32(static_cast<std::uint32_t>(ciphertexts.size()));
   for (const Ciphertext& x : ciphertexts) {
-    Entry e{x.level, x.slots, static_cast<int>(x.parts.size()), x.scale, is_seeded(x), {}};
+    CkksEntry e{x.level, x.slots, static_cast<int>(x.parts.size()), x.scale, is_seeded(x), {}};
     metadata.u32(static_cast<std::uint32_t>(e.level));
     metadata.u32(static_cast<std::uint32_t>(e.slots));
     metadata.u8(static_cast<std::uint8_t>(e.parts));
@@ -127,18 +127,18 @@ Ciphertexts load_ciphertexts(Source& source, const std::shared_ptr<const Context
     reader.finish();
     return out;
   }
-  std::vector<Entry> entries;
+  std::vector<CkksEntry> entries;
   std::uint64_t payload = 0;
-  const std::uint32_t count = metadata.count(kEntryBytes);
+  const std::uint32_t count = metadata.count(kCkksEntryBytes);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const Entry e = read_entry(metadata, params);
+    const CkksEntry e = read_entry(metadata, params);
     payload += stored_parts(e) * payload_bytes(context->ring(), params.basis(e.level));
     reader.require_room(payload);
     entries.push_back(e);
   }
   metadata.finish();
   reader.require_payload(payload);
-  for (const Entry& e : entries) {
+  for (const CkksEntry& e : entries) {
     out.ciphertexts.push_back(read_ciphertext(reader, context, e));
   }
   reader.finish();

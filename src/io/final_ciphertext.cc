@@ -19,7 +19,7 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr int kFewestBits = 8;  // per coefficient: a file stands for little more memory than it has
 // slots, scale, both shifts
-constexpr std::size_t kEntryBytes = 4 + 8 + 1 + 1;
+constexpr std::size_t kFinalEntryBytes = 4 + 8 + 1 + 1;
 
 // Level 0: one or two primes (ops/operations.h, ModRaise), so q0 is below 2^62.
 struct Modulus0 {
@@ -62,7 +62,7 @@ struct Modulus0 {
   std::uint64_t q = 1, inverse = 0;
 };
 
-struct Entry {
+struct FinalEntry {
   int slots = 0;
   double scale = 0;
   int shift_b = 0, shift_a = 0;
@@ -74,13 +74,13 @@ struct Part {
   std::uint64_t bytes() const { return (count * static_cast<std::uint64_t>(bits) + 7) / 8; }
 };
 
-std::array<Part, 2> parts_of(const Modulus0& modulus, const Entry& e) {
+std::array<Part, 2> parts_of(const Modulus0& modulus, const FinalEntry& e) {
   const std::size_t read = 2 * static_cast<std::size_t>(e.slots);
   return {Part{read, modulus.n / read, e.shift_b, modulus.bits(e.shift_b)},
           Part{modulus.n, 1, e.shift_a, modulus.bits(e.shift_a)}};
 }
 
-std::uint64_t payload_of(const Modulus0& modulus, const Entry& e) {
+std::uint64_t payload_of(const Modulus0& modulus, const FinalEntry& e) {
   const std::array<Part, 2> parts = parts_of(modulus, e);
   return parts[0].bytes() + parts[1].bytes();
 }
@@ -177,8 +177,8 @@ void require_form(const Modulus0& modulus, const FinalForm& form) {
                    "keep more bits");
 }
 
-Entry read_entry(Decoder& metadata, const Params& params, const Modulus0& modulus) {
-  Entry e;
+FinalEntry read_entry(Decoder& metadata, const Params& params, const Modulus0& modulus) {
+  FinalEntry e;
   const std::uint32_t slots = metadata.u32();
   e.scale = metadata.f64();
   e.shift_b = metadata.u8();
@@ -213,10 +213,11 @@ void save_final(Sink& sink, std::span<const Ciphertext> ciphertexts, const std::
   header.key = ciphertexts[0].key;
   metadata.text(note);
   metadata.u32(static_cast<std::uint32_t>(ciphertexts.size()));
-  std::vector<Entry> entries;
+  std::vector<FinalEntry> entries;
   for (const Ciphertext& x : ciphertexts) {
     require_final(x);
-    const Entry e{x.slots, x.scale * static_cast<double>(form.factor), form.shift_b, form.shift_a};
+    const FinalEntry e{x.slots, x.scale * static_cast<double>(form.factor), form.shift_b,
+                       form.shift_a};
     metadata.u32(static_cast<std::uint32_t>(e.slots));
     metadata.f64(e.scale);
     metadata.u8(static_cast<std::uint8_t>(e.shift_b));
@@ -239,9 +240,9 @@ void save_final(Sink& sink, std::span<const Ciphertext> ciphertexts, const std::
 std::vector<Ciphertext> load_final(Reader& reader, Decoder& metadata,
                                    const std::shared_ptr<const Context>& context) {
   const Modulus0 modulus(*context);
-  std::vector<Entry> entries;
+  std::vector<FinalEntry> entries;
   std::uint64_t payload = 0;
-  const std::uint32_t count = metadata.count(kEntryBytes);
+  const std::uint32_t count = metadata.count(kFinalEntryBytes);
   for (std::uint32_t i = 0; i < count; ++i) {
     entries.push_back(read_entry(metadata, context->params(), modulus));
     payload += payload_of(modulus, entries.back());
@@ -250,7 +251,7 @@ std::vector<Ciphertext> load_final(Reader& reader, Decoder& metadata,
   metadata.finish();
   reader.require_payload(payload);
   std::vector<Ciphertext> out;
-  for (const Entry& e : entries) {
+  for (const FinalEntry& e : entries) {
     Ciphertext x{context, {}, 0, e.scale, e.slots, reader.header().key};
     for (const Part& part : parts_of(modulus, e)) {
       x.parts.push_back(read_part(reader, *context, modulus, part));

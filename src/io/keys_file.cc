@@ -33,17 +33,17 @@ void require_same_params(const Constants& constants, const std::string& hash) {
 }
 
 // kind, galois, level, seed
-constexpr std::size_t kEntryBytes = 1 + 4 + 4 + 32;
+constexpr std::size_t kEntryHeadBytes = 1 + 4 + 4 + 32;
 
-struct Entry {
+struct EntryHead {
   KeyLabel label;
   int level = 0;
   std::array<std::uint8_t, 32> seed{};
   KeyShape shape;
 };
 
-Entry read_entry(Decoder& metadata, const Constants& constants) {
-  Entry e;
+EntryHead read_entry(Decoder& metadata, const Constants& constants) {
+  EntryHead e;
   const std::uint8_t kind = metadata.u8();
   if (kind > static_cast<std::uint8_t>(KeyKind::OverRaise)) {
     refuse("key kind " + std::to_string(kind), "a kind of version 1");
@@ -140,9 +140,9 @@ std::shared_ptr<EvaluationKeys> load_keys(Source& source, const Constants& const
   Reader reader(source, ObjectType::EvaluationKeys);
   reader.require_params(constants.params());
   Decoder metadata = reader.metadata();
-  std::vector<Entry> entries;
+  std::vector<EntryHead> entries;
   std::uint64_t payload = 0;
-  const std::uint32_t count = metadata.count(kEntryBytes);
+  const std::uint32_t count = metadata.count(kEntryHeadBytes);
   for (std::uint32_t i = 0; i < count; ++i) {
     entries.push_back(read_entry(metadata, constants));
     payload += switch_key_bytes(constants.ring(), entries.back().shape);
@@ -154,7 +154,7 @@ std::shared_ptr<EvaluationKeys> load_keys(Source& source, const Constants& const
   metadata.finish();
   reader.require_payload(payload);
   auto keys = std::make_shared<EvaluationKeys>(reader.header().key, constants.params().hash());
-  for (const Entry& e : entries) {
+  for (const EntryHead& e : entries) {
     keys->insert(
         read_switch_key(reader, queue, constants.ring(), e.label, e.level, e.shape, e.seed));
   }

@@ -17,9 +17,9 @@ using tfhe::Context;
 using tfhe::Encoding;
 
 // count, encoding, seeded, norm2, largest; a seed follows where seeded
-constexpr std::size_t kEntryBytes = 4 + 1 + 1 + 8 + 4;
+constexpr std::size_t kTfheEntryBytes = 4 + 1 + 1 + 8 + 4;
 
-struct Entry {
+struct TfheEntry {
   LweView shape;  // without data
   Encoding encoding = Encoding::Boolean;
   double norm2 = 0;
@@ -35,8 +35,8 @@ LweView shape(const TfheParams& params, std::uint32_t count) {
   return out;
 }
 
-Entry read_entry(Decoder& metadata, const TfheParams& params) {
-  Entry e;
+TfheEntry read_entry(Decoder& metadata, const TfheParams& params) {
+  TfheEntry e;
   const std::uint32_t count = metadata.u32();
   const std::uint8_t encoding = metadata.u8(), seeded = metadata.u8();
   e.shape = shape(params, count);
@@ -62,7 +62,7 @@ Entry read_entry(Decoder& metadata, const TfheParams& params) {
 // The figure in the file is only a claim of its sender. If a seed makes the masks, they are those
 // of a fresh encryption, whose error is below that of a bootstrapping. Anything else counts as the
 // noisiest ciphertext that the set's tables and gates take.
-double counted_norm2(const Context& context, const Entry& e) {
+double counted_norm2(const Context& context, const TfheEntry& e) {
   return std::max(e.norm2, e.seed ? 1 : largest_norm2(context, e.encoding));
 }
 
@@ -134,9 +134,9 @@ TfheCiphertexts load_tfhe_ciphertexts(Source& source,
   Decoder metadata = reader.metadata();
   TfheCiphertexts out;
   out.note = metadata.text(kLongestNote);
-  std::vector<Entry> entries;
+  std::vector<TfheEntry> entries;
   std::uint64_t payload = 0, memory = 0;
-  const std::uint32_t count = metadata.count(kEntryBytes);
+  const std::uint32_t count = metadata.count(kTfheEntryBytes);
   for (std::uint32_t i = 0; i < count; ++i) {
     entries.push_back(read_entry(metadata, params));
     payload += payload_bytes(entries.back().shape, entries.back().seed.has_value());
@@ -146,7 +146,7 @@ TfheCiphertexts load_tfhe_ciphertexts(Source& source,
   metadata.finish();
   reader.require_payload(payload);
   require_memory(context->queue(), memory);
-  for (const Entry& e : entries) {
+  for (const TfheEntry& e : entries) {
     auto [buffer, view] = context->allocate(e.shape.dimension, e.shape.count);
     read_lwe(reader, context->queue(), view, e.seed);
     Ciphertext x;

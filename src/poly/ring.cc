@@ -5,6 +5,7 @@
 
 #include "math/errors.h"
 #include "math/modulus.h"
+#include "math/primes.h"
 
 namespace latticino {
 namespace {
@@ -13,25 +14,6 @@ constexpr int kMinLogN = 10, kMaxLogN = 17;
 
 [[noreturn]] void fail(const std::string& had, const std::string& needs) {
   throw ParameterError("Ring", had, needs, "choose other primes or another degree");
-}
-
-// Miller-Rabin with bases 2, 3, 5, 7: exact below 3,215,031,751 (Jaeschke 1993).
-bool is_prime(std::uint32_t q) {
-  if (q < 11 || q % 2 == 0) return q == 2 || q == 3 || q == 5 || q == 7;
-  const Modulus m = make_modulus(q);
-  std::uint32_t d = q - 1;
-  int twos = 0;
-  for (; d % 2 == 0; d /= 2) ++twos;
-  for (const std::uint32_t base : {2u, 3u, 5u, 7u}) {
-    std::uint32_t x = pow_mod(base, d, m);
-    bool witness = x != 1 && x != q - 1;
-    for (int i = 1; i < twos && witness; ++i) {
-      x = mul_mod(x, x, m);
-      witness = x != q - 1;
-    }
-    if (witness) return false;
-  }
-  return true;
 }
 
 std::uint32_t find_psi(std::uint32_t q, int log_n) {

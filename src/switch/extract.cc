@@ -14,11 +14,11 @@
 namespace latticino::switching {
 namespace {
 
-constexpr const char* kName = "switching.extract";
+constexpr const char* kExtract = "switching.extract";
 
 int checked_slots(const SwitchParams& params, int slots) {
   if (slots < 1 || slots > params.ckks().max_slots() || !std::has_single_bit(unsigned(slots))) {
-    throw ShapeError(kName, std::to_string(slots) + " slots",
+    throw ShapeError(kExtract, std::to_string(slots) + " slots",
                      "a power of two up to " + std::to_string(params.ckks().max_slots()),
                      "round the slot count up");
   }
@@ -27,7 +27,7 @@ int checked_slots(const SwitchParams& params, int slots) {
 
 double checked_bound(double bound) {
   if (!(bound > 0) || !std::isfinite(bound)) {
-    throw ValueError(kName, "the bound " + std::to_string(bound), "a positive number",
+    throw ValueError(kExtract, "the bound " + std::to_string(bound), "a positive number",
                      "state the largest size of a slot");
   }
   return bound;
@@ -42,14 +42,14 @@ std::vector<int> ordered(const SlotOrder& order, std::span<const int> which) {
   }
   for (const int slot : out) {
     if (slot >= 0 && slot < order.slots) continue;
-    throw ShapeError(kName, "slot " + std::to_string(slot),
+    throw ShapeError(kExtract, "slot " + std::to_string(slot),
                      "slots 0 to " + std::to_string(order.slots - 1), "name slots that exist");
   }
   const auto key = [&](int slot) { return std::pair(order.pack(slot), order.leaf(slot)); };
   std::sort(out.begin(), out.end(), [&](int a, int b) { return key(a) < key(b); });
   const auto twice = std::adjacent_find(out.begin(), out.end());
   if (twice != out.end()) {
-    throw ShapeError(kName, "slot " + std::to_string(*twice) + " twice", "each slot once",
+    throw ShapeError(kExtract, "slot " + std::to_string(*twice) + " twice", "each slot once",
                      "leave the second one out");
   }
   return out;
@@ -83,13 +83,13 @@ Extractor::Extractor(std::shared_ptr<const Context> context, int slots, double b
 Samples Extractor::extract(const ckks::Evaluator& evaluator, const SwitchKeys& keys,
                            const ckks::Ciphertext& x, std::span<const int> which) const {
   const SwitchParams& params = context_->params();
-  ckks::require_context(kName, *context_->ckks(), x);
-  ckks::require_context(kName, *evaluator.context(), x);
-  ckks::require_parts(kName, x, 2);
-  ckks::require_level(kName, x.level, input_level());
-  ckks::require_slots(kName, x.slots, order_.slots);
+  ckks::require_context(kExtract, *context_->ckks(), x);
+  ckks::require_context(kExtract, *evaluator.context(), x);
+  ckks::require_parts(kExtract, x, 2);
+  ckks::require_level(kExtract, x.level, input_level());
+  ckks::require_slots(kExtract, x.slots, order_.slots);
   if (!(keys.ckks_id == x.key) || keys.params_hash != params.hash()) {
-    throw KeyError(kName, "switching keys of " + keys.ckks_id.str(),
+    throw KeyError(kExtract, "switching keys of " + keys.ckks_id.str(),
                    "keys of " + x.key.str() + " for the set " + params.name(),
                    "use the switching keys of the ciphertext's secret");
   }

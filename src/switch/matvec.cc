@@ -14,7 +14,7 @@
 namespace latticino::switching {
 namespace {
 
-constexpr const char* kName = "switching.matvec";
+constexpr const char* kMatvec = "switching.matvec";
 constexpr int kMinLogRing = 10;                               // of a Ring
 constexpr std::size_t kStagedBytes = std::size_t{256} << 20;  // of plaintexts made at once
 
@@ -46,7 +46,7 @@ MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape) {
   plan.output_level = output_level(ckks);
   const auto sine = sine_of(params, shape.rows);
   if (!sine) {
-    throw ParameterError(kName,
+    throw ParameterError(kMatvec,
                          std::to_string(ckks.top_level() - plan.output_level) +
                              " levels above those of the result in " + ckks.name(),
                          "one for the product and those of a sine up to " +
@@ -169,7 +169,7 @@ ckks::Ciphertext MatvecPacker::product(const ckks::Evaluator& evaluator, const M
   const MatvecShape& shape = plan_.shape;
   if (keys.diagonals.size() != static_cast<std::size_t>(plan_.diagonals) ||
       rows.size() != static_cast<std::size_t>(shape.rows)) {
-    throw ShapeError(kName,
+    throw ShapeError(kMatvec,
                      std::to_string(rows.size()) + " rows and a key of " +
                          std::to_string(keys.diagonals.size()) + " ciphertexts",
                      std::to_string(shape.rows) + " rows and " + std::to_string(plan_.diagonals) +

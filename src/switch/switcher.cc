@@ -76,17 +76,17 @@ tfhe::Context::Polys Switcher::rotated(const LweView& lwe, const Table& table) c
 
 ckks::Ciphertext Switcher::back(const ckks::Evaluator& evaluator, const Samples& samples,
                                 const Table& table, const Rotations& rotations) const {
-  constexpr const char* kName = "switching.look_up";
+  constexpr const char* kSwitcher = "switching.look_up";
   if (samples.context != context_ || table.context != context_) {
-    throw ContextError(kName, "samples or a table of another context", "one context",
+    throw ContextError(kSwitcher, "samples or a table of another context", "one context",
                        "make them with this context");
   }
   if (samples.bound != table.bound) {
-    throw ValueError(kName, "a table for arguments up to " + std::to_string(table.bound),
+    throw ValueError(kSwitcher, "a table for arguments up to " + std::to_string(table.bound),
                      "the samples' bound " + std::to_string(samples.bound),
                      "make the table with that bound");
   }
-  ckks::require_slots(kName, samples.slots, options_.slots);
+  ckks::require_slots(kSwitcher, samples.slots, options_.slots);
   return matvec_ ? multiplied(evaluator, samples, table, rotations)
                  : packed(evaluator, samples, table, rotations);
 }

@@ -11,7 +11,7 @@
 namespace latticino::switching {
 namespace {
 
-constexpr const char* kName = "switching.make_table";
+constexpr const char* kTable = "switching.make_table";
 
 // The values of f at all arguments.
 std::vector<double> values(const SwitchParams& params, const std::function<double(double)>& f,
@@ -20,7 +20,7 @@ std::vector<double> values(const SwitchParams& params, const std::function<doubl
   for (const double x : table_arguments(params, bound)) {
     const double y = f(x);
     if (!std::isfinite(y)) {
-      throw ValueError(kName, "f(" + std::to_string(x) + ") = " + std::to_string(y),
+      throw ValueError(kTable, "f(" + std::to_string(x) + ") = " + std::to_string(y),
                        "a finite value everywhere within the bound", "define f there");
     }
     out.push_back(y);
@@ -65,7 +65,7 @@ std::vector<double> coefficients_of(const std::vector<double>& values, double la
 
 void require_bound(double bound) {
   if (bound > 0 && std::isfinite(bound)) return;
-  throw ValueError(kName, "the bound " + std::to_string(bound), "a positive number",
+  throw ValueError(kTable, "the bound " + std::to_string(bound), "a positive number",
                    "state the largest size of an argument");
 }
 
@@ -162,7 +162,7 @@ Table make_table(const std::shared_ptr<const Context>& context,
 Table make_sign_table(const std::shared_ptr<const Context>& context, double bound, double height) {
   require_bound(bound);
   if (!(height > 0) || !std::isfinite(height)) {
-    throw ValueError(kName, "the height " + std::to_string(height), "a positive number",
+    throw ValueError(kTable, "the height " + std::to_string(height), "a positive number",
                      "negate the result for the other sign");
   }
   const SwitchParams& params = context->params();

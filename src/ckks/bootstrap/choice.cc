@@ -15,7 +15,7 @@
 namespace latticino::ckks::bootstrap {
 namespace {
 
-constexpr const char* kName = "ckks.bootstrap";
+constexpr const char* kChoice = "ckks.bootstrap";
 // Levels are spent until a prediction reaches kEnough bits. Bits above kMaxBits do not count. Below
 // kEnough a level must gain kBitsPerLevel bits. SlotToCoeff first is cheaper, so it may have
 // kBitsForSpeed bits less.
@@ -79,7 +79,7 @@ class Chooser {
     if (!coefficients_.empty()) Encoder(params.log_n()).inverse(coefficients_);
     const int first_level = params.bootstrap()->stc_levels;
     if (request.slot_to_coeff_first.value_or(false) && request.level < first_level) {
-      throw LevelError(kName, "level " + std::to_string(request.level) + " and SlotToCoeff first",
+      throw LevelError(kChoice, "level " + std::to_string(request.level) + " and SlotToCoeff first",
                        "level " + std::to_string(first_level) + " or more",
                        "refresh earlier, or leave the option out");
     }
@@ -245,15 +245,15 @@ Bootstrapper::Precision predicted_for(const Params& params, const BootstrapOptio
 void check_request(const Params& params, const FormRequest& request) {
   const int slots = request.slots == 0 ? params.max_slots() : request.slots;
   if (slots < 1 || slots > params.max_slots() || !std::has_single_bit(unsigned(slots))) {
-    throw ShapeError(kName, std::to_string(slots) + " slots",
+    throw ShapeError(kChoice, std::to_string(slots) + " slots",
                      "a power of two up to " + std::to_string(params.max_slots()),
                      "round the slot count up");
   }
   if (!request.known.sample.empty()) {
-    require_slots(kName, static_cast<int>(request.known.sample.size()), slots);
+    require_slots(kChoice, static_cast<int>(request.known.sample.size()), slots);
   }
   if (!(request.known.largest > 0 && request.known.largest <= 1)) {
-    throw ValueError(kName, "values of size " + std::to_string(request.known.largest),
+    throw ValueError(kChoice, "values of size " + std::to_string(request.known.largest),
                      "a bound above 0 and at most 1", "scale the data into the unit box");
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "ckks/bootstrap/sine.h"
 #include "ckks/encoding/encoder.h"
@@ -10,7 +11,6 @@ namespace latticino::ckks::bootstrap {
 namespace {
 
 constexpr int kRuns = 20;  // bootstrappings whose errors are sampled
-const double kPi = std::acos(-1.0);
 
 // Random numbers for the samples. They need not be unpredictable.
 class Generator {
@@ -21,7 +21,7 @@ class Generator {
   }
   Complex normal(double variance) {  // variance of the squared modulus
     const double radius = std::sqrt(-variance * std::log(uniform() + 0.5 + 0x1p-54));
-    return std::polar(radius, 2 * kPi * uniform());
+    return std::polar(radius, 2 * std::numbers::pi * uniform());
   }
 
  private:

@@ -13,7 +13,7 @@
 namespace latticino::ckks {
 namespace {
 
-constexpr std::size_t kMaxBatch = 64;  // vectors of one record: bounds what is staged for them
+constexpr std::size_t kMaxVectors = 64;  // vectors of one record: bounds what is staged for them
 
 double coefficient_bound(const Context& context, int level) {
   const Params& params = context.params();
@@ -96,8 +96,8 @@ std::vector<Plaintext> uploaded(const std::shared_ptr<const Context>& context,
   Queue& queue = context->queue();
   const Queue::Preparing preparing(queue);
   std::vector<Plaintext> out;
-  for (std::size_t first = 0; first < batch.size(); first += kMaxBatch) {
-    const std::size_t count = std::min(kMaxBatch, batch.size() - first);
+  for (std::size_t first = 0; first < batch.size(); first += kMaxVectors) {
+    const std::size_t count = std::min(kMaxVectors, batch.size() - first);
     const std::size_t bytes = batch[0].size_bytes();
     const Buffer staged = queue.allocate(count * bytes);
     for (std::size_t i = 0; i < count; ++i) {
@@ -244,7 +244,7 @@ std::vector<Plaintext> encode_unknown(const std::shared_ptr<const Context>& cont
       out.push_back(std::move(expand({&made, 1}, Use::Kept).front()));
       continue;
     }
-    const int some = std::min(static_cast<int>(kMaxBatch), count - static_cast<int>(out.size()));
+    const int some = std::min(static_cast<int>(kMaxVectors), count - static_cast<int>(out.size()));
     const Buffer staged = queue.allocate(some * sizeof(Complex) * static_cast<std::size_t>(slots));
     for (Plaintext& p :
          embedded(context, nullptr, some, slots, level, scale, extended, Use::Kept)) {

@@ -15,7 +15,7 @@
 namespace latticino::ckks {
 namespace {
 
-constexpr const char* kName = "ckks.LinearTransform";
+constexpr const char* kBlockTransform = "ckks.LinearTransform";
 
 using Block = BlockTransform::Block;
 
@@ -132,7 +132,7 @@ int position(const std::vector<int>& v, int x) {
 }
 
 [[noreturn]] void refuse(const std::string& had, const std::string& needs) {
-  throw ShapeError(kName, had, needs, "check the blocks of the map");
+  throw ShapeError(kBlockTransform, had, needs, "check the blocks of the map");
 }
 
 void check(std::vector<Block>& blocks, int sources, int targets, int slots) {
@@ -175,10 +175,10 @@ BlockTransform::BlockTransform(const std::shared_ptr<const Context>& context,
                                int level, bool light)
     : plan_(std::make_unique<Plan>()) {
   const Params& params = context->params();
-  require_level(kName, level, 1);
-  require_level(kName, params.top_level(), level);
+  require_level(kBlockTransform, level, 1);
+  require_level(kBlockTransform, params.top_level(), level);
   if (slots < 1 || slots > params.max_slots() || !std::has_single_bit(unsigned(slots))) {
-    throw ShapeError(kName, std::to_string(slots) + " slots",
+    throw ShapeError(kBlockTransform, std::to_string(slots) + " slots",
                      "a power of two up to " + std::to_string(params.max_slots()), "pad the map");
   }
   check(blocks, sources, targets, slots);
@@ -273,11 +273,11 @@ std::vector<Ciphertext> BlockTransform::apply(const Evaluator& evaluator,
            "a multiple of the " + std::to_string(plan.sum.sources) + " sources");
   }
   const std::vector<Ciphertext> in =
-      transform_inputs(kName, evaluator, x, plan.slots, plan.sum.any_factor());
+      transform_inputs(kBlockTransform, evaluator, x, plan.slots, plan.sum.any_factor());
   for (std::size_t i = 0; i < in.size(); ++i) {
     const Ciphertext& first = in[i - i % plan.sum.sources];
-    require_compatible(kName, in[i], first);
-    require_same_scale(kName, in[i].scale, first.scale);
+    require_compatible(kBlockTransform, in[i], first);
+    require_same_scale(kBlockTransform, in[i].scale, first.scale);
   }
   const auto applied = [&](const HoistedSum& sum) {
     return sum.rotates() ? hoisted_sum(evaluator, sum, in) : plain_sum(evaluator, sum, in);

@@ -14,7 +14,7 @@
 namespace latticino::ckks {
 namespace {
 
-constexpr const char* kName = "ckks.LinearTransform";
+constexpr const char* kLinearTransform = "ckks.LinearTransform";
 
 int wrapped(int r, int slots) { return ((r % slots) + slots) % slots; }
 
@@ -32,7 +32,7 @@ Diagonals normalised(const Diagonals& diagonals, int slots, int r) {
   for (const auto& [index, values] : diagonals) {
     if (static_cast<int>(values.size()) != slots) {
       throw ShapeError(
-          kName,
+          kLinearTransform,
           "diagonal " + std::to_string(index) + " of " + std::to_string(values.size()) + " entries",
           std::to_string(slots) + " entries", "pad it to the number of slots");
     }
@@ -86,19 +86,19 @@ Diagonals for_rotated_input(const Diagonals& diagonals, int r, int slots) {
 namespace {
 
 void require_form(const Params& params, int slots, const LinearTransform::Options& options) {
-  require_level(kName, options.level, 1);
-  require_level(kName, params.top_level(), options.level);
+  require_level(kLinearTransform, options.level, 1);
+  require_level(kLinearTransform, params.top_level(), options.level);
   if (slots < 1 || slots > params.max_slots() || !std::has_single_bit(unsigned(slots))) {
-    throw ShapeError(kName, std::to_string(slots) + " slots",
+    throw ShapeError(kLinearTransform, std::to_string(slots) + " slots",
                      "a power of two up to " + std::to_string(params.max_slots()),
                      "pad the matrix");
   }
   if (options.light && !options.hoisted) {
-    throw UnsupportedError(kName, "light diagonals and minimal keys", "one of them",
+    throw UnsupportedError(kLinearTransform, "light diagonals and minimal keys", "one of them",
                            "keep the diagonals encoded");
   }
   if (options.baby_steps != 0 && !std::has_single_bit(unsigned(std::abs(options.baby_steps)))) {
-    throw UnsupportedError(kName, std::to_string(options.baby_steps) + " baby steps",
+    throw UnsupportedError(kLinearTransform, std::to_string(options.baby_steps) + " baby steps",
                            "a power of two, or 0", "leave the choice to the library");
   }
 }
@@ -189,7 +189,7 @@ std::vector<Ciphertext> LinearTransform::apply(const Evaluator& evaluator,
                                                std::span<const Ciphertext> x) const {
   const Plan& plan = *plan_;
   const std::vector<Ciphertext> in =
-      transform_inputs(kName, evaluator, x, plan.slots, plan.sum.any_factor());
+      transform_inputs(kLinearTransform, evaluator, x, plan.slots, plan.sum.any_factor());
   if (plan.options.light) return applied(evaluator, plan.sum.expanded(), in);
   if (!plan.rotates || plan.options.hoisted) return applied(evaluator, plan.sum, in);
   std::vector<Ciphertext> out;

@@ -15,12 +15,12 @@ namespace {
 
 using Security = ParamsLiteral::Security;
 
-struct Recipe {
+struct SwitchRecipe {
   const char* ckks;
   SwitchLiteral literal;
 };
 
-std::vector<Recipe> recipes() {
+std::vector<SwitchRecipe> switch_recipes() {
   constexpr double kFailure = -80;
   constexpr Security kSecure = Security::Bits128, kOpen = Security::Insecure;
   return {
@@ -47,7 +47,7 @@ std::vector<Recipe> recipes() {
 // The CKKS set's own name is bound to its parameters already.
 void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) {
   params::check_plain_name("switch_params.check", literal.name, literal.security);
-  for (const Recipe& r : recipes()) {
+  for (const SwitchRecipe& r : switch_recipes()) {
     if (r.literal.name == literal.name && !(r.literal == literal && r.ckks == ckks.name())) {
       params::refuse_preset_name("switch_params.check", literal.name);
     }
@@ -60,7 +60,7 @@ std::shared_ptr<const SwitchParams> switch_preset(const std::string& name) {
   static auto& checked =
       *new crypto::PerProcess<std::string, std::shared_ptr<const SwitchParams>>(kMaxNames);
   return checked.get(name, [&] {
-    for (Recipe& r : recipes()) {
+    for (SwitchRecipe& r : switch_recipes()) {
       if (r.literal.name == name) {
         return SwitchParams::check(preset(r.ckks), std::move(r.literal));
       }
@@ -74,7 +74,7 @@ std::shared_ptr<const SwitchParams> switch_preset(const std::string& name) {
 
 std::vector<std::string> switch_preset_names() {
   std::vector<std::string> names;
-  for (const Recipe& r : recipes()) names.push_back(r.literal.name);
+  for (const SwitchRecipe& r : switch_recipes()) names.push_back(r.literal.name);
   return names;
 }
 

@@ -105,12 +105,12 @@ Array positive(const Array& x, const LookupOptions& options) {
 }
 
 // A value for each slot of one ciphertext, and the places they are from, in the clear at first.
-struct Candidate {
+struct PlacedValue {
   Array value;
   std::variant<std::vector<double>, Array> place;
 };
 
-Array chosen_place(const Array& chosen, const Candidate& a, const Candidate& b) {
+Array chosen_place(const Array& chosen, const PlacedValue& a, const PlacedValue& b) {
   if (const Array* y = std::get_if<Array>(&b.place)) {
     if (const Array* x = std::get_if<Array>(&a.place)) return chosen * (*x - *y) + *y;
     return chosen * (Values(std::get<0>(a.place)) - *y) + *y;
@@ -126,13 +126,13 @@ Array within(const Array& x, double bound) {
   return result_of(state(x), chosen_within(state(x).open(), bound));
 }
 
-Candidate better(const Candidate& a, const Candidate& b, const LookupOptions& options) {
+PlacedValue larger_of(const PlacedValue& a, const PlacedValue& b, const LookupOptions& options) {
   const Array difference = a.value - b.value;
   const Array chosen = positive(difference, options);
   return {within(chosen * difference + b.value, options.bound), chosen_place(chosen, a, b)};
 }
 
-Candidate rotated(const Candidate& x, std::size_t steps) {
+PlacedValue turned(const PlacedValue& x, std::size_t steps) {
   if (const Array* place = std::get_if<Array>(&x.place)) {
     return {x.value.rotate(static_cast<std::int64_t>(steps)),
             place->rotate(static_cast<std::int64_t>(steps))};
@@ -152,13 +152,13 @@ Array single(const Array& x) {
 }
 
 // One candidate for each ciphertext, with -bound behind the values.
-std::vector<Candidate> candidates_of(const ArrayState& x, double bound) {
+std::vector<PlacedValue> candidates_of(const ArrayState& x, double bound) {
   if (x.padded() && !x.clean()) {
     throw ShapeError("largest", std::to_string(x.size()) + " values with others behind them",
                      "zeros behind them",
                      "multiply by ones, which clears what lies behind them and takes a level");
   }
-  std::vector<Candidate> out;
+  std::vector<PlacedValue> out;
   const auto slots = static_cast<std::size_t>(x.slots());
   for (std::size_t i = 0; i < x.parts().size(); ++i) {
     const std::size_t first = i * slots, count = std::min(slots, x.size() - first);
@@ -233,18 +233,18 @@ Array maximum(const Array& x, const Array& y, const LookupOptions& options) {
 
 Largest largest(const Array& x, const LookupOptions& options) {
   session::require_bound("largest", options.bound);
-  std::vector<session::Candidate> left = session::candidates_of(state(x), options.bound);
+  std::vector<session::PlacedValue> left = session::candidates_of(state(x), options.bound);
   while (left.size() > 1) {
-    std::vector<session::Candidate> winners;
+    std::vector<session::PlacedValue> winners;
     for (std::size_t i = 0; i + 1 < left.size(); i += 2) {
-      winners.push_back(session::better(left[i], left[i + 1], options));
+      winners.push_back(session::larger_of(left[i], left[i + 1], options));
     }
     if (left.size() % 2) winners.push_back(left.back());
     left = std::move(winners);
   }
-  session::Candidate best = left[0];
+  session::PlacedValue best = left[0];
   for (auto shift = static_cast<std::size_t>(x.slots()) / 2; shift > 0; shift /= 2) {
-    best = session::better(best, session::rotated(best, shift), options);
+    best = session::larger_of(best, session::turned(best, shift), options);
   }
   const Array place = [&] {
     if (const Array* a = std::get_if<Array>(&best.place)) return *a;

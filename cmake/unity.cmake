@@ -1,0 +1,36 @@
+# Several sources of one folder are compiled as one, which takes half of the compiler's time: most of it goes into headers.
+# Anything that a source keeps for itself must then have a name of its own within its folder. The fuzz targets are built
+# without, so that every source still includes what it uses.
+option(LATTICINO_UNITY "Compile several sources of a folder as one" ON)
+set(LATTICINO_UNITY_SOURCES 6)
+
+# Alone: sources whose timing is measured or must not depend on a secret, so that no neighbour changes their code.
+set(LATTICINO_UNITY_ALONE "src/(crypto|backend/cpu)/")
+
+function(latticino_unity target sources alone)
+  if(NOT LATTICINO_UNITY OR LATTICINO_FUZZ)
+    return()
+  endif()
+  list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${alone}")
+  set(folders)
+  foreach(source ${sources})
+    get_filename_component(folder ${source} DIRECTORY)
+    list(APPEND folders ${folder})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder ${folders})
+    set(here ${sources})
+    list(FILTER here INCLUDE REGEX "^${folder}/[^/]*$")
+    list(LENGTH here count)
+    math(EXPR groups "(${count} + ${LATTICINO_UNITY_SOURCES} - 1) / ${LATTICINO_UNITY_SOURCES}")
+    file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${folder})
+    string(REPLACE "/" "_" name ${name})
+    set(index 0)
+    foreach(source ${here})
+      math(EXPR group "${index} * ${groups} / ${count}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${name}_${group})
+      math(EXPR index "${index} + 1")
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
