@@ -57,16 +57,19 @@ const char* kind_of(mode_t mode) {
   }
 }
 
+// A new file under a temporary name, which is deleted unless it gets its own name at the end.
+// Errors name the file that the caller asked for.
 class DescriptorSink : public Sink {
  public:
-  explicit DescriptorSink(std::string path)
-      : path_(std::move(path)),
-        descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+  explicit DescriptorSink(const std::string& path)
+      : path_(path),
+        temporary_(temporary_name(path)),
+        descriptor_(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
     if (descriptor_ < 0) fail("io.write", path_);
   }
   ~DescriptorSink() override {
     if (descriptor_ >= 0) close(descriptor_);
-    if (!kept_) unlink(path_.c_str());
+    if (!kept_) unlink(temporary_.c_str());
   }
   DescriptorSink(const DescriptorSink&) = delete;
   DescriptorSink& operator=(const DescriptorSink&) = delete;
@@ -83,16 +86,17 @@ class DescriptorSink : public Sink {
     }
   }
 
-  void rename_to(const std::string& path) {
+  // Gives the file its own name.
+  void keep() {
     if (fsync(descriptor_) != 0) fail("io.write", path_);
     if (close(std::exchange(descriptor_, -1)) != 0) fail("io.write", path_);
-    require_replaceable(path);
-    if (std::rename(path_.c_str(), path.c_str()) != 0) fail("io.write", path);
+    require_replaceable(path_);
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("io.write", path_);
     kept_ = true;
   }
 
  private:
-  std::string path_;
+  std::string path_, temporary_;
   int descriptor_;
   bool kept_ = false;
 };
@@ -186,9 +190,9 @@ std::string temporary_name(const std::string& path) {
 
 void write_file(const std::string& path, const std::function<void(Sink&)>& body) {
   require_replaceable(path);  // before the work; again right before the rename
-  DescriptorSink sink(temporary_name(path));
+  DescriptorSink sink(path);
   body(sink);
-  sink.rename_to(path);
+  sink.keep();
   sync_folder(path);
 }
 

@@ -283,6 +283,8 @@ def test_files(tmp_path):
     path.write_bytes(data[:-1])
     with pytest.raises(lt.FileError):
         lt.load_params(path)
+    with pytest.raises(lt.FileError, match="missing/mine.params: No such file"):  # the file that was asked for
+        lt.save_params(tmp_path / "missing" / "mine.params", params)
 
 
 def test_sets_of_ones_own_are_chosen():
