@@ -13,7 +13,7 @@ from .. import _native, arrays, errors
 from ..claims.known import as_complex, places_of
 from ..common.layout import Layout
 from ..common.progress_bar import Task
-from ..ops import align
+from ..ops import align, refreshing
 from ..ops.levels import more_levels
 from . import composite, evaluate, network, sign
 from .chebyshev import as_domain
@@ -261,7 +261,8 @@ class _Refresher:
             return x
         known = x._known
         bare = x._like(x._parts, _native.Known.fresh(known.range, self.imag))
-        y = bare.bootstrap("merged" if len(x._parts) > 1 else "real")
+        form = "merged" if len(x._parts) > 1 else "real"
+        y = bare.bootstrap(form, slot_to_coeff_first=refreshing.order_by_levels(bare, form))
         added = sign.error_between(bare, y)
         self.imag = math.sqrt(max(0.0, added**2 - self.imag**2)) if len(x._parts) > 1 else added
         estimate = _native.Estimate(known.range, math.hypot(known.estimate.rms, added))

@@ -13,7 +13,7 @@ import numpy as np
 from ..common.layout import Layout
 from ..linear import arranged
 from ..linear.arranged import Side
-from ..ops import moves
+from ..ops import moves, refreshing
 from .halves import values
 from .lowered import HALVES, Lowered, Node
 from .maps.transforms import Transform, transform
@@ -208,4 +208,5 @@ def _in(x: Ciphertext, like: Layout, shape: tuple[int, ...] | None = None) -> Ci
 def refreshed(x: Ciphertext, level: int, form: Form) -> Ciphertext:
     """x bootstrapped from `level`. ``"merged"``: its ciphertexts in pairs, each as one complex message;
     ``"complex"``: values in both halves."""
-    return at_level(x, level).bootstrap(message=form)
+    x = at_level(x, level)
+    return x.bootstrap(form, slot_to_coeff_first=refreshing.order_by_levels(x, form))

@@ -40,6 +40,20 @@ def refreshed_for(x: Ciphertext, levels: int) -> Ciphertext:
     return refreshed_for(y, levels) if refresher.leads_higher(y._contents, levels) else y
 
 
+def order_by_levels(x: Ciphertext, message: str) -> bool | None:
+    """``slot_to_coeff_first=`` for programs that plan their levels, as networks and sorts do: True where SlotToCoeff
+    first loses less than a bit for each level that it leaves more. None where the library's own choice stays."""
+    ctx, random = x.context, x.range.random and x.range.claim == "declared"
+    if x.level < ctx.params.default_level - ctx.params.level_after_bootstrap:
+        return None
+    chosen = ctx.bootstrap_form(x.level, x.slots, message, random_like=random)
+    if chosen.slot_to_coeff_first:
+        return None
+    first = ctx.bootstrap_form(x.level, x.slots, message, slot_to_coeff_first=True, random_like=random)
+    more_levels = (first.output_level - first.input_level) - (chosen.output_level - chosen.input_level)
+    return True if more_levels > chosen.predicted_bits[0] - first.predicted_bits[0] else None
+
+
 def _prepared(x: Ciphertext) -> Ciphertext:
     """x without unknown values in slots, if there is a level for that. There is none at level 0, nor at the lowest
     level from which SlotToCoeff can come first. Unknown values that are left count as values do."""

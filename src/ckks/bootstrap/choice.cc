@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 #include "ckks/bootstrap/over_raise.h"
 #include "ckks/bootstrap/precision.h"
@@ -16,10 +17,12 @@ namespace latticino::ckks::bootstrap {
 namespace {
 
 constexpr const char* kChoice = "ckks.bootstrap";
-// Levels are spent until a prediction reaches kEnough bits. Bits above kMaxBits do not count. Below
-// kEnough a level must gain kBitsPerLevel bits. SlotToCoeff first is cheaper, so it may have
-// kBitsForSpeed bits less.
-constexpr double kEnough = 18, kMaxBits = 22, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
+// Below the level of SlotToCoeff, levels are spent until a prediction reaches kEnough bits. Bits
+// above kMaxBits do not count.
+constexpr double kEnough = 18, kMaxBits = 22;
+// At a scale of 2^kLevelsCountAt a level must gain kBitsPerLevel bits, and SlotToCoeff first may
+// have kBitsForSpeed bits less. At other scales precision alone decides.
+constexpr double kLevelsCountAt = 40, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
 constexpr int kMaxRatio = 20;
 const double kCubic = std::numbers::pi * std::numbers::pi * 2 / 3;  // x - sin(2 pi x) / (2 pi)
 
@@ -87,18 +90,30 @@ class Chooser {
     if (!request.slot_to_coeff_first.value_or(false)) add_usual();
   }
 
-  const Candidate& best() const {
-    const auto score = [](const Candidate& c) {
-      return std::min(c.bits, kMaxBits) - kBitsPerLevel * c.spent +
-             (is_first(c) ? kBitsForSpeed : 0);
-    };
-    const Candidate *usual = best_usual(), *best = usual;
-    for (const Candidate& c : candidates_) {
-      if (is_first(c) && (usual == nullptr || score(c) > score(*usual))) best = &c;
-    }
-    if (best == nullptr) throw *refused_;
-    return *best;
+  // The best form of each order, or nullptr if the order is not possible.
+  const Candidate* best_first() const {
+    const auto at = std::ranges::find_if(candidates_, is_first);
+    return at == candidates_.end() ? nullptr : &*at;
   }
+
+  const Candidate* best_usual() const {
+    return levels_count_ || best_first() == nullptr ? frugal_usual() : precise_usual();
+  }
+
+  const Candidate& best() const {
+    const Candidate *usual = best_usual(), *first = best_first();
+    if (usual == nullptr && first == nullptr) throw *refused_;
+    if (usual == nullptr || first == nullptr) return usual == nullptr ? *first : *usual;
+    return worth(*first) >= worth(*usual) ? *first : *usual;
+  }
+
+  // Precision alone, or what else counts at this scale.
+  double worth(const Candidate& c) const {
+    const double bits = std::min(c.bits, kMaxBits);
+    if (!levels_count_) return bits;
+    return bits - kBitsPerLevel * c.spent + (is_first(c) ? kBitsForSpeed : 0);
+  }
+  bool levels_count() const { return levels_count_; }
 
  private:
   void add_slots_first() {
@@ -138,13 +153,15 @@ class Chooser {
   }
 
   // Among those that suffice: the most precise one of the fewest levels. If none suffices, the best
-  // one, with levels counted as bits.
-  const Candidate* best_usual() const {
+  // one.
+  const Candidate* frugal_usual() const {
     const Candidate *enough = nullptr, *best = nullptr;
-    const auto worth = [](const Candidate& c) { return c.bits - kBitsPerLevel * c.spent; };
+    const auto left = [this](const Candidate& c) {
+      return c.bits - (levels_count_ ? kBitsPerLevel * c.spent : 0);
+    };
     for (const Candidate& c : candidates_) {
       if (is_first(c)) continue;
-      if (best == nullptr || worth(c) > worth(*best)) best = &c;
+      if (best == nullptr || left(c) > left(*best)) best = &c;
       if (c.bits < kEnough) continue;
       if (enough == nullptr || c.spent < enough->spent ||
           (c.spent == enough->spent && c.bits > enough->bits)) {
@@ -152,6 +169,17 @@ class Chooser {
       }
     }
     return enough != nullptr ? enough : best;
+  }
+
+  const Candidate* precise_usual() const {
+    const auto rank = [](const Candidate& c) {
+      return std::tuple(std::min(c.bits, kMaxBits), -c.spent, c.bits);
+    };
+    const Candidate* best = nullptr;
+    for (const Candidate& c : candidates_) {
+      if (!is_first(c) && (best == nullptr || rank(c) > rank(*best))) best = &c;
+    }
+    return best;
   }
 
   static bool is_first(const Candidate& c) { return c.options.slot_to_coeff_first; }
@@ -197,6 +225,7 @@ class Chooser {
 
   const Params& params_;
   const FormRequest& request_;
+  const bool levels_count_ = std::abs(std::log2(params_.scale(0)) - kLevelsCountAt) < 0.5;
   std::vector<Complex> coefficients_;  // of the sample
   std::vector<Candidate> candidates_;
   std::optional<ParameterError> refused_;
@@ -214,17 +243,28 @@ std::string form_text(const Params& params, const Candidate& c) {
   return own && c.form.plan.message_ratio <= params.bootstrap_message_ratio() ? out : out + ratio;
 }
 
-std::string why(const Params& params, const FormRequest& request, const Candidate& best) {
+std::string bits_text(const Bootstrapper::Precision& bits) {
+  return formatted("about %.1f bits (worst slot %.1f)", bits.mean_bits, bits.max_bits);
+}
+
+// Why this form. `other`: the best form of the other order, if that order was possible.
+std::string why(const Params& params, const FormRequest& request, const Chooser& chooser,
+                const Candidate& best, const Candidate* other) {
   const int first_level = params.bootstrap()->stc_levels;
   const bool asked = request.slot_to_coeff_first || request.over_mod_raise || request.arcsine ||
                      request.log_message_ratio;
+  const bool first = best.options.slot_to_coeff_first;
   const std::string levels = std::to_string(first_level) + " levels";
-  if (best.options.slot_to_coeff_first) {
-    return asked ? "as asked" : "the level leaves SlotToCoeff's " + levels;
+  if (first && asked) return "as asked";
+  if (first && (other == nullptr || chooser.levels_count())) {
+    return "the level leaves SlotToCoeff's " + levels;
   }
   std::string out = asked                         ? "as far as asked"
                     : request.level < first_level ? "the level is below SlotToCoeff's " + levels
                                                   : "it is predicted to be more precise";
+  if (first && !(chooser.worth(best) > chooser.worth(*other))) {
+    out = "it is predicted to be precise enough, and leaves more levels";
+  }
   if (!request.known.sample.empty()) return out + ", for messages like the sample";
   return out + (request.known.random_like ? ", for random-like data"
                                           : ", for data not declared random-like");
@@ -265,15 +305,21 @@ Choice choose_form(const Params& params, const FormRequest& request) {
   check_request(params, request);
   const Chooser chooser(params, request);
   const Candidate& best = chooser.best();
+  const Candidate* const other =
+      best.options.slot_to_coeff_first ? chooser.best_usual() : chooser.best_first();
   Choice choice;
   choice.options = best.options;
   choice.input_level = best.options.slot_to_coeff_first ? params.bootstrap()->stc_levels : 0;
   choice.output_level = best.form.plan.end_level;
   choice.predicted = predicted_for(params, best.options, request.known);
-  const std::string bits =
-      formatted("; %d levels after it, about %.1f bits (worst slot %.1f)", choice.output_level,
-                choice.predicted.mean_bits, choice.predicted.max_bits);
-  choice.reason = form_text(params, best) + ": " + why(params, request, best) + bits;
+  choice.reason = form_text(params, best) + ": " + why(params, request, chooser, best, other) +
+                  "; " + std::to_string(choice.output_level) + " levels after it, " +
+                  bits_text(choice.predicted);
+  if (other != nullptr) {
+    choice.reason += "; instead of " + form_text(params, *other) + ": " +
+                     std::to_string(other->form.plan.end_level) + " levels, " +
+                     bits_text(predicted_for(params, other->options, request.known));
+  }
   return choice;
 }
 

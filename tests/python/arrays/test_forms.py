@@ -72,6 +72,8 @@ def test_a_plan_says_what_was_chosen_and_why(ctx):
     plan = ctx.plan(lambda a: (a.bootstrap(), a.to_level(2).bootstrap(), a.bootstrap()), np.ones(SLOTS))
     assert len(plan.notes) == 2 and plan.bootstraps == 3
     assert "SlotToCoeff first with OverModRaise" in plan.notes[0] and "level 7" in plan.notes[0]
+    # The form that was not chosen, with what it was predicted to keep.
+    assert re.search(r"; instead of the usual order, arcsine of degree 3.*: 2 levels, about \d+\.\d bits", plan.notes[0])
     assert "arcsine" in plan.notes[1] and "not declared random-like" in plan.notes[1]
     assert all(note in str(plan) for note in plan.notes)
     assert (plan | plan).notes == plan.notes
@@ -115,6 +117,28 @@ def test_automatic_refreshes_below_that_level_wait(device):
     assert own.plan(lambda a: a * 0.5 * 0.5, lt.Shape((SLOTS,), level=1)).bootstraps == 1
     # An operation that would end below it even from the highest level is no reason to refresh.
     assert own.plan(lambda a: a.polyval(np.ones(32)), lt.Shape((SLOTS,))).bootstraps == 0
+
+
+@pytest.mark.slow
+def test_automatic_refreshes_at_other_scales_take_the_most_precise_form(device):
+    """At 2^35 SlotToCoeff first was taken, which keeps a bit less than the usual order with an arcsine. That needs no
+    levels, so a refresh waits until they are used up."""
+    own = lt.Context("n16-d35-boot-v1", device, auto_bootstrap=True)
+    seen = []
+
+    def program(a):
+        for _ in range(21):
+            seen.append(a.level)
+            a = a * 0.5
+        return a
+
+    plan = own.plan(program, lt.Shape((own.slots,)))
+    assert seen == [*range(18, -1, -1), 12, 11] and plan.bootstraps == 1
+    random = own.plan(program, lt.Shape((own.slots,), None, lt.Range(-1, 1, random=True)))
+    assert random.levels == (plan.levels[0] + 2,)  # without an arcsine
+    note, = own.plan(lambda a: a.bootstrap(), lt.Shape((own.slots,), 5)).notes
+    assert re.search(r"the usual order, arcsine of degree 3: it is predicted to be more precise.*13 levels after it, about "
+                     r"20\.2 bits.*; instead of SlotToCoeff first with OverModRaise: 18 levels, about 19\.3 bits", note)
 
 
 @pytest.mark.parametrize("program, want", [(lambda a: a.apply_lut(lambda v: v * v), lambda x: x * x),

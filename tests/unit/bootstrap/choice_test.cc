@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "math/errors.h"
 #include "support/bootstrap_world.h"
 
@@ -134,6 +137,8 @@ TEST(BootstrapChoice, DefaultSet) {
     EXPECT_TRUE(first.options.slot_to_coeff_first && first.options.over_mod_raise);
     EXPECT_EQ(first.output_level, 16);
     EXPECT_GT(first.predicted.mean_bits, 22);
+    EXPECT_NE(first.reason.find("; instead of the usual order, arcsine of degree 3"),
+              std::string::npos);
   }
   for (const int level : {0, 2}) {
     const Choice low = chosen(name, level), random = chosen(name, level, true);
@@ -149,7 +154,42 @@ TEST(BootstrapChoice, DefaultSet) {
   EXPECT_EQ(chosen(name, 0, true, 16).output_level, 13);
 }
 
+// Bits above 22 do not count. Predictions are measured on random values, so they vary a little.
+TEST(BootstrapChoice, NoFormIsMorePreciseAtOtherScales) {
+  for (const char* name :
+       {"n16-d30-boot-v1", "n16-d35-boot-v1", "n16-d35-w30-boot-v1", "n16-d45-boot-v1"}) {
+    const auto params = preset(name);
+    for (const bool random_like : {false, true}) {
+      const Choice best = chosen(name, 3, random_like);
+      EXPECT_GE(best.output_level - best.input_level, params->level_after_bootstrap() - 3) << name;
+      FormRequest request{.level = 3, .known = {.random_like = random_like}};
+      request.slot_to_coeff_first = true;
+      std::vector<Choice> forms{choose_form(*params, request)};
+      request.slot_to_coeff_first = false;
+      for (const int degree : {1, 3, 7}) {
+        request.arcsine = degree;
+        forms.push_back(choose_form(*params, request));
+      }
+      for (const Choice& form : forms) {
+        EXPECT_GT(best.predicted.mean_bits, std::min(22.0, form.predicted.mean_bits) - 0.1)
+            << name << ": " << best.reason << "; " << form.reason;
+      }
+    }
+  }
+}
+
 TEST(BootstrapChoice, OtherScalesByPredictedPrecision) {
+  const Choice other = chosen("n16-d35-boot-v1", 3);
+  EXPECT_FALSE(other.options.slot_to_coeff_first);
+  EXPECT_EQ(other.options.arcsine, 3);
+  EXPECT_EQ(other.output_level, 13);
+  EXPECT_NE(
+      other.reason.find("more precise, for data not declared random-like; 13 levels after it, "
+                        "about 20.2 bits (worst slot 17.4); instead of SlotToCoeff first with "
+                        "OverModRaise: 18 levels, about 19.3 bits (worst slot 15"),
+      std::string::npos)
+      << other.reason;
+  EXPECT_EQ(chosen("n16-d30-boot-v1", 0).output_level, 16);
   EXPECT_FALSE(chosen("n16-d35-boot-v1", 3, true).options.slot_to_coeff_first);
   EXPECT_EQ(chosen("n16-d35-boot-v1", 3, true).output_level, 15);
   for (const char* name : {"n16-d35-boot-v1", "n16-d45-boot-v1", "n16-d50-boot-v1"}) {
