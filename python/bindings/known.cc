@@ -228,20 +228,21 @@ void bind_sums_and_products(nb::class_<Known>& k) {
 }
 
 session::Alike alike_of(const Index& diagonals, std::size_t slots, std::size_t height,
-                        std::size_t period, const Index& places, const Index& results,
-                        const Sizes& pieces) {
+                        const Index& places, const Index& results, const Sizes& pieces,
+                        const std::vector<double>& sizes) {
   session::Alike out;
-  constexpr std::size_t kNumbers = 5;
-  require(diagonals.size() % kNumbers == 0, "diagonals of five numbers each");
-  require(slots > 0 && height > 0 && period > 0, "diagonals of no slots");
+  constexpr std::size_t kNumbers = 6;
+  require(diagonals.size() % kNumbers == 0, "diagonals of six numbers each");
+  require(slots > 0 && height > 0, "diagonals of no slots");
+  require(sizes.size() * kNumbers == diagonals.size(), "a size for each diagonal");
   for (std::size_t i = 0; i < diagonals.size(); i += kNumbers) {
     const std::int64_t* of = diagonals.data() + i;
     const auto number = [&](std::size_t k) { return static_cast<std::size_t>(of[k]); };
-    out.diagonals.push_back({number(0), number(1), number(2), number(3), of[4] < 0 ? -1.0 : 1.0});
+    out.diagonals.push_back({number(0), number(1), number(2), number(3), of[4] < 0 ? -1.0 : 1.0,
+                             number(5), sizes[i / kNumbers]});
   }
   out.slots = slots;
   out.height = height;
-  out.period = period;
   out.places.assign(places.data(), places.data() + places.size());
   out.results.assign(results.data(), results.data() + results.size());
   out.pieces = pieces;
@@ -262,12 +263,20 @@ void bind_maps(nb::module_& m, nb::class_<Known>& k) {
           "entries"_a, "rows"_a, "height"_a, "width"_a)
       .def_static(
           "of_diagonals",
-          [](const Index& diagonals, std::size_t slots, std::size_t height, std::size_t period,
-             const Index& places, const Index& results, const Sizes& pieces) {
-            return alike_of(diagonals, slots, height, period, places, results, pieces);
+          [](const Index& diagonals, std::size_t slots, std::size_t height, const Index& places,
+             const Index& results, const Sizes& pieces, const std::vector<double>& sizes) {
+            return alike_of(diagonals, slots, height, places, results, pieces, sizes);
           },
-          "diagonals"_a, "slots"_a, "height"_a, "period"_a, "places"_a, "results"_a, "pieces"_a,
-          "``diagonals``: target, source, distance, group and sign of each, by target.")
+          "diagonals"_a, "slots"_a, "height"_a, "places"_a, "results"_a, "pieces"_a, "sizes"_a,
+          "``diagonals``: target, source, distance, group, sign and period of each, by target. "
+          "``sizes``: of each one's error.")
+      .def_static(
+          "size_of",
+          [](const Values& weights, std::size_t slots, double scale) {
+            require(weights.size() > 0 && slots > 0, "no weights");
+            return Alike::size_of(view(weights), slots, scale);
+          },
+          "weights"_a, "slots"_a, "scale"_a)
       .def_prop_ro("largest_growth", &Alike::largest_growth)
       .def(
           "growth",

@@ -483,10 +483,13 @@ class Alike:
     def of_matrix(entries: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)], rows: int, height: int, width: int) -> Alike: ...
 
     @staticmethod
-    def of_diagonals(diagonals: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], slots: int, height: int, period: int, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], results: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pieces: Sequence[int]) -> Alike:
+    def of_diagonals(diagonals: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], slots: int, height: int, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], results: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], pieces: Sequence[int], sizes: Sequence[float]) -> Alike:
         """
-        ``diagonals``: target, source, distance, group and sign of each, by target.
+        ``diagonals``: target, source, distance, group, sign and period of each, by target. ``sizes``: of each one's error.
         """
+
+    @staticmethod
+    def size_of(weights: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)], slots: int, scale: float) -> float: ...
 
     @property
     def largest_growth(self) -> float: ...

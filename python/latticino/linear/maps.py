@@ -315,9 +315,8 @@ class LinearMap(roles.Handle):
         for x, made in zip(xs, parts):
             added, rounded = placement.added_error(x, way, made[0], rotates, l2)
             known = x._known if growth == 1 else x._known.repeated(x.size, growth)
-            known = known.mapped(
-                self._in_clear, l1, l2, self.is_real, added, rounded,
-                way.map.alike(x.layout, way.target.slots, way.pieces))
+            alike = way.map.alike(x.layout, ctx.params.rescale_factor(x.level), way.target.slots, way.pieces)
+            known = known.mapped(self._in_clear, l1, l2, self.is_real, added, rounded, alike)
             out.append(x._like(made, known, layout=way.target.with_rest("zero")))
         return out
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial, reduce
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -39,6 +39,7 @@ MAX_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 3
 MAX_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
 _SMALL_KEYS = 1 << 26  # up to which a table of all keys is made
 _MAX_MAPS = 64  # of sums and products that are remembered
+_LAST_BITS = 1e-15  # relative: less is nothing at the scale of weights
 _EQUAL = 1e-10  # relative: sums of equal diagonals differ by rounding errors only
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
@@ -109,6 +110,16 @@ class Group:
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # target addresses, source addresses, weights
 
 
+class _Equal(NamedTuple):
+    """For each diagonal the number of a group, the same one for diagonals that are equal up to a sign, the sign, and
+    the slots after which it repeats; and the weights of the groups that repeat before the last slot."""
+
+    group: np.ndarray
+    sign: np.ndarray
+    periods: np.ndarray
+    repeated: dict[int, np.ndarray]
+
+
 class Map:
     """A sparse linear map. Each target address gets a sum over its entries: the weight times the value at the source
     address. The map only keeps which diagonals it has. `build` gives the entries again when they must be encoded.
@@ -120,7 +131,7 @@ class Map:
         self.count = target.count if count is None else count  # of target ciphertexts
         self._period, self._build = period, build
         self._groups: list[list[Group]] | None = None
-        self._equal: tuple[np.ndarray, np.ndarray, int] | None = None
+        self._equal: _Equal | None = None
         self.known = True  # False: only which diagonals there are, for runs without data
         entries = build()
         self._sources = int(entries[1].max(initial=0)) // slots + 1
@@ -198,24 +209,25 @@ class Map:
                 counts[target, kind_of(group.source)] += len(group.distances)
         return [float(most) for most in counts.max(axis=0)]
 
-    def alike(self, source: Layout, step: int = 1, count: int = 1) -> _native.Alike | None:
-        """Which weights are rounded alike, for values in the layout of the source. Each result is the sum of `count`
-        slots of a target, `step` apart. None if all diagonals differ."""
+    def alike(self, source: Layout, scale: float, step: int = 1, count: int = 1) -> _native.Alike | None:
+        """Which weights are rounded alike, for values in the layout of the source. Weights are encoded at `scale`. Each
+        result is the sum of `count` slots of a target, `step` apart. None if all diagonals differ and none repeats."""
         if self._equal is None:
-            self._equal = self._equal_diagonals(step, count)
-        group, sign, period = self._equal
+            self._equal = self._equal_diagonals()
+        group, sign, periods, repeated = self._equal
         if not group.size:
             return None
+        of_group = {number: _native.Alike.size_of(weights, self.slots, scale) for number, weights in repeated.items()}
+        sizes = [of_group.get(number, 1.0) for number in group.tolist()]
         target, rest = np.divmod(self._unique, self._sources * self._period)
-        rows = np.stack([target, rest // self._period, rest % self._period, group, sign], axis=1)
+        rows = np.stack([target, rest // self._period, rest % self._period, group, sign, periods], axis=1)
         return _native.Alike.of_diagonals(
-            flat_index(rows), self.slots, self._period, period, flat_index(source.places),
-            flat_index(self.target.places), [k * step % self.slots for k in range(count)])
+            flat_index(rows), self.slots, self._period, flat_index(source.places),
+            flat_index(self.target.places), [k * step % self.slots for k in range(count)], sizes)
 
-    def _equal_diagonals(self, step: int, count: int) -> tuple[np.ndarray, np.ndarray, int]:
-        """The number of a group and a sign for each diagonal, and the slots after which all diagonals repeat. Diagonals
-        that are equal up to the sign have one group. Empty if all differ. Diagonals are compared by sums of their
-        weights with random factors."""
+    def _equal_diagonals(self) -> _Equal:
+        """Which diagonals are equal and which repeat. Empty if all differ and none repeats. Diagonals are compared by
+        sums of their weights with random factors."""
         t, s, w = self._build()
         which = _positions(self._unique, self._keys((t, s, w)))
         factors = np.random.default_rng(1).normal(size=(2, self.slots))
@@ -231,21 +243,35 @@ class Map:
         def equal(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             return np.asarray(np.abs(a - b) <= _EQUAL * np.abs(a).max(initial=0))
 
+        def equal_parts(parts: np.ndarray) -> np.ndarray:
+            return np.asarray((np.abs(parts - parts[:, :1]) <= _EQUAL * np.abs(parts).max(initial=0)).all(axis=1))
+
         whole = sums(self.slots)[:, 0]
         sign = np.where(whole < 0, -1, 1)
         whole = np.abs(whole)
         target = self._unique // (self._sources * self._period)
         order = np.lexsort((whole, target))
         same = equal(whole[order][1:], whole[order][:-1]) & (np.diff(target[order]) == 0)
-        if not same.any():
-            return np.empty(0, np.int64), sign, self.slots
+        periods = np.full(len(self._unique), self.slots)
+        shorter = self.slots // 2
+        while shorter and (repeats := (periods == 2 * shorter) & equal_parts(sums(shorter))).any():
+            periods[repeats] = shorter
+            shorter //= 2
+        if not same.any() and (periods == self.slots).all():
+            return _Equal(np.empty(0, np.int64), sign, periods, {})
         group = np.empty(len(order), np.int64)
         group[order] = np.cumsum(np.concatenate([[0], ~same]))
-        if count > 1 and step * count == self.slots:
-            parts = sums(step)
-            if equal(parts, parts[:, :1]).all():
-                return group, sign, step
-        return group, sign, self.slots
+        repeated: dict[int, np.ndarray] = {}
+        most, by_diagonal = np.abs(w).max(initial=0), np.argsort(which, kind="stable")
+        ends = np.cumsum(np.bincount(which, minlength=len(self._unique)))
+        for k in np.flatnonzero(periods < self.slots).tolist():
+            own = by_diagonal[0 if k == 0 else ends[k - 1] : ends[k]]
+            weights = np.zeros(self.slots, complex)
+            np.add.at(weights, t[own] & (self.slots - 1), w[own])
+            parts = weights.reshape(-1, periods[k])
+            if (np.abs(parts - parts[0]) <= _LAST_BITS * most).all():
+                repeated.setdefault(int(group[k]), parts[0])
+        return _Equal(group, sign, periods, repeated)
 
     def _first(self, distances: np.ndarray) -> int:
         """The first distance: the one after the widest gap on the circle."""

@@ -104,8 +104,8 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
         v = row.reshape(x.shape)
         return np.asarray(np.matmul(w, v) if left else np.matmul(v, w))
 
-    known = x._known.mapped(
-        of_row, l1, l2, w.dtype.kind != "c", added, rounded, way.map.alike(x.layout, way.step, way.count))
+    alike = way.map.alike(x.layout, x.context.params.rescale_factor(x.level), way.step, way.count)
+    known = x._known.mapped(of_row, l1, l2, w.dtype.kind != "c", added, rounded, alike)
     where = way.map.target
     return x._like(parts, known, layout=where if way.count == 1 else where.with_rest("unknown", way.count * bound))
 

@@ -90,8 +90,8 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   // A shorter x is repeated over these slots, and decoding reads more coefficients.
   const int slots = std::max(x.slots(), out_slots);
   const double count = static_cast<double>(x.parts.size());
-  const double rounded = encoded_error(slots, params.rescale_factor(x.level())) *
-                         std::sqrt(static_cast<double>(w.rows));
+  const double scale = params.rescale_factor(x.level());  // of the weights
+  const double rounded = encoded_error(slots, scale) * std::sqrt(static_cast<double>(w.rows));
   const double products = std::hypot(pieces * x.multiplied(parts), moved) * std::sqrt(count);
   // The errors that key switches leave in rotations of x are multiplied by the weights.
   std::vector<double> l1(w.columns), squares(w.columns);
@@ -108,7 +108,7 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   Known known =
       x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
           .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)), w.real, added,
-                  rounded, Alike::of_matrix(w.entries, w.rows, height, width));
+                  rounded, Alike::of_matrix(w.entries, w.rows, height, width, scale));
   return {std::move(parts), std::move(known), UnusedSlots::zero()};
 }
 

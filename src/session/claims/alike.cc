@@ -4,8 +4,12 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "session/claims/sample.h"
+#include "session/claims/slot_noise.h"
 
 namespace latticino::session {
 namespace {
@@ -15,6 +19,8 @@ using Complex = std::complex<double>;
 // Errors are computed for some of the results if there are more products of diagonals and results.
 constexpr std::size_t kMaxProducts = std::size_t{1} << 18;
 constexpr std::size_t kSampledWeights = 8;  // weights of a diagonal that mostly tell it from others
+// Up to so many weights are rounded. The error of more is near to what is expected of it.
+constexpr std::size_t kFewWeights = 16;
 
 // A matrix in blocks of height x width, with zeros beyond its last row and column.
 class Blocks {
@@ -82,47 +88,73 @@ bool all_differ(const Blocks& blocks, std::vector<Alike::Diagonal> diagonals, st
   return true;
 }
 
-// The slots after which all columns of a tall matrix repeat: a multiple of the width.
-std::size_t period_of(const Blocks& blocks, std::size_t height, std::size_t width) {
+// The slots after which a diagonal repeats.
+std::size_t period_of(const Blocks& blocks, const Alike::Diagonal& d) {
   const auto repeats = [&](std::size_t period) {
-    for (std::size_t t = 0; t < blocks.targets(); ++t) {
-      for (std::size_t i = 0; i < blocks.sources(); ++i) {
-        for (std::size_t r = period; r < height; ++r) {
-          for (std::size_t c = 0; c < width; ++c) {
-            if (blocks.at(i, t, r, c) != blocks.at(i, t, r - period, c)) return false;
-          }
-        }
-      }
+    for (std::size_t s = 0; s < period; ++s) {
+      if (blocks.on_diagonal(d, s) != blocks.on_diagonal(d, s + period)) return false;
     }
     return true;
   };
-  std::size_t period = width;
-  while (period < height && !repeats(period)) period *= 2;
-  return std::max(period, std::min(height, width));
+  std::size_t period = blocks.slots();
+  while (period > 1 && repeats(period / 2)) period /= 2;
+  return period;
+}
+
+double size_of_error(const Blocks& blocks, const Alike::Diagonal& d, double scale) {
+  Numbers weights(d.period);
+  if (weights.size() == blocks.slots()) return 1;
+  for (std::size_t s = 0; s < weights.size(); ++s) weights[s] = blocks.on_diagonal(d, s);
+  return Alike::size_of(weights, blocks.slots(), scale);
+}
+
+bool any_repeats(const Blocks& blocks, const std::vector<Alike::Diagonal>& diagonals) {
+  return std::ranges::any_of(
+      diagonals, [&](const Alike::Diagonal& d) { return period_of(blocks, d) < blocks.slots(); });
 }
 
 }  // namespace
 
-Alike Alike::of_matrix(NumbersView entries, std::size_t rows, std::size_t height,
-                       std::size_t width) {
+double Alike::size_of(NumbersView weights, std::size_t slots, double scale) {
+  const auto period = static_cast<double>(weights.size()), all = static_cast<double>(slots);
+  if (weights.size() > kFewWeights || scale == 0) return std::sqrt(period / all);
+  double squares = 0;
+  for (const Complex& z : rounding(weights, static_cast<int>(weights.size()), scale)) {
+    squares += std::norm(z);
+  }
+  return std::sqrt(squares / period) / encoded_error(static_cast<int>(slots), scale);
+}
+
+Alike Alike::of_matrix(NumbersView entries, std::size_t rows, std::size_t height, std::size_t width,
+                       double scale) {
   const Blocks blocks(entries, rows, height, width);
   std::vector<Diagonal> diagonals = all_diagonals(blocks);
   Alike out;
-  if (all_differ(blocks, diagonals, std::max<std::size_t>(1, blocks.slots() / kSampledWeights)))
+  if (all_differ(blocks, diagonals, std::max<std::size_t>(1, blocks.slots() / kSampledWeights)) &&
+      !any_repeats(blocks, diagonals)) {
     return out;
+  }
   std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> groups;
   std::size_t others = 0;
+  std::map<std::size_t, std::pair<std::size_t, double>> known;  // period and size, by group
   for (Diagonal& d : diagonals) {
     const std::uint64_t number = number_of(blocks, d, 1);
     if (number == 0) continue;  // is not multiplied
     d.group = groups.try_emplace({d.target, number}, groups.size()).first->second;
+    const auto [of_group, is_new] = known.try_emplace(d.group);
+    if (is_new) {
+      d.period = period_of(blocks, d);
+      of_group->second = {d.period, size_of_error(blocks, d, scale)};
+    }
+    std::tie(d.period, d.size) = of_group->second;
     out.diagonals.push_back(d);
     others = std::max(others, d.group + 1);
   }
-  if (others == out.diagonals.size()) return {};
+  const bool all_whole =
+      std::ranges::all_of(known, [&](const auto& x) { return x.second.first == blocks.slots(); });
+  if (others == out.diagonals.size() && all_whole) return {};
   out.slots = blocks.slots();
   out.height = height;
-  out.period = height > width ? period_of(blocks, height, width) : out.slots;
   out.places.resize(rows);
   std::iota(out.places.begin(), out.places.end(), 0);
   for (std::size_t c = 0; c < blocks.columns(); ++c) {
@@ -146,33 +178,29 @@ double Alike::added_up(NumbersView values, bool with_signs) const {
     const auto place = static_cast<std::size_t>(places[i]);
     if (place < held.size()) held[place] = values[i];
   }
-  // Pieces that lie a period apart have one error.
-  std::vector<std::size_t> classes;
-  std::map<std::size_t, std::size_t> apart;
-  for (const std::size_t piece : pieces) {
-    classes.push_back(apart.try_emplace(piece % period, apart.size()).first->second);
-  }
   const std::size_t products = results.size() * pieces.size() * diagonals.size();
   const std::size_t step = products / kMaxProducts + 1;
-  double squares = 0, alone = 0;
+  double squares = 0, alone = 0, differing = 0;
   for (std::size_t r = 0; r < results.size(); r += step | 1) {
     const auto place = static_cast<std::size_t>(results[r]);
     const std::size_t target = place / slots;
     const auto of_target = std::ranges::equal_range(diagonals, target, {}, &Diagonal::target);
+    // Pieces that lie a period apart have one error.
     std::unordered_map<std::size_t, Complex> sums;
-    for (std::size_t p = 0; p < pieces.size(); ++p) {
-      const std::size_t s = (place + pieces[p]) % slots;
+    for (const std::size_t piece : pieces) {
+      const std::size_t s = (place + piece) % slots;
       for (const Diagonal& d : of_target) {
         const Complex z = held[d.source * height + (s + d.distance) % height];
-        sums[d.group * apart.size() + classes[p]] += with_signs ? d.sign * z : z;
+        const std::size_t apart = d.period == 0 ? piece : piece % d.period;
+        sums[d.group * slots + apart] += d.size * (with_signs ? d.sign * z : z);
         alone += std::norm(z);
+        differing += d.size * d.size * std::norm(z);
       }
     }
     for (const auto& [group, sum] : sums) squares += std::norm(sum);
   }
   // Values that cancel in a sum may not do so in other data.
-  const double more = alone > 0 ? std::max(1.0, squares / alone) : 1;
-  return std::sqrt(more * static_cast<double>(period) / static_cast<double>(slots));
+  return alone > 0 ? std::sqrt(std::max(differing, squares) / alone) : 1;
 }
 
 }  // namespace latticino::session

@@ -3,6 +3,9 @@
 // rounding errors, so their common error meets the sum of their values. As an example, take sums of
 // n equal values with one weight: all diagonals are equal, and the error grows with n. It would
 // grow with the root of n if the diagonals differed.
+//
+// A diagonal that repeats after a few slots is a message of few coefficients, so its rounding error
+// is smaller. Weights that are all 1/n have one coefficient.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +20,22 @@ struct Alike {
   struct Diagonal {
     std::size_t target = 0, source = 0;  // ciphertexts
     std::size_t distance = 0;
-    std::size_t group = 0;  // equal diagonals of a target have the same one
-    double sign = 1;        // or those that differ by this sign: so do their errors
+    std::size_t group = 0;   // equal diagonals of a target have the same one
+    double sign = 1;         // or those that differ by this sign: so do their errors
+    std::size_t period = 0;  // it repeats after so many slots, and so does its error; 0: all slots
+    double size = 1;         // of its error, compared with that of a diagonal that does not repeat
   };
 
+  // The size of the error of a diagonal of so many slots that repeats these weights, encoded at
+  // `scale`. The rounding of a few weights is computed. That of more, or at a scale of 0, which
+  // stands for any, is expected.
+  static double size_of(NumbersView weights, std::size_t slots, double scale);
+
   // The product of values, row by row in ciphertexts of `height` slots, with a matrix of as many
-  // rows. Its results lie in ciphertexts of `width` slots (see ckks/linear/matrix.h).
+  // rows. Its results lie in ciphertexts of `width` slots (see ckks/linear/matrix.h). `scale`: as
+  // for size_of.
   static Alike of_matrix(NumbersView entries, std::size_t rows, std::size_t height,
-                         std::size_t width);
+                         std::size_t width, double scale = 0);
 
   // By how much the error of rounded weights is larger than that of diagonals that all differ: for
   // these values, and for any values of a known size.
@@ -32,11 +43,10 @@ struct Alike {
   double largest_growth() const;
   bool differ() const { return diagonals.empty(); }
 
-  // By target. None if all diagonals differ.
+  // By target. None if all diagonals differ and none repeats.
   std::vector<Diagonal> diagonals;
-  std::size_t slots = 1;   // of a diagonal
-  std::size_t height = 1;  // slots of a source, which repeats over those of a diagonal
-  std::size_t period = 1;  // all diagonals repeat after so many slots, and so do their errors
+  std::size_t slots = 1;              // of a diagonal
+  std::size_t height = 1;             // slots of a source, which repeats over those of a diagonal
   std::vector<std::int64_t> places;   // addresses of the values in the sources
   std::vector<std::int64_t> results;  // addresses of the results in the targets
   // Each result is a sum of the slots that are so far from its own.

@@ -128,14 +128,31 @@ TEST(SessionAlike, ErrorsOfEqualDiagonalsAddUp) {
 TEST(SessionAlike, OtherDiagonalsDiffer) {
   const Numbers a = drawn(128);
   const auto halves = [&](std::size_t r, std::size_t c) { return a[r / 32 * 64 + c]; };
-  for (const Matrix& w : {matrix(64, 64, halves), matrix(16, 16, [](auto r, auto c) {
-                            return r == c ? 2.0 : 0.0;  // one diagonal, others of zeros
+  for (const Matrix& w : {matrix(64, 64, halves), matrix(16, 16, [&](auto r, auto c) {
+                            return r == c ? a[c] : Complex(0);  // one diagonal, others of zeros
                           })}) {
     const Alike alike = Alike::of_matrix(w.entries, w.rows, w.rows, w.columns);
     EXPECT_TRUE(alike.differ());
     EXPECT_EQ(alike.growth(Numbers(w.rows, 1)), 1);
     EXPECT_EQ(alike.largest_growth(), 1);
   }
+}
+
+// Weights that are all equal have one coefficient. If it is encoded exactly, nothing is lost.
+TEST(SessionAlike, DiagonalsThatRepeatHaveSmallErrors) {
+  const auto of = [](double weight, double scale) {
+    const auto equal = [&](std::size_t, std::size_t) { return weight; };
+    const Matrix w = matrix(64, 64, equal);
+    return Alike::of_matrix(w.entries, 64, 64, 64, scale).growth(Numbers(64, 1));
+  };
+  const double of_all = std::sqrt(64 / 6.0);  // the error of 64 slots at scale 1
+  EXPECT_NEAR(of(1.0 / 64, 0), 1, 1e-9);      // 8 for equal diagonals, 1/8 for one coefficient
+  EXPECT_EQ(of(1.0 / 64, 0x1p20), 0);
+  EXPECT_NEAR(of(1.0 / 64, 0x1p20 + 16), 8 * 0.25 / of_all, 1e-6);  // 16384.25
+  const Matrix one = matrix(16, 16, [](auto r, auto c) { return r == c ? 2.0 : 0.0; });
+  const Alike alike = Alike::of_matrix(one.entries, 16, 16, 16);
+  EXPECT_NEAR(alike.growth(Numbers(16, 3)), 0.25, 1e-9);
+  EXPECT_NEAR(alike.largest_growth(), 0.25, 1e-9);
 }
 
 // Diagonals of the other sign are rounded alike as well.

@@ -194,8 +194,8 @@ class Transform:
             rounded *= math.sqrt(self.fold)
             parts = [p.with_slots(own) for p in parts]
         known = x._known if slots <= x.slots else x._known.repeated(x.size, math.sqrt(slots / x.slots))
-        known = known.mapped(
-            self._of_sample, l1, l2, True, added, rounded, self.map.alike(x.layout, own, self.fold))
+        alike = self.map.alike(x.layout, params.rescale_factor(x.level), own, self.fold)
+        known = known.mapped(self._of_sample, l1, l2, True, added, rounded, alike)
         return x._like(parts, known, layout=self._result)
 
     @cached_property
