@@ -14,7 +14,8 @@ add_executable(bench_bitpacker bench/bitpacker/bitpacker.cc bench/bitpacker/bitp
   bench/bitpacker/bitpacker_errors.cc bench/support/world.cc)
 add_executable(bench_tune bench/tune.cc bench/support/world.cc)
 add_executable(chain_study bench/params/chain_study.cc)
-add_executable(packing_study bench/params/packing_study.cc bench/params/packing_sets.cc)
+add_executable(packing_study bench/params/packing_study.cc bench/params/packing_literal.cc
+  bench/params/packing_sets.cc)
 add_executable(bench_transforms bench/transforms.cc)
 add_executable(bench_gates bench/gates.cc)
 add_executable(bench_repack bench/repack.cc bench/support/world.cc)

@@ -1,10 +1,10 @@
 // Sends random schedules of scales through pack_primes. It counts how many are packed and how many
 // are refused, measures the time, and checks every answer. A chain is compared with what was asked;
-// this check uses none of the planner's code. A refusal names a scale that would do: the study asks
-// again with that scale, and the level must then pass.
+// this check uses none of the planner's code; then Params::check must take it as a set. A refusal
+// names a scale that would do: the study asks again with that scale, and the level must then pass.
 //   packing_study --schedules 10000 --layouts free,lists --output rows.json
 //   packing_study --sets      the chains of docs/lab/primes.md, as its table
-// lists: levels take the first terminals of one list or of two, as sets do. free: any terminals.
+// lists: levels take the first terminals of one list or of two. free: any terminals.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -24,6 +24,7 @@
 #include "math/errors.h"
 #include "math/primes.h"
 #include "params/chain/bitpacker.h"
+#include "params/packing_literal.h"
 #include "params/packing_sets.h"
 #include "support/common.h"
 
@@ -205,6 +206,7 @@ bool advice_holds(const PackingPlan& plan, const Refusal& refusal) {
 struct Answer {
   int terminals = -1;  // of the chain; -1: refused
   bool advised = false;
+  bool set = false;    // the chain is one
   double seconds = 0;  // of one processor
   std::string bad;     // what is wrong with the answer; empty if nothing
 };
@@ -224,6 +226,9 @@ Answer answer(const PackingPlan& plan) {
   if (chain) {
     out.terminals = static_cast<int>(chain->terminals.size());
     out.bad = fault(plan, *chain);
+    const std::string refused = refused_as_set(plan, *chain);
+    out.set = refused.empty();
+    if (out.bad.empty() && !out.set) out.bad = "no set: " + refused;
     return out;
   }
   const Refusal refusal = parsed(text);
@@ -252,7 +257,7 @@ struct Share {
 
 // What became of the schedules of one layout.
 struct Counts {
-  int advised = 0, wrong = 0;
+  int advised = 0, wrong = 0, sets = 0;
   double seconds = 0, longest = 0;
   Share all;
   std::map<std::tuple<std::string, int, int>, Share> shares;  // by kind, word and log N
@@ -265,7 +270,7 @@ struct Counts {
     share.packed += packed, share.refused += !packed;
     all.packed += packed, all.refused += !packed;
     if (packed) ++pools[x.terminals];
-    advised += x.advised, wrong += !x.bad.empty();
+    advised += x.advised, wrong += !x.bad.empty(), sets += x.set;
     seconds += x.seconds, longest = std::max(longest, x.seconds);
   }
 };
@@ -288,6 +293,7 @@ void add_rows(const Counts& counts, const std::string& layout, const Arguments& 
   rows.push_back(
       ended(begun("params.packing", counts.all), Row().add("schedules", schedules), counts.all)
           .add("refused_with_scales_that_do", counts.advised)
+          .add("sets", counts.sets)
           .add("wrong", counts.wrong)
           .add("mean_seconds", counts.seconds / schedules)
           .add("longest_seconds", counts.longest)
@@ -326,10 +332,11 @@ int study(const Arguments& arguments) {
     }
     add_rows(counts, layout, arguments, rows);
     std::printf(
-        "%s: %d packed, %d refused (%d with scales that do), %d wrong; %.4f s each, at "
+        "%s: %d packed, %d of them sets, %d refused (%d with scales that do), %d wrong; %.4f s "
+        "each, at "
         "most %.2f s\n",
-        layout.c_str(), counts.all.packed, counts.all.refused, counts.advised, counts.wrong,
-        counts.seconds / static_cast<double>(plans.size()), counts.longest);
+        layout.c_str(), counts.all.packed, counts.sets, counts.all.refused, counts.advised,
+        counts.wrong, counts.seconds / static_cast<double>(plans.size()), counts.longest);
     std::fflush(stdout);
     good = good && counts.wrong == 0;
   }

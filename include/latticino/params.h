@@ -17,9 +17,11 @@ namespace latticino {
 class Params;  // of the library
 
 /// Primes of one level: the first `mains` main primes, the first `terminals` terminal primes and
-/// the first `outer` of the second list of these, which most sets do not have.
+/// the first `outer` of the second list of these, which most sets do not have. Sets with free
+/// terminals say which ones a level has: bit i of `chosen` for terminal i of the first list, of
+/// `chosen_outer` for that of the second; 0 for the first ones.
 struct LevelPrimes {
-  std::uint16_t mains = 0, terminals = 0, outer = 0;
+  std::uint16_t mains = 0, terminals = 0, outer = 0, chosen = 0, chosen_outer = 0;
 };
 
 /// The levels of bootstrapping in a set (docs/bootstrapping.md).

@@ -269,6 +269,7 @@ void Lowering::long_sum(const Linear::Item& item) {
       step.constant = item.constant;
       step.constant_upper = item.constant_upper;
       step.constant_stored = item.constant_stored;
+      step.stored_limbs = item.stored_limbs;
     }
     emit_(Linear{{step}});
   }

@@ -35,7 +35,7 @@ void Checker::view(const PolyView& v, const Field& field) {
 void Checker::segments(const PolyView& v, const Label& label) {
   require(
       v.segments > 0 && v.segments <= Basis::kMaxRuns, [&] { return label + " without limbs"; },
-      "1 to 3 segments");
+      [] { return "1 to " + std::to_string(Basis::kMaxRuns) + " segments"; });
   int next = 0;
   for (int s = 0; s < v.segments; ++s) {
     const Segment& segment = v.segment[s];

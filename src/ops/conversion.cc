@@ -88,4 +88,33 @@ BaseConversion::BaseConversion(const Ring& ring, const Basis& from, const Basis&
   }
 }
 
+BaseConversion::BaseConversion(const BaseConversion& whole, const Basis& from, const Basis& to)
+    : ring_(whole.ring_), from_(from), to_(to), accumulator_bound_(whole.accumulator_bound_) {
+  if (from.size() == 0 || to.size() == 0 || !whole.from_.contains(from) ||
+      !whole.to_.contains(to)) {
+    throw ShapeError("BaseConversion::part", from.str() + " -> " + to.str(),
+                     "primes of " + whole.from_.str() + " -> " + whole.to_.str(),
+                     "check the bases");
+  }
+  for (int j = 0; j < whole.from_.size(); ++j) {
+    if (from.contains(whole.from_.prime(j))) factor_.push_back(whole.factor(j));
+  }
+  for (int i = 0; i < whole.to_.size(); ++i) {
+    for (int j = 0; j < whole.from_.size(); ++j) {
+      const bool kept = to.contains(whole.to_.prime(i)) && from.contains(whole.from_.prime(j));
+      if (kept) matrix_.push_back(whole.matrix(i, j));
+    }
+  }
+}
+
+const BaseConversion& BaseConversion::part(const Basis& from, const Basis& to) const {
+  if (from == from_ && to == to_) return *this;
+  const std::scoped_lock lock(parts_mutex_);
+  for (const auto& made : parts_) {
+    if (made->from_ == from && made->to_ == to) return *made;
+  }
+  parts_.emplace_back(new BaseConversion(*this, from, to));
+  return *parts_.back();
+}
+
 }  // namespace latticino

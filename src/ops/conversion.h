@@ -35,16 +35,24 @@ class BaseConversion {
   // Largest |accumulator| the double-Montgomery table can reach, over all targets.
   std::uint64_t accumulator_bound() const { return accumulator_bound_; }
 
+  // The terms of some source primes in the sums of some target primes: sums over disjoint sources
+  // add up to the whole. For backends that take few runs of primes. Made on first use, and kept
+  // with this table.
+  const BaseConversion& part(const Basis& from, const Basis& to) const;
+
   std::shared_ptr<BackendTable>& backend_table() const { return backend_table_; }
   std::once_flag& backend_once() const { return backend_once_; }
 
  private:
+  BaseConversion(const BaseConversion& whole, const Basis& from, const Basis& to);
   const Ring* ring_;
   Basis from_, to_;
   std::vector<std::uint32_t> factor_, matrix_;
   std::uint64_t accumulator_bound_ = 0;
   mutable std::shared_ptr<BackendTable> backend_table_;
   mutable std::once_flag backend_once_;
+  mutable std::mutex parts_mutex_;
+  mutable std::vector<std::unique_ptr<const BaseConversion>> parts_;
 };
 
 }  // namespace latticino

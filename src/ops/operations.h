@@ -177,7 +177,8 @@ struct ModDownFinish {
 // complex scalar a + i b (X^(N/2) acts as i on every slot). out may alias any x.
 // Instead of vectors, coefficients and the constant may lie in backend memory (`stored`, Eval): for
 // L limbs of out L residues for the lower half and then L for the upper half. They are read when
-// the record runs, so that each replay of a recording may find others.
+// the record runs, so that each replay of a recording may find others. Where an item is a part of a
+// longer one (backend/splitting.h), L is `stored_limbs`, that of the longer one.
 struct Linear {
   struct Term {
     PolyView x;
@@ -190,6 +191,8 @@ struct Linear {
     PolyView out;
     std::vector<std::uint32_t> constant = {}, constant_upper = {};  // added to all entries (Eval)
     const std::uint32_t* constant_stored = nullptr;
+    int stored_limbs = 0;  // 0: the limbs of out
+    int stored_stride() const { return stored_limbs > 0 ? stored_limbs : out.limbs(); }
   };
   std::vector<Item> items;
 
@@ -203,16 +206,17 @@ struct Linear {
         v.read(term.x, {.label = {"x of item", i}, .owner = owner, .bytes = bytes});
       }
       v.write(item.out, {.label = {"out of item", i}, .owner = owner});
-      for (const Term& term : item.terms) stored(v, item.out, term.stored, {"stored of item", i});
-      stored(v, item.out, item.constant_stored, {"stored constant of item", i});
+      for (const Term& term : item.terms) stored(v, item, term.stored, {"stored of item", i});
+      stored(v, item, item.constant_stored, {"stored constant of item", i});
     }
   }
 
  private:
   template <class Visitor>
-  static void stored(Visitor& v, const PolyView& out, const std::uint32_t* words, Label label) {
+  static void stored(Visitor& v, const Item& item, const std::uint32_t* words, Label label) {
     if (words == nullptr) return;
-    v.read(Memory{words, 2 * sizeof(std::uint32_t) * out.limbs(), out.data}, {.label = label});
+    const auto count = static_cast<std::size_t>(item.stored_stride() + item.out.limbs());
+    v.read(Memory{words, sizeof(std::uint32_t) * count, item.out.data}, {.label = label});
   }
 };
 

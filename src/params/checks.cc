@@ -1,6 +1,7 @@
 #include "params/checks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 #include <string>
@@ -40,10 +41,43 @@ void check_primes(const ParamsLiteral& x) {
   }
 }
 
+// The terminals of a level that names them, of a list with `listed`.
+void check_chosen(const std::string& at, int count, std::uint16_t chosen, std::size_t listed) {
+  if (chosen == 0) return;
+  need(std::popcount(chosen) == count && (listed >= 16 || chosen >> listed == 0),
+       at + " with " + num(count) + " terminals, and " + num(std::popcount(chosen)) + " chosen",
+       "as many chosen terminals, all of them in the list", "fix its shape");
+  need(chosen != (std::uint32_t{1} << count) - 1,
+       at + " with the first " + num(count) + " terminals chosen by number",
+       "no numbers where a level has the first ones of a list", "leave them out");
+}
+
+// Whether a prime leaves between a level and the one below it.
+bool leaves(const ParamsLiteral& x, const LevelShape& s, const LevelShape& below) {
+  bool any = s.mains > below.mains;
+  for (int i = 0; i < static_cast<int>(x.terminals.size()); ++i) {
+    any = any || (s.has_terminal(i) && !below.has_terminal(i));
+  }
+  for (int i = 0; i < static_cast<int>(x.outer.size()); ++i) {
+    any = any || (s.has_outer(i) && !below.has_outer(i));
+  }
+  return any;
+}
+
+// Whether levels have every terminal of a list with `listed`.
+template <class Has>
+bool all_used(const ParamsLiteral& x, std::size_t listed, const Has& has) {
+  for (int i = 0; i < static_cast<int>(listed); ++i) {
+    const auto uses = [&](const LevelShape& s) { return has(s, i); };
+    if (std::none_of(x.levels.begin(), x.levels.end(), uses)) return false;
+  }
+  return true;
+}
+
 void check_shapes(const ParamsLiteral& x) {
   need(!x.levels.empty() && x.levels.size() <= 200, num(int(x.levels.size())) + " levels",
        "1 to 200 levels", "list the level shapes, the base first");
-  LevelShape most;
+  std::size_t mains = 0;
   for (std::size_t l = 0; l < x.levels.size(); ++l) {
     const LevelShape s = x.levels[l];
     const std::string at = "level " + num(int(l));
@@ -53,21 +87,16 @@ void check_shapes(const ParamsLiteral& x) {
         s.mains <= x.mains.size() && s.terminals <= x.terminals.size() && s.outer <= x.outer.size(),
         at + " with more primes than listed", "a prefix of mains and of terminals",
         "list more primes");
-    most.mains = std::max(most.mains, s.mains);
-    most.terminals = std::max(most.terminals, s.terminals);
-    most.outer = std::max(most.outer, s.outer);
-    if (l == 0) continue;
-    const LevelShape b = x.levels[l - 1];
-    need(s.mains > b.mains || s.terminals > b.terminals || s.outer > b.outer,
-         at + " without a leaving prime", "a prime that leaves with the rescale of every level",
-         "fix the shapes");
-    // Primes that leave are divided out together with the auxiliary ones, as at most three runs.
-    need(s.mains <= b.mains || s.terminals <= b.terminals || s.outer <= b.outer || b.outer == 0,
-         at + " whose mains, terminals and outer terminals leave, but for some outer ones",
-         "at most two of the three, or all outer terminals", "choose other shapes");
+    check_chosen(at, s.terminals, s.chosen, x.terminals.size());
+    check_chosen(at, s.outer, s.chosen_outer, x.outer.size());
+    mains = std::max<std::size_t>(mains, s.mains);
+    need(l == 0 || leaves(x, s, x.levels[l - 1]), at + " without a leaving prime",
+         "a prime that leaves with the rescale of every level", "fix the shapes");
   }
-  need(most.mains == x.mains.size() && most.terminals == x.terminals.size() &&
-           most.outer == x.outer.size(),
+  const auto terminal = [](const LevelShape& s, int i) { return s.has_terminal(i); };
+  const auto outer = [](const LevelShape& s, int i) { return s.has_outer(i); };
+  need(mains == x.mains.size() && all_used(x, x.terminals.size(), terminal) &&
+           all_used(x, x.outer.size(), outer),
        "primes that no level uses", "every main and terminal in some level", "drop the others");
 }
 

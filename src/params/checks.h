@@ -10,6 +10,9 @@ namespace latticino::params {
 
 // Fields, primes, level shapes: what must hold before anything is derived.
 void check_literal(const ParamsLiteral& literal);
+// The primes of levels, and what operations form of them, are few runs in the ring's order.
+void check_runs(const ParamsLiteral& literal);
+void check_runs_of_sums(const Params& p);  // the same for sums of digits of keys
 // Every key-switching digit's product is at most P.
 void check_digits(const Params& p);
 void check_security(const Params& p);

@@ -25,6 +25,7 @@ std::string level_line(const Params& p, int l) {
   std::string line = formatted("  %3d  %3d+%-2d", l, s.mains, s.terminals);
   if (!p.literal().outer.empty())
     line = formatted("  %3d  %3d+%d+%-2d", l, s.mains, s.terminals, s.outer);
+  if (p.free_terminals()) line = formatted("  %3d  %-18s", l, s.str().c_str());
   line += formatted(" %9.2f %8.3f", p.log_q(l), step);
   line += l <= p.default_level()
               ? formatted(" %9.4f %9.1f", std::log2(p.scale(l)), std::log2(p.message_bound(l)))
@@ -111,7 +112,11 @@ std::string Params::explain() const {
                    static_cast<double>(switching_key_bytes()) / (1 << 20),
                    static_cast<double>(switching_key_bytes()) / (2 << 20));
   if (literal_.bootstrap) out += bootstrap_lines(*this);
-  out += outer ? "level  main+ter+outer" : "level  main+ter";
+  if (free_terminals()) {
+    out += outer ? "level  main+ter:which+outer:which" : "level  main+ter:which";
+  } else {
+    out += outer ? "level  main+ter+outer" : "level  main+ter";
+  }
   out += "  log2 Q  log2 step  log2 scale  log2 bound (largest message coefficient)\n";
   for (int l = top_level(); l >= 0; --l) out += level_line(*this, l);
   out += prime_line("terminals:", literal_.terminals) + prime_line("mains:", literal_.mains) +

@@ -29,11 +29,27 @@ BigUint Params::product_of(const Basis& basis) const {
   return out;
 }
 
+std::string LevelShape::str() const {
+  // The numbers of the terminals of a list, in its order.
+  const auto numbers = [](std::uint16_t set) {
+    std::string out;
+    for (int i = 0; i < 16; ++i) {
+      if ((set >> i & 1) != 0) out += (out.empty() ? ":" : ".") + std::to_string(i);
+    }
+    return out;
+  };
+  std::string out = std::to_string(mains) + "+" + std::to_string(terminals) + numbers(chosen);
+  if (outer != 0) out += "+" + std::to_string(outer) + numbers(chosen_outer);
+  return out;
+}
+
 std::shared_ptr<const Params> Params::check(ParamsLiteral literal) {
   params::check_literal(literal);
+  params::check_runs(literal);
   std::shared_ptr<Params> p(new Params());
   p->literal_ = std::move(literal);
   p->derive();
+  params::check_runs_of_sums(*p);
   params::check_digits(*p);
   params::check_security(*p);
   params::check_bootstrap(*p);
@@ -54,6 +70,7 @@ void Params::derive() {
   if (default_level_ < 0) {
     default_level_ = x.bootstrap ? level_after_bootstrap() + x.bootstrap->stc_levels : top_level();
   }
+  for (const LevelShape& s : x.levels) basis_.push_back(basis_of(s));
   rescale_factor_.push_back(0);  // of a level below the lowest
   for (int l = 0; l <= top_level(); ++l) {
     double log_q = 0;
@@ -96,9 +113,26 @@ int Params::limbs(int level) const {
 
 Basis Params::basis(int level) const {
   check_level(level, 0, "params.basis");
+  return basis_[level];
+}
+
+Basis Params::basis_of(const LevelShape& s) const {
   const int t = static_cast<int>(literal_.terminals.size());
-  const LevelShape s = literal_.levels[level];
-  return {{u16(t - s.terminals), u16(t + s.mains)}, {u16(q_count() - s.outer), u16(q_count())}};
+  const int outer = static_cast<int>(literal_.outer.size());
+  std::vector<PrimeRange> runs;
+  for (int i = t - 1; i >= 0; --i) {
+    if (s.has_terminal(i)) runs.push_back({u16(t - 1 - i), u16(t - i)});
+  }
+  runs.push_back({u16(t), u16(t + s.mains)});
+  for (int i = outer - 1; i >= 0; --i) {
+    if (s.has_outer(i)) runs.push_back({u16(q_count() - 1 - i), u16(q_count() - i)});
+  }
+  return Basis(runs);
+}
+
+bool Params::free_terminals() const {
+  return std::any_of(literal_.levels.begin(), literal_.levels.end(),
+                     [](const LevelShape& s) { return s.free(); });
 }
 
 Basis Params::aux_basis() const { return {{u16(q_count()), u16(q_count() + alpha())}}; }

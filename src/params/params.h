@@ -18,11 +18,22 @@ class Ring;
 
 // A ciphertext level's primes: the first `mains` main primes and the first `terminals` terminal
 // primes (paper: Cheddar, Sec. 3: rational rescaling; terminals == 0 everywhere for SR and DR), and
-// of BitPacker sets with two lists of terminals the first `outer` of the second one.
+// of BitPacker sets with two lists of terminals the first `outer` of the second one. If terminals
+// are free, a level may have any `terminals` of the one list and any `outer` of the other.
 struct LevelShape {
   std::uint16_t mains = 0;
   std::uint16_t terminals = 0;
   std::uint16_t outer = 0;
+  // Bit i: the level has terminal i of that list. 0: it has the first ones.
+  std::uint16_t chosen = 0, chosen_outer = 0;
+
+  bool free() const { return chosen != 0 || chosen_outer != 0; }
+  bool has_terminal(int i) const { return chosen == 0 ? i < terminals : (chosen >> i & 1) != 0; }
+  bool has_outer(int i) const {
+    return chosen_outer == 0 ? i < outer : (chosen_outer >> i & 1) != 0;
+  }
+  // "5+2", "5+2+1", and with the numbers of chosen terminals "5+2:0.3+1:1".
+  std::string str() const;
   bool operator==(const LevelShape&) const = default;
 };
 
@@ -105,15 +116,17 @@ class Params {
   int level_after_bootstrap() const;  // throws ParameterError without bootstrapping
 
   // Prime order of the ring: terminals reversed, mains, outer terminals reversed, aux. So a level
-  // is one run, or two with outer terminals: these are the neighbours of the auxiliary primes.
+  // is one run, or two with outer terminals: these are the neighbours of the auxiliary primes. With
+  // free terminals it is a few.
   const std::vector<std::uint32_t>& ring_primes() const { return ring_primes_; }
   int q_count() const {
     return static_cast<int>(literal_.terminals.size() + literal_.mains.size() +
                             literal_.outer.size());
   }
   int limbs(int level) const;
-  Basis basis(int level) const;  // one run, or two with outer terminals
-  Basis aux_basis() const;       // P
+  Basis basis(int level) const;
+  bool free_terminals() const;  // whether a level has others than the first ones of a list
+  Basis aux_basis() const;      // P
   // The j-th alpha primes of Q_max, counted from the outer terminals on, then in the ring's order.
   Basis digit(int j) const;
   std::vector<int> active_digits(int level) const;
@@ -202,10 +215,12 @@ class Params {
   double key_error_variance(int level, const KeySwitching& how) const;
   BigUint product_of(const Basis& basis) const;
   void check_level(int level, int least, const char* operation) const;
+  Basis basis_of(const LevelShape& shape) const;
   ParamsLiteral literal_;
   int dnum_ = 0, default_level_ = 0;
   std::vector<std::uint32_t> ring_primes_;
-  std::vector<double> scale_, log_q_, rescale_factor_;  // by level; operations ask for them often
+  std::vector<Basis> basis_;  // by level, as the next ones; operations ask for them often
+  std::vector<double> scale_, log_q_, rescale_factor_;
   std::vector<KeySwitching> key_switching_;
   std::string hash_;
 };

@@ -1,5 +1,6 @@
 // Canonical text of a literal: a "key value..." line per field, in a fixed order, doubles in the
 // shortest form that reads back to the same value. Hashed and stored in files.
+#include <algorithm>
 #include <sstream>
 #include <string>
 
@@ -20,17 +21,29 @@ std::string line(const char* key, const std::vector<T>& values) {
   return out + "\n";
 }
 
+// A count, or a count and the numbers of chosen terminals: "2", "2:0.3".
+void read_terminals(const std::string& word, std::uint16_t& count, std::uint16_t& chosen) {
+  const std::size_t colon = word.find(':');
+  count = read_number<std::uint16_t>(word.substr(0, colon));
+  if (colon == std::string::npos) return;
+  for (std::size_t begin = colon, end = colon; end < word.size(); begin = end) {
+    end = std::min(word.find('.', begin + 1), word.size());
+    const auto number = read_number<std::uint16_t>(word.substr(begin + 1, end - begin - 1));
+    if (number > 15) refuse_text("the terminal number " + std::to_string(number));
+    chosen = static_cast<std::uint16_t>(chosen | 1u << number);
+  }
+}
+
 std::vector<LevelShape> read_levels(std::istream& in) {
   std::vector<LevelShape> out;
   for (const std::string& word : read_line(in, "levels")) {
     const std::size_t plus = word.find('+');
     if (plus == std::string::npos) refuse_text("the level '" + word.substr(0, 40) + "'");
-    const std::size_t second = word.find('+', plus + 1);
-    const auto number = [&](std::size_t begin, std::size_t end) {
-      return read_number<std::uint16_t>(word.substr(begin, end - begin));
-    };
-    out.push_back({number(0, plus), number(plus + 1, second)});
-    if (second != std::string::npos) out.back().outer = number(second + 1, word.size());
+    const std::size_t second = std::min(word.find('+', plus + 1), word.size());
+    LevelShape& s = out.emplace_back();
+    s.mains = read_number<std::uint16_t>(word.substr(0, plus));
+    read_terminals(word.substr(plus + 1, second - plus - 1), s.terminals, s.chosen);
+    if (second < word.size()) read_terminals(word.substr(second + 1), s.outer, s.chosen_outer);
   }
   return out;
 }
@@ -49,11 +62,7 @@ std::string to_text(const ParamsLiteral& x) {
   out += line("terminals", x.terminals) + line("mains", x.mains) + line("aux", x.aux);
   if (!x.outer.empty()) out += line("outer", x.outer);
   out += "levels";
-  for (const LevelShape& s : x.levels) {
-    out.append(" ").append(std::to_string(s.mains)).append("+");
-    out += std::to_string(s.terminals);
-    if (s.outer != 0) out.append("+").append(std::to_string(s.outer));
-  }
+  for (const LevelShape& s : x.levels) out.append(" ").append(s.str());
   out += "\nalpha " + std::to_string(x.alpha) + "\n";
   out += "log_scale " + number(x.log_scale) + "\n";
   out += line("level_log_scale", x.level_log_scale);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 #include "math/errors.h"
@@ -34,24 +35,16 @@ Basis chosen(const Basis& x, const Basis& y, Keep keep, const char* operation) {
       run[runs++] = between;
     }
   }
-  switch (runs) {
-    case 0:
-      return {};
-    case 1:
-      return {run[0]};
-    case 2:
-      return {run[0], run[1]};
-    case 3:
-      return {run[0], run[1], run[2]};
-    default:
-      throw ShapeError(operation, std::to_string(runs) + " runs of primes", "at most 3",
-                       "split the basis");
+  if (runs > Basis::kMaxRuns) {
+    throw ShapeError(operation, std::to_string(runs) + " runs of primes",
+                     "at most " + std::to_string(Basis::kMaxRuns), "split the basis");
   }
+  return Basis(std::span(run.data(), static_cast<std::size_t>(runs)));
 }
 
 }  // namespace
 
-Basis::Basis(std::initializer_list<PrimeRange> runs) {
+Basis::Basis(std::span<const PrimeRange> runs) {
   for (const PrimeRange& r : runs) {
     if (r.size() == 0) continue;
     const bool ordered = count_ == 0 || run_[count_ - 1].end <= r.begin;
@@ -61,7 +54,8 @@ Basis::Basis(std::initializer_list<PrimeRange> runs) {
     if (count_ > 0 && run_[count_ - 1].end == r.begin) {
       run_[count_ - 1].end = r.end;
     } else if (count_ == kMaxRuns) {
-      throw ShapeError("Basis", "more than 3 runs of primes", "at most 3", "split the basis");
+      throw ShapeError("Basis", std::to_string(runs.size()) + " runs of primes",
+                       "at most " + std::to_string(kMaxRuns), "split the basis");
     } else {
       run_[count_++] = r;
     }

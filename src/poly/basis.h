@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 
 namespace latticino {
@@ -16,14 +17,16 @@ struct PrimeRange {
   bool operator==(const PrimeRange&) const = default;
 };
 
-// An ordered set of primes: up to three increasing, disjoint, non-empty runs of a Ring's prime
-// list. A level is one run, a level with the auxiliary primes two, a ModUp target (all but one
-// digit, with the auxiliary primes) three.
+// An ordered set of primes: a few increasing, disjoint, non-empty runs of a Ring's prime list.
+// Where levels take the first primes of lists, a level with the auxiliary primes is two runs, and a
+// ModUp target (all but one digit, with the auxiliary primes) three. Free terminals need more; with
+// five a PolyView fills one line of the cache.
 class Basis {
  public:
-  static constexpr int kMaxRuns = 3;
+  static constexpr int kMaxRuns = 5;
   Basis() = default;
-  Basis(std::initializer_list<PrimeRange> runs);
+  Basis(std::initializer_list<PrimeRange> runs) : Basis(std::span(runs.begin(), runs.size())) {}
+  explicit Basis(std::span<const PrimeRange> runs);
 
   int runs() const { return count_; }
   const PrimeRange& run(int i) const { return run_[i]; }
@@ -31,7 +34,7 @@ class Basis {
   int prime(int i) const;  // i-th prime's index in the Ring, 0 <= i < size()
   bool contains(int prime) const;
   bool contains(const Basis& other) const;
-  Basis without(const Basis& other) const;  // set difference; throws ShapeError over three runs
+  Basis without(const Basis& other) const;  // set difference; ShapeError over kMaxRuns runs
   Basis with(const Basis& other) const;     // union of disjoint sets, in prime order
   Basis intersect(const Basis& other) const;
   bool operator==(const Basis&) const = default;

@@ -1,5 +1,7 @@
 #include "poly/poly_view.h"
 
+#include <span>
+
 #include "math/errors.h"
 #include "poly/ring.h"
 
@@ -10,7 +12,7 @@ Basis PolyView::basis() const {
   for (int i = 0; i < segments; ++i) {
     r[i] = {segment[i].prime, static_cast<std::uint16_t>(segment[i].prime + segment[i].count)};
   }
-  return {r[0], r[1], r[2]};
+  return Basis(std::span(r, segments));
 }
 
 int PolyView::limbs() const {
@@ -44,7 +46,8 @@ PolyView PolyView::select(const Basis& sub) const {
       if (last != nullptr && last->prime + last->count == p && last->limb + last->count == limb) {
         ++last->count;
       } else if (v.segments == Basis::kMaxRuns) {
-        throw ShapeError("PolyView::select", sub.str() + " of " + str(), "at most 3 segments",
+        throw ShapeError("PolyView::select", sub.str() + " of " + str(),
+                         "at most " + std::to_string(Basis::kMaxRuns) + " segments",
                          "split the operation");
       } else {
         v.segment[v.segments++] = {static_cast<std::uint16_t>(p), 1, limb};

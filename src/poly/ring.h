@@ -14,7 +14,8 @@ class BackendTable {
 };
 
 // Z[X]/(X^N+1) with an ordered list of NTT primes q = 1 mod 2N, q < 2^31. Immutable.
-// A CKKS ring lists terminals in reverse, then mains, then auxiliaries: every level is one run.
+// A CKKS ring lists terminals in reverse, then mains, then outer terminals in reverse, then
+// auxiliaries: levels are few runs.
 class Ring {
  public:
   Ring(int log_n, std::vector<std::uint32_t> primes);

@@ -30,6 +30,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "test-n10-boot-insecure", "test-n10-d35-boot-insecure",
                     "test-n10-bitpacker-insecure", "test-n10-d35-w30-boot-insecure",
                     "test-n10-d34-w28-boot-insecure", "test-n10-dr-boot-insecure",
+                    "test-n10-d36-w28-free-insecure", "test-n10-d35-w28-free-boot-insecure",
                     "test-n10-d48-w30-precise-insecure"));
 
 TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {

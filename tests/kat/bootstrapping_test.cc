@@ -69,6 +69,11 @@ TEST(BootstrappingKnownAnswers, BitPackerSetWithTwoListsOfTerminals) {
   EXPECT_EQ(bootstrapped(true, "test-n10-d34-w28-boot-insecure"), 7172962961891318699u);
 }
 
+TEST(BootstrappingKnownAnswers, BitPackerSetWithFreeTerminals) {
+  EXPECT_EQ(bootstrapped(false, "test-n10-d35-w28-free-boot-insecure"), 599857210302155471u);
+  EXPECT_EQ(bootstrapped(true, "test-n10-d35-w28-free-boot-insecure"), 599857210302155471u);
+}
+
 TEST(BootstrappingKnownAnswers, SetOfPairsOfPrimes) {
   EXPECT_EQ(bootstrapped(false, "test-n10-dr-boot-insecure"), 11171413999951338534u);
   EXPECT_EQ(bootstrapped(true, "test-n10-dr-boot-insecure"), 11171413999951338534u);

@@ -61,6 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, NoiseOfBootstrapping,
                                          Case{"test-n10-d35-boot-insecure", 0},
                                          Case{"test-n10-d35-w30-boot-insecure", 0},
                                          Case{"test-n10-d34-w28-boot-insecure", 0},
+                                         Case{"test-n10-d35-w28-free-boot-insecure", 0},
                                          Case{"test-n10-dr-boot-insecure", 0},
                                          Case{"test-n10-d48-w30-precise-insecure", 0},
                                          Case{"test-n12-boot-insecure", 0}));

@@ -117,7 +117,9 @@ INSTANTIATE_TEST_SUITE_P(Presets, CkksPrograms,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
                                            "test-n10-boot-insecure", "test-n10-d35-boot-insecure",
-                                           "test-n10-d34-w28-boot-insecure"),
+                                           "test-n10-d34-w28-boot-insecure",
+                                           "test-n10-d36-w28-free-insecure",
+                                           "test-n10-d35-w28-free-boot-insecure"),
                          test::preset_name);
 
 }  // namespace

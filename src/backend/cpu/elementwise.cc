@@ -92,7 +92,7 @@ void run(Executor& executor, const Linear& op) {
     const Modulus& m = table.primes[u.prime].modulus;
     const auto pick = [&](const auto& lower_half, const auto& upper_half,
                           const std::uint32_t* stored, std::uint32_t otherwise) {
-      if (stored != nullptr) return stored[(upper ? item.out.limbs() : 0) + u.position];
+      if (stored != nullptr) return stored[(upper ? item.stored_stride() : 0) + u.position];
       if (lower_half.empty()) return otherwise;
       return upper && !upper_half.empty() ? upper_half[u.position] : lower_half[u.position];
     };

@@ -3,10 +3,13 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "backend/cuda/device/view.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/poly/transfer.h"
 #include "backend/gpu_arch.h"
+#include "backend/splitting.h"
 #include "math/errors.h"
 
 namespace latticino {
@@ -48,7 +51,17 @@ class GraphReplay : public Backend::Replay {
 class CudaBackend : public Backend {
  public:
   explicit CudaBackend(const CudaOptions& options)
-      : launcher_(std::make_shared<Launcher>(options)) {}
+      : launcher_(std::make_shared<Launcher>(options)),
+        splitting_(
+            kViewSegments,
+            [this](const Ring& ring, const Basis& basis, Domain domain) {
+              scratch_.push_back(
+                  launcher_->scratch(sizeof(std::uint32_t) * ring.n() * basis.size()));
+              return PolyView::contiguous(scratch_.back().as<std::uint32_t>(), ring, basis, domain);
+            },
+            [this](const Operation& op) {
+              std::visit([&](const auto& record) { cuda::run(*launcher_, record); }, op);
+            }) {}
 
   DeviceInfo info() const override {
     launcher_->activate();
@@ -97,7 +110,9 @@ class CudaBackend : public Backend {
 
   void run(const Operation& op) override {
     launcher_->activate();
-    std::visit([&](const auto& record) { cuda::run(*launcher_, record); }, op);
+    scratch_.clear();  // of a record that threw
+    splitting_.run(op);
+    scratch_.clear();
   }
   void synchronize() override {
     launcher_->activate();
@@ -126,6 +141,8 @@ class CudaBackend : public Backend {
   }
 
   std::shared_ptr<Launcher> launcher_;
+  std::vector<Scratch> scratch_;  // of the record that is being run
+  Splitting splitting_;
   Staging staging_;
 };
 

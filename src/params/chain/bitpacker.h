@@ -9,7 +9,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "math/errors.h"
 
 namespace latticino {
 
@@ -33,8 +37,8 @@ struct PackingPlan {
   int most_terminals = 4;               // of one level
   // Prefix: every level has the first terminals of the list, so that it is one run of primes.
   // Sides: of two lists, one before the mains and one behind them, so that it is at most two runs.
-  // Free: any subset, which no set takes. Either: the first of these in which a chain is found.
-  // Lists: a prefix, or sides.
+  // Free: any subset; chain/arrange.h finds an order in which that is a few runs. Either: the first
+  // of these in which a chain is found. Lists: a prefix, or sides.
   enum class Terminals { Either, Prefix, Sides, Free, Lists } terminals = Terminals::Either;
 };
 
@@ -51,9 +55,27 @@ struct PackedChain {
   std::optional<std::uint32_t> outer;
 };
 
+// Why a plan cannot be packed.
+class PackingRefusal : public ParameterError {
+ public:
+  PackingRefusal(int level, std::vector<double> nearest, const std::string& had,
+                 const std::string& needs, const std::string& remedy)
+      : ParameterError("params.pack_primes", had, needs, remedy),
+        level_(level),
+        nearest_(std::move(nearest)) {}
+  int level() const { return level_; }  // the first one that cannot be met
+  // What it can be met with: log2 of its scale, of Q_0 at level 0, or of its factor if it is a
+  // level of bootstrapping.
+  const std::vector<double>& nearest() const { return nearest_; }
+
+ private:
+  int level_;
+  std::vector<double> nearest_;
+};
+
 // Every log2 Q_l of a user level is within 0.5 bit of what puts S_l on its target, given the actual
-// S_(l-1): scales end within 0.25 bit (S_l^2 = S_(l-1) Q_l / Q_(l-1)). Throws ParameterError that
-// names the first level that cannot be met and the nearest scales that can.
+// S_(l-1): scales end within 0.25 bit (S_l^2 = S_(l-1) Q_l / Q_(l-1)). Throws PackingRefusal, or
+// ParameterError where a field of the plan is out of range.
 PackedChain pack_primes(const PackingPlan& plan);
 
 }  // namespace latticino

@@ -48,8 +48,8 @@ class Pool {
   std::vector<Choice> added(std::uint32_t q, bool outer) const;  // the choices that add() adds
   bool has(std::uint32_t q) const;
   bool allows(std::uint32_t set) const;
-  // Whether one division takes a level to another: the primes that leave, with the auxiliary ones,
-  // are at most three runs.
+  // Whether one division takes a level to another. In lists the primes that leave, with the
+  // auxiliary ones, are at most three runs, from which a GPU converts in one pass.
   bool divides(const PackedLevel& from, const PackedLevel& to) const;
   Log2 sum(std::uint32_t set) const;
   Layout layout() const { return layout_; }

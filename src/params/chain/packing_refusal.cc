@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "math/errors.h"
 #include "math/text.h"
@@ -96,6 +98,7 @@ void refuse_level(const Supply& supply, const Levels& below, Layout layout) {
             [&](double a, double b) { return std::abs(a - wanted) < std::abs(b - wanted); });
   // The nearest scales on either side with which a search gets past the level.
   std::string nearest;
+  std::vector<double> values;
   for (const bool over : {false, true}) {
     double last = 0;
     int tries = 0;
@@ -105,14 +108,16 @@ void refuse_level(const Supply& supply, const Levels& below, Layout layout) {
       if (++tries > kMaxTries) break;
       if (!passes(plan, level, value, layout)) continue;
       nearest += (nearest.empty() ? "2^" : " or 2^") + number(value);
+      values.push_back(value);
       break;
     }
   }
   const std::string what = level == 0 ? "a base" : "a scale";
   std::string had = "level " + std::to_string(level) + " with " + what + " of 2^" + number(wanted);
   if (level > 0) had += " above 2^" + number(to_double(below.scale.back()));
-  throw ParameterError(
-      "params.pack_primes", had + ", that is log2 Q = " + number(to_double(x)),
+  throw PackingRefusal(
+      static_cast<int>(level), std::move(values),
+      had + ", that is log2 Q = " + number(to_double(x)),
       "log2 Q within 0.5 bit from primes below 2^" + std::to_string(plan.word_bits) +
           " that are 1 mod 2N, N = 2^" + std::to_string(plan.log_n) + ", at most " +
           std::to_string(two ? 2 : plan.most_terminals) + (two ? " in all" : " beside the largest"),
@@ -146,8 +151,12 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
   }
   std::string nearest = under > 0 ? number(under) : "";
   if (over > 0) nearest += (nearest.empty() ? "" : " or ") + number(over);
+  std::vector<double> values;
+  for (const double bits : {under, over}) {
+    if (bits > 0) values.push_back(bits);
+  }
   const int level = static_cast<int>(plan.level_log_scale.size()) + step;
-  throw ParameterError("params.pack_primes",
+  throw PackingRefusal(level, std::move(values),
                        "level " + std::to_string(level) + ", of bootstrapping, with a factor of " +
                            number(wanted) + " bits",
                        "mains of nearly " + std::to_string(plan.word_bits) +

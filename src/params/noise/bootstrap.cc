@@ -93,7 +93,11 @@ BootstrapNoise Params::middle_noise(double count, double gain) const {
   const double trace = count < max_slots() ? 4.0 / 3 : 1.0;
   const double raised = overflow_power(b) + trace * division_variance(alpha());
   // Divisions of one EvalMod level: merged with its key switch, or separate.
-  const int top = default_level_ + b.evalmod_levels;
+  int top = default_level_ + b.evalmod_levels;
+  // Free terminals may be exchanged at any level, so the level with the most leaving primes counts.
+  for (int l = top - 1; free_terminals() && l > default_level_; --l) {
+    if (leaving(l).size() > leaving(top).size()) top = l;
+  }
   const double scale = rescale_factor(top);
   const double merged = slot_error(key_switch_variance(top, true), scale);
   const double apart = slot_error(division_variance(leaving(top).size()), scale);

@@ -16,6 +16,7 @@ using std::to_string;
 
 constexpr std::size_t kMaxFixes = 3;
 constexpr std::size_t kMaxPacked = 3;  // changes that a search for packed chains is made for
+constexpr int kNearPacks = 2;          // searches for each scale that a refusal names
 
 // Changes that are tried, the nearest first. One of each kind is named.
 using Kind = std::vector<Fix>;
@@ -108,6 +109,18 @@ Kind plain(const ParamsRequest& x) {
               })};
 }
 
+// Scales with which the level in the way of a packing is passed, as messages show them.
+Kind nearest_scales(const ParamsRequest& x, const Outcome& refused) {
+  Kind out;
+  for (const double scale : refused.nearest) {
+    const std::string text = own::number(scale);
+    out.push_back(fix(x, "levels[" + to_string(refused.level) + "]=2**" + text, [&](auto& r) {
+      (*r.level_log_scale)[static_cast<std::size_t>(refused.level)] = std::stod(text);
+    }));
+  }
+  return out;
+}
+
 bool accepted(const ParamsRequest& x, int packs = 0) {
   check_interrupt();
   return !own::fault_of(x) && own::may_fit(x) && own::solve(x, packs).params != nullptr;
@@ -132,11 +145,14 @@ Kind one_scale(const ParamsRequest& x) {
 }
 
 // Changes that turn the request into one that is accepted.
-std::vector<Fix> fixes_of(const ParamsRequest& x) {
+std::vector<Fix> fixes_of(const ParamsRequest& x, const Outcome& refused) {
   std::vector<Fix> out;
+  for (const Fix& f : nearest_scales(x, refused)) {
+    if (accepted(f.request, kNearPacks)) out.push_back(f);
+  }
   for (const Kind& kind : {fewer_levels(x), other_digits(x), other_rings(x, true), other_scales(x),
                            other_words(x), lower_security(x), other_rings(x, false)}) {
-    if (out.size() == kMaxFixes) break;
+    if (out.size() >= kMaxFixes) break;
     const auto found =
         std::find_if(kind.begin(), kind.end(), [](const Fix& f) { return accepted(f.request); });
     if (found != kind.end()) out.push_back(*found);
@@ -205,7 +221,7 @@ std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
   if (!fault) {
     Outcome outcome = own::solve(request, own::kAllPacks);
     if (outcome.params) return outcome.params;
-    refuse(outcome.why, remedy_of(fixes_of(request), ""));
+    refuse(outcome.why, remedy_of(fixes_of(request, outcome), ""));
   }
   // Brings fields into range one after the other, then asks for what the request still lacks.
   std::string text = fault->fix.text;
@@ -218,7 +234,7 @@ std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
     x = next->fix.request;
   }
   if (accepted(x)) refuse(fault->why, "ask for " + text);
-  refuse(fault->why, remedy_of(fixes_of(x), text));
+  refuse(fault->why, remedy_of(fixes_of(x, Outcome{}), text));
 }
 
 }  // namespace latticino

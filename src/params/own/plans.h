@@ -73,6 +73,10 @@ std::string number(double x);  // at most four digits after the point, none that
 struct Outcome {
   std::shared_ptr<const Params> params;
   Refusal why;
+  // Of a list of scales that cannot be packed: the level that is in the way, and log2 of scales
+  // near its own with which it is not.
+  int level = -1;
+  std::vector<double> nearest = {};
 };
 // `packs`: the most searches for packed chains, each of which may take half a second.
 constexpr int kAllPacks = 4;

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "math/errors.h"
 #include "params/bounds/security.h"
+#include "params/chain/arrange.h"
 #include "params/own/plans.h"
 
 namespace latticino::own {
@@ -62,9 +64,15 @@ class Solver {
         out = std::move(other);
       }
     }
-    // If many sets are tried in order to name changes, no explanations are made.
-    if (!out && packs == kAllPacks && !s_.uniform()) packs_freely_ = packs_freely();
-    return out ? Outcome{std::move(out), {}} : Outcome{nullptr, refusal()};
+    if (packs > 0 && may_help && !out) out = packed_freely(packs);
+    if (out) return Outcome{std::move(out), {}};
+    Outcome none{nullptr, refusal()};
+    if (refused_ && refused_->level() > 0 &&
+        refused_->level() < static_cast<int>(s_.scales.size())) {
+      none.level = refused_->level();
+      none.nearest = refused_->nearest();
+    }
+    return none;
   }
 
  private:
@@ -82,11 +90,18 @@ class Solver {
     return sum;
   }
 
-  // What the last error had and needed.
-  std::string reason() const {
-    const std::size_t begin = why_.find("had "), end = why_.rfind("; ");
-    if (begin == std::string::npos || end == std::string::npos || end < begin) return why_;
-    return why_.substr(begin + 4, end - begin - 4);
+  // What an error had and needed.
+  static std::string had_and_needs(const std::string& what) {
+    const std::size_t begin = what.find("had "), end = what.rfind("; ");
+    if (begin == std::string::npos || end == std::string::npos || end < begin) return what;
+    return what.substr(begin + 4, end - begin - 4);
+  }
+  static std::string had_and_needs(const PackingRefusal& why) {
+    std::string out = had_and_needs(std::string(why.what()));
+    for (std::size_t i = 0; i < why.nearest().size(); ++i) {
+      out += (i == 0 ? ", the nearest that do are 2^" : " and 2^") + number(why.nearest()[i]);
+    }
+    return out;
   }
 
   Refusal refusal() const {
@@ -101,14 +116,13 @@ class Solver {
       return {asked() + " with dnum=" + std::to_string(x_.dnum),
               "a count of digits that its " + std::to_string(no_digits_) + " primes divide into"};
     }
-    if (packs_freely_) {
+    if (refused_) {
       return {asked(),
-              "levels that take the first terminals of one list or of two, as sets do (the planner "
-              "packs these scales, with other terminals at each level, but no set takes such a "
-              "chain)"};
+              "scales that the primes 1 mod 2N make up (" + had_and_needs(*refused_) + ")"};
     }
     const std::string needs = "enough primes 1 mod 2N of the sizes that such levels divide into";
-    return {asked(), why_.empty() ? needs : needs + " (the last chain tried: " + reason() + ")"};
+    return {asked(),
+            why_.empty() ? needs : needs + " (the last chain tried: " + had_and_needs(why_) + ")"};
   }
 
   std::shared_ptr<const Params> from_draft(const Draft& draft) {
@@ -190,9 +204,14 @@ class Solver {
       literal.bootstrap->cts_levels =
           static_cast<int>(raised.size()) - literal.bootstrap->evalmod_levels;
       double base = 0;
-      for (int i = 0; i < literal.levels[0].mains; ++i) base += std::log2(literal.mains[i]);
-      for (int i = 0; i < literal.levels[0].terminals; ++i) base += std::log2(literal.terminals[i]);
-      for (int i = 0; i < literal.levels[0].outer; ++i) base += std::log2(literal.outer[i]);
+      const LevelShape& lowest = literal.levels[0];
+      for (int i = 0; i < lowest.mains; ++i) base += std::log2(literal.mains[i]);
+      for (int i = 0; i < static_cast<int>(literal.terminals.size()); ++i) {
+        if (lowest.has_terminal(i)) base += std::log2(literal.terminals[i]);
+      }
+      for (int i = 0; i < static_cast<int>(literal.outer.size()); ++i) {
+        if (lowest.has_outer(i)) base += std::log2(literal.outer[i]);
+      }
       literal.bootstrap->log_message_ratio = log_message_ratio(s_.scales[0], base);
     }
     std::shared_ptr<const Params> params = Params::check(std::move(literal));
@@ -216,20 +235,6 @@ class Solver {
     return plan;
   }
 
-  bool packs_freely() const {
-    PackingPlan plan =
-        plan_of(x_.word == 0 ? 30 : static_cast<int>(x_.word), PackingPlan::Terminals::Free);
-    if (plan.word_bits < 28) return false;
-    plan.base_bits = s_.base_bits();
-    plan.alpha = 1;
-    try {
-      pack_primes(plan);
-      return true;
-    } catch (const ParameterError&) {
-      return false;
-    }
-  }
-
   // BitPacker chains whose levels take the first terminals of one list or of two, by word size.
   std::shared_ptr<const Params> packed(int packs) {
     for (const int word : {30, 31, 29, 28}) {
@@ -240,6 +245,29 @@ class Solver {
         if (packs-- == 0) return nullptr;
         plan.base_bits = s_.base_bits() + more;
         if (auto params = packed(plan)) return params;
+      }
+    }
+    return nullptr;
+  }
+
+  // The same with other terminals at each level, if lists serve none. If the base is refused, one
+  // that the refusal names is asked for.
+  std::shared_ptr<const Params> packed_freely(int packs) {
+    for (const int word : {30, 31, 29, 28}) {
+      if (x_.word != 0 && word != x_.word) continue;
+      if (x_.word == 0 && word < 30) break;
+      PackingPlan plan = plan_of(word, PackingPlan::Terminals::Free);
+      plan.base_bits = s_.base_bits();
+      for (int again = 0; again < 2; ++again) {
+        if (packs-- == 0) return nullptr;
+        refused_.reset();
+        if (auto params = packed(plan)) return params;
+        if (!refused_ || refused_->level() != 0) break;
+        const auto& nearest = refused_->nearest();
+        const auto larger = std::find_if(nearest.begin(), nearest.end(),
+                                         [&](double bits) { return bits > plan.base_bits; });
+        if (larger == nearest.end()) break;
+        plan.base_bits = *larger;
       }
     }
     return nullptr;
@@ -262,6 +290,9 @@ class Solver {
         plan.alpha = d.alpha;
         if (auto params = from_packed(pack_primes(plan), plan)) return params;
       }
+    } catch (const PackingRefusal& e) {
+      why_ = e.what();
+      if (plan.terminals == PackingPlan::Terminals::Free) refused_ = e;
     } catch (const ParameterError& e) {
       why_ = e.what();
     }
@@ -269,20 +300,13 @@ class Solver {
   }
 
   std::shared_ptr<const Params> from_packed(const PackedChain& chain, const PackingPlan& plan) {
+    ArrangedChain places = arranged(chain);
     ParamsLiteral literal;
-    const std::uint32_t outer = chain.outer.value_or(0);
-    for (std::size_t i = 0; i < chain.terminals.size(); ++i) {
-      auto& list = ((outer >> i) & 1) != 0 ? literal.outer : literal.terminals;
-      list.push_back(chain.terminals[i]);
-    }
-    literal.mains = chain.mains;
+    literal.terminals = std::move(places.terminals);
+    literal.outer = std::move(places.outer);
+    literal.levels = std::move(places.levels);
+    literal.mains = std::move(places.mains);
     literal.aux = chain.aux;
-    for (const PackedLevel& level : chain.levels) {
-      literal.levels.push_back(
-          {static_cast<std::uint16_t>(level.mains),
-           static_cast<std::uint16_t>(std::popcount(level.terminals & ~outer)),
-           static_cast<std::uint16_t>(std::popcount(level.terminals & outer))});
-    }
     literal.alpha = plan.alpha;
     std::vector<double> raised;
     raised.reserve(plan.raised.size());
@@ -294,9 +318,10 @@ class Solver {
   Schedule s_;
   double bound_;
   int most_digits_, most_built_, built_ = 0, no_digits_ = 0;
-  bool too_wide_ = false, packs_freely_ = false;
+  bool too_wide_ = false;
   double least_pq_ = 0;
   std::string why_;
+  std::optional<PackingRefusal> refused_;  // of free terminals
 };
 
 Schedule schedule_of(const ParamsRequest& x, std::int64_t levels) {

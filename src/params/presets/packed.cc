@@ -194,6 +194,46 @@ ParamsLiteral test_n10_boot_w28() {
   return x;
 }
 
+// Free terminals in an order of many runs, which tests want: up to five.
+ParamsLiteral test_n10_free() {
+  ParamsLiteral x;
+  x.name = "test-n10-d36-w28-free-insecure";
+  x.log_n = 10;
+  x.security = Security::Insecure;
+  x.terminals = {520193, 1146881, 3237889, 59393, 270337};
+  x.mains = {268271617, 268257281, 268244993, 268238849, 268220417, 268216321, 268189697,
+             268185601, 268177409, 268148737, 268134401, 268118017, 268105729, 268091393};
+  x.aux = {268369921, 268367873, 268361729, 268343297, 268326913, 268277761};
+  x.levels = {{1, 1, 0, 4, 0},   {1, 3, 0, 26, 0},  {3, 2, 0, 18, 0}, {5, 1, 0, 8, 0},
+              {5, 3, 0, 19, 0},  {7, 2, 0, 10, 0},  {8, 2, 0, 20, 0}, {9, 3, 0, 25, 0},
+              {10, 3, 0, 21, 0}, {12, 2, 0, 24, 0}, {14, 1, 0, 16, 0}};
+  x.alpha = 6;
+  x.log_scale = 36;
+  x.level_log_scale = {36, 34.2, 37.1, 35.3, 38.3, 36.4, 34.1, 37.7, 35.9, 33.6, 36.6};
+  return x;
+}
+
+// The same with bootstrapping. EvalMod levels exchange terminals.
+ParamsLiteral test_n10_free_boot() {
+  ParamsLiteral x = bootstrapping("test-n10-d35-w28-free-boot-insecure", 35, 6, 57, 52, 5);
+  x.log_n = 10;
+  x.security = Security::Insecure;
+  x.terminals = {286721, 12289, 1607681, 133121};
+  x.mains = {268271617, 268257281, 268244993, 268238849, 268220417, 268216321, 268189697, 268185601,
+             258662401, 258684929, 175491073, 175513601, 175521793, 115322881, 115341313, 258650113,
+             258691073, 160307201, 160346113, 88096769,  258605057, 258752513, 115249153, 115425281,
+             220850177, 220887041, 251281409, 251240449, 251330561, 233230337, 233238529};
+  x.aux = {268369921, 268367873, 268361729, 268343297, 268326913, 268277761};
+  x.levels = {{1, 1, 0, 4, 0},   {2, 2, 0, 10, 0}, {3, 2, 0, 6, 0},   {5, 1, 0},
+              {5, 3, 0, 14, 0},  {7, 2, 0, 10, 0}, {8, 2, 0, 12, 0},  {10, 2, 0, 5, 0},
+              {13, 1, 0, 2, 0},  {15, 1, 0, 8, 0}, {17, 1, 0},        {19, 1, 0, 4, 0},
+              {20, 3, 0, 14, 0}, {22, 3, 0},       {24, 3, 0, 13, 0}, {26, 3, 0},
+              {29, 1, 0, 4, 0},  {31, 1, 0, 8, 0}, {31, 4, 0}};
+  x.alpha = 6;
+  x.level_log_scale[1] = 36.5, x.level_log_scale[2] = 34, x.level_log_scale[3] = 37;
+  return x;
+}
+
 // The small version of the precise set.
 ParamsLiteral test_n10_precise() {
   ParamsLiteral x = bootstrapping("test-n10-d48-w30-precise-insecure", 48, 6, 59.7, 52, 3, 3);
@@ -217,9 +257,9 @@ ParamsLiteral test_n10_precise() {
 }  // namespace
 
 std::vector<ParamsLiteral> packed_literals() {
-  return {n14_d35_w28(),         test_n10(),        n16_d35_w30(), n16_d45_w30(),
-          test_n10_boot(),       n16_d35_w28(),     n16_d45_w28(), test_n10_boot_w28(),
-          n16_d48_w30_precise(), test_n10_precise()};
+  return {n14_d35_w28(),         test_n10(),         n16_d35_w30(),   n16_d45_w30(),
+          test_n10_boot(),       n16_d35_w28(),      n16_d45_w28(),   test_n10_boot_w28(),
+          n16_d48_w30_precise(), test_n10_precise(), test_n10_free(), test_n10_free_boot()};
 }
 
 }  // namespace latticino::params

@@ -21,7 +21,8 @@ To with_same_fields(const From& x) {
   out.aux = x.aux;
   out.outer = x.outer;
   for (const auto& level : x.levels) {
-    out.levels.push_back({level.mains, level.terminals, level.outer});
+    out.levels.push_back(
+        {level.mains, level.terminals, level.outer, level.chosen, level.chosen_outer});
   }
   out.alpha = x.alpha;
   out.log_scale = x.log_scale;

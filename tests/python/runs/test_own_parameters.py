@@ -109,7 +109,7 @@ def check_claims(request, params):
     assert request.get("dnum") in (None, params.dnum)
     assert params.n == request["N"]
     primes = [int(q) for line in params.canonical_text().splitlines()
-              if line.split()[0] in ("terminals", "mains", "aux") for q in line.split()[1:]]
+              if line.split()[0] in ("terminals", "mains", "aux", "outer") for q in line.split()[1:]]
     assert max(primes) < 2**request.get("word", 31)
     assert make(request).hash == params.hash
 
@@ -234,15 +234,50 @@ def test_arguments_of_a_wrong_kind(name):
         lt.make_params(levels=[2**40], scale=2**40)
 
 
-def test_a_list_that_only_the_planner_packs_says_so():
-    """Free terminals: docs/parameters.md says which chains become sets."""
+def test_a_list_that_lists_of_terminals_do_not_serve_takes_free_ones():
+    """At N = 2^16 no prime of its own serves these levels, and no list of terminals."""
     request = {"levels": [2**x for x in (45.9, 46.1, 48.1, 51.4, 47.2)], "word": 29}
-    with pytest.raises(lt.ParameterError, match="the planner packs these scales.*no set takes such a chain") as refused:
-        make(request)
-    check_refusal(request, refused.value)
+    params = make(request)
+    check_claims(request | {"N": 2**16, "security": 128, "quantum": False}, params)
+    assert ":which" in params.explain() and lt.parameter_costs(params, "cpu").seconds["product"] > 0
     with pytest.raises(lt.ParameterError) as refused:
         make(request | {"word": 27})  # no words of the planner
-    assert "planner" not in str(refused.value)
+    check_refusal(request | {"word": 27}, refused.value)
+
+
+def free_lists():
+    """Lists of scales at N = 2^12 and 2^13 whose sets have free terminals."""
+    draw = random.Random(3)
+    found = []
+    while len(found) < 3:
+        scale, scales = draw.uniform(33, 42), []
+        for _ in range(draw.randint(6, 11)):
+            scales.append(2.0**min(46, max(32, scale)))
+            scale += draw.uniform(-2, 2)
+        request = {"N": 2**draw.choice([12, 13]), "levels": scales, "word": draw.choice([28, 29]), "security": None}
+        if ":" in make(request).canonical_text().split("levels ")[1].split("\n")[0]:
+            found.append(request)
+    return found
+
+
+def test_sets_with_free_terminals_compute(tmp_path):
+    for request in free_lists():
+        params = make(request)
+        check_claims(request | {"quantum": False}, params)
+        computes(params)
+        lt.save_params(tmp_path / "free.params", params)
+        assert lt.load_params(tmp_path / "free.params").hash == params.hash
+
+
+def test_a_list_that_cannot_be_packed_names_the_level_and_scales_that_can():
+    bits = (32.2, 52.0, 56.1, 47.4, 47.4, 58.0, 57.9, 58.4, 43.8, 34.9, 53.4)
+    request = {"N": 2**17, "levels": [2**x for x in bits], "word": 29, "security": None}
+    with pytest.raises(lt.ParameterError) as refused:
+        make(request)
+    assert re.search(r"\(level 4 with a scale of 2\^47.40 above .*, the nearest that do are 2\^47.01 and 2\^48.46\)",
+                     str(refused.value)), refused.value
+    assert alternatives(refused.value)[:2] == ["levels[4]=2**47.01", "levels[4]=2**48.46"]
+    check_refusal(request, refused.value)
 
 
 def test_numbers_of_numpy_are_numbers():

@@ -205,7 +205,8 @@ TEST_P(CkksSpans, RefusesSpansOfTwoLengths) {
 INSTANTIATE_TEST_SUITE_P(Presets, CkksSpans,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-bitpacker-insecure",
-                                           "test-n10-d34-w28-boot-insecure"),
+                                           "test-n10-d34-w28-boot-insecure",
+                                           "test-n10-d36-w28-free-insecure"),
                          test::preset_name);
 
 }  // namespace

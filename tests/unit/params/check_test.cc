@@ -57,10 +57,39 @@ TEST(ParamsCheck, RefusesBadOuterTerminals) {
   refuses(two_lists(), "more primes than listed", [](auto& x) { x.levels[2].outer = 9; });
   refuses(two_lists(), "a top level without all primes",
           [](auto& x) { x.levels[x.levels.size() - 2].outer = 2, x.levels.back().outer = 1; });
-  // One outer terminal stays: what leaves would be three runs beside the auxiliary primes' own.
-  refuses(two_lists(), "but for some outer ones", [](auto& x) {
-    x.levels[1] = {1, 0, 1}, x.levels[2] = {2, 1, 2};
-  });
+}
+
+ParamsLiteral free_terminals() { return preset("test-n10-d36-w28-free-insecure")->literal(); }
+
+TEST(ParamsCheck, RefusesBadChoicesOfTerminals) {
+  std::size_t free = 0;
+  while (free_terminals().levels[free].chosen == 0) ++free;
+  const auto change = [&](auto alter) {
+    return [free, alter](ParamsLiteral& x) { alter(x.levels[free]); };
+  };
+  refuses(free_terminals(), "chosen", change([](LevelShape& s) { ++s.terminals; }));
+  refuses(free_terminals(), "chosen", change([](LevelShape& s) { s.chosen |= 0x8000; }));
+  refuses(free_terminals(), "more primes than listed",
+          change([](LevelShape& s) { s.terminals = 40, s.chosen = 0xFFFF; }));
+  refuses(free_terminals(), "the first 2 terminals chosen by number",
+          change([](LevelShape& s) { s.terminals = 2, s.chosen = 3; }));
+  refuses(two_lists(), "the first 1 terminals chosen by number",
+          [](auto& x) { x.levels[2].outer = 1, x.levels[2].chosen_outer = 1; });
+  refuses(free_terminals(), "no level uses", [](auto& x) { x.terminals.push_back(12289); });
+  refuses(free_terminals(), "without a leaving prime", [](auto& x) { x.levels[4] = x.levels[3]; });
+}
+
+// Every second terminal: as many runs as terminals.
+TEST(ParamsCheck, RefusesTooManyRuns) {
+  ParamsLiteral x = free_terminals();
+  const std::size_t top = x.levels.size() - 1;
+  x.terminals = ntt_primes_near(10, log2_fixed(20.0), log2_fixed(1.0), 12, {});
+  x.outer.clear();
+  for (std::size_t l = 0; l < top; ++l) x.levels[l] = {static_cast<std::uint16_t>(l + 1), 0};
+  x.levels[top] = {x.levels[top].mains, 0};
+  x.levels[top].terminals = 12;
+  x.levels[3] = {x.levels[3].mains, 6, 0, 0b101010101010};
+  refuses(x, "8 runs of primes at level 3", [](auto&) {});
 }
 
 TEST(ParamsCheck, RefusesBadFields) {
@@ -166,7 +195,8 @@ TEST(Params, FailureProbabilityMatchesTheFormula) {
 
 TEST(Params, TextRoundTripsAndAlteredTextIsRefused) {
   for (const std::string& name :
-       {"n16-d35-boot-v1", "test-n10-bitpacker-insecure", "n16-d35-w28-boot-v1"}) {
+       {"n16-d35-boot-v1", "test-n10-bitpacker-insecure", "n16-d35-w28-boot-v1",
+        "test-n10-d36-w28-free-insecure", "test-n10-d35-w28-free-boot-insecure"}) {
     const auto p = preset(name);
     const std::string text = p->canonical_text();
     EXPECT_EQ(Params::check(parse_params(text))->hash(), p->hash());
@@ -180,6 +210,29 @@ TEST(Params, TextRoundTripsAndAlteredTextIsRefused) {
     EXPECT_THROW(parse_params(altered), FileError);
   }
   EXPECT_THROW(parse_params(""), FileError);
+}
+
+// What a text may say of chosen terminals has one form.
+TEST(Params, OtherFormsOfChosenTerminalsAreRefused) {
+  const std::string text = preset("test-n10-d36-w28-free-insecure")->canonical_text();
+  const std::size_t at = text.find(':', text.find("levels ")), end = text.find_first_of(" +\n", at);
+  const std::string numbers = text.substr(at, end - at);
+  EXPECT_EQ(parse_params(text).levels, free_terminals().levels);
+  const std::vector<std::string> others = {":",
+                                           numbers + ".",
+                                           numbers + ".16",
+                                           numbers + ".99999",
+                                           numbers + ":1",
+                                           numbers + numbers,
+                                           ":0" + numbers,
+                                           ":-1",
+                                           ":x",
+                                           numbers + ".0.0"};
+  for (const std::string& other : others) {
+    std::string altered = text;
+    altered.replace(at, end - at, other);
+    EXPECT_THROW(Params::check(parse_params(altered)), Error) << other;
+  }
 }
 
 TEST(ParamsCheck, NamesSayWhatASetIs) {
@@ -228,6 +281,19 @@ TEST(Params, ExplainShowsBothListsOfTerminals) {
     EXPECT_NE(text.find(word), std::string::npos) << word;
   }
   EXPECT_EQ(preset("n16-d35-w30-boot-v1")->explain().find("outer"), std::string::npos);
+}
+
+TEST(Params, ExplainShowsWhichTerminalsALevelHas) {
+  const auto p = preset("test-n10-d36-w28-free-insecure");
+  const std::string text = p->explain();
+  EXPECT_NE(text.find(":which"), std::string::npos) << text;
+  int free = 0;
+  for (const LevelShape& s : p->literal().levels) {
+    free += s.free();
+    EXPECT_NE(text.find("  " + s.str() + " "), std::string::npos) << s.str();
+  }
+  EXPECT_GT(free, 2);
+  EXPECT_EQ(preset("n16-d35-w28-boot-v1")->explain().find(":which"), std::string::npos);
 }
 
 TEST(Params, SineErrorLimitsMessagesWithOneLargeCoefficient) {

@@ -31,7 +31,7 @@ struct DotArgs {
     std::uint8_t input_layout[kParts], factor_layout[kOutputs];
   } row[kRows];
   struct Layout {
-    Segment segment[Basis::kMaxRuns];
+    Segment segment[kViewSegments];
     int repeat;  // s of a factor in X^(2^s)
   } layout[kLayouts];
 
@@ -39,7 +39,7 @@ struct DotArgs {
   __device__ int prime(int index, int l) const {
     int p = 0;
 #pragma unroll
-    for (int i = 0; i < Basis::kMaxRuns; ++i) {
+    for (int i = 0; i < kViewSegments; ++i) {
       const Segment& s = layout[index].segment[i];
       if (l >= 0 && l < s.count) p = s.prime + l;
       l -= s.count;
@@ -53,7 +53,7 @@ struct DotArgs {
     const Layout& l = layout[index];
     Word* found = nullptr;
 #pragma unroll
-    for (int i = 0; i < Basis::kMaxRuns; ++i) {
+    for (int i = 0; i < kViewSegments; ++i) {
       const Segment& s = l.segment[i];
       if (prime >= s.prime && prime < s.prime + s.count) {
         const std::size_t limb = s.limb + (prime - s.prime);
@@ -339,7 +339,7 @@ class DotBatch {
     const View view(v);
     const int repeat = repeat_of(v);
     const auto same = [&](const DotArgs::Layout& l) {
-      return l.repeat == repeat && std::equal(l.segment, l.segment + Basis::kMaxRuns, view.segment,
+      return l.repeat == repeat && std::equal(l.segment, l.segment + kViewSegments, view.segment,
                                               [](const Segment& a, const Segment& b) {
                                                 return a.prime == b.prime && a.count == b.count &&
                                                        a.limb == b.limb;
@@ -349,7 +349,7 @@ class DotBatch {
     const auto found = std::find_if(args_.layout, end, same);
     if (found == end) {
       args_.layout[layouts_].repeat = repeat;
-      std::copy_n(view.segment, Basis::kMaxRuns, args_.layout[layouts_++].segment);
+      std::copy_n(view.segment, kViewSegments, args_.layout[layouts_++].segment);
     }
     return static_cast<std::uint8_t>(found - args_.layout);
   }

@@ -24,6 +24,7 @@ struct ItemArgs {
   View out;
   std::int16_t first_term, terms, first_limb, limbs;
   std::int16_t constant, constant_upper;
+  std::int16_t stored_limbs;             // from a stored residue to that of the upper half
   const std::uint32_t* constant_stored;  // or null
 };
 
@@ -37,7 +38,7 @@ static_assert(sizeof(LinearArgs) <= 4096);
 
 // Where the residue of an item's limb lies in memory; w: its place in the launch's vectors.
 __device__ __forceinline__ int stored_place(const ItemArgs& item, int w, bool upper) {
-  return (upper ? item.out.limbs() : 0) + item.first_limb + w;
+  return (upper ? item.stored_limbs : 0) + item.first_limb + w;
 }
 
 // The coefficient of a term times R; w: the limb's place in the vectors.
@@ -176,6 +177,7 @@ class LinearBatch {
              static_cast<std::int16_t>(limbs),
              -1,
              -1,
+             static_cast<std::int16_t>(item.stored_stride()),
              nullptr};
     return part;
   }

@@ -76,7 +76,7 @@ __device__ __forceinline__ void sample_group(const SampleArgs& a, int i, std::ui
 
   const std::size_t n = std::size_t{1} << a.ring.log_n;
 #pragma unroll
-  for (int s = 0; s < Basis::kMaxRuns; ++s) {
+  for (int s = 0; s < kViewSegments; ++s) {
     const Segment segment = item.out.segment[s];
     std::uint32_t* limb = item.out.data + segment.limb * n;
     for (int k = 0; k < segment.count; ++k, limb += n) {

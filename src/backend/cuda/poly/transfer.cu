@@ -1,5 +1,7 @@
 #include "backend/cuda/poly/transfer.h"
 
+#include <algorithm>
+
 #include "backend/cuda/device/elementwise.cuh"
 #include "poly/ring.h"
 
@@ -39,6 +41,28 @@ void each_segment(const PolyView& v, Copy copy) {
   }
 }
 
+// Calls copy(view, limbs before it) for parts of a view that a kernel takes.
+template <class Copy>
+void each_part(const PolyView& v, Copy copy) {
+  int before = 0;
+  for (int s = 0; s < v.segments; s += kViewSegments) {
+    PolyView part = v;
+    part.segments = static_cast<std::uint8_t>(std::min(kViewSegments, v.segments - s));
+    std::copy_n(v.segment + s, part.segments, part.segment);
+    copy(part, before);
+    before += part.limbs();
+  }
+}
+
+template <bool TO_VIEW>
+void launch_reorder(Launcher& launcher, const PolyView& v, std::uint32_t* logical) {
+  each_part(v, [&](const PolyView& part, int before) {
+    launcher.launch(reorder<TO_VIEW>, shape_of(part), View(part),
+                    logical + static_cast<std::size_t>(before) * v.ring->n(), v.domain,
+                    v.ring->log_n());
+  });
+}
+
 }  // namespace
 
 void upload(Launcher& launcher, Staging& staging, const PolyView& to, const std::uint32_t* host) {
@@ -52,8 +76,7 @@ void upload(Launcher& launcher, Staging& staging, const PolyView& to, const std:
   const std::size_t bytes = to.limbs() * limb_bytes(to);
   const Scratch logical = launcher.scratch(bytes);
   staging.copy_in(logical.as<std::uint32_t>(), host, bytes, launcher.stream());
-  launcher.launch(reorder<true>, shape_of(to), View(to), logical.as<std::uint32_t>(), to.domain,
-                  to.ring->log_n());
+  launch_reorder<true>(launcher, to, logical.as<std::uint32_t>());
 }
 
 void download(Launcher& launcher, Staging& staging, std::uint32_t* host, const PolyView& from) {
@@ -66,8 +89,7 @@ void download(Launcher& launcher, Staging& staging, std::uint32_t* host, const P
   }
   const std::size_t bytes = from.limbs() * limb_bytes(from);
   const Scratch logical = launcher.scratch(bytes);
-  launcher.launch(reorder<false>, shape_of(from), View(from), logical.as<std::uint32_t>(),
-                  from.domain, from.ring->log_n());
+  launch_reorder<false>(launcher, from, logical.as<std::uint32_t>());
   staging.copy_out(host, logical.as<std::uint32_t>(), bytes, launcher.stream());
 }
 

@@ -1,4 +1,5 @@
 // Decoding: centred integers from residues, division, and the special FFT.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -18,19 +19,21 @@ constexpr int kWarps = 4;  // one block of the reconstruction
 __extension__ typedef __int128 Signed128;
 __extension__ typedef unsigned __int128 Unsigned128;
 
+// V: View, or WideView where a polynomial has more segments.
+template <class V>
 struct ProjectArgs {
   RingArgs ring;
   const double2* twiddles;
   int log_slots, limbs, few;
   std::uint32_t inverse[kFew];  // (q_0 .. q_(i-1))^-1 mod q_i, times R
-  struct {
-    View in;
+  struct Item {
+    V in;
     double2* out;
     double divisor;  // in [1/2, 1)
     int exponent;    // of the divisor
   } item[kItems];
 };
-static_assert(sizeof(ProjectArgs) <= 4096);
+static_assert(sizeof(ProjectArgs<WideView>) <= 4096);
 
 // x w with w < q, both plain: w R^-1, then R^2.
 __device__ __forceinline__ std::uint32_t mul_plain(std::uint32_t x, std::uint32_t w,
@@ -72,7 +75,8 @@ __device__ double divided(Unsigned128 x, bool negative, double divisor, int expo
 }
 
 // The integer with the first few residues, by balanced mixed radix (math/centred_crt.h).
-__device__ __forceinline__ Signed128 guess(const ProjectArgs& a, const View& in,
+template <class V>
+__device__ __forceinline__ Signed128 guess(const ProjectArgs<V>& a, const V& in,
                                            std::uint32_t index) {
   std::int32_t digit[kFew];
   std::uint32_t prime[kFew];
@@ -100,7 +104,8 @@ __device__ __forceinline__ Signed128 guess(const ProjectArgs& a, const View& in,
 }
 
 // Whether the other residues agree with the guess.
-__device__ __forceinline__ bool agrees(const ProjectArgs& a, const View& in, std::uint32_t index,
+template <class V>
+__device__ __forceinline__ bool agrees(const ProjectArgs<V>& a, const V& in, std::uint32_t index,
                                        Unsigned128 magnitude, bool negative) {
   bool equal = true;
 #pragma unroll 4
@@ -136,7 +141,8 @@ __device__ std::uint32_t inverse_of(std::uint32_t x, const Modulus& m) {
 }
 
 // All mixed-radix digits, one after another; the lanes carry them to all other primes.
-__device__ void wide_digits(const ProjectArgs& a, const View& in, std::uint32_t index, Wide& wide) {
+template <class V>
+__device__ void wide_digits(const ProjectArgs<V>& a, const V& in, std::uint32_t index, Wide& wide) {
   const int lane = threadIdx.x % kWarp;
   for (int l = lane; l < a.limbs; l += kWarp) {
     wide.below[l] = 0;
@@ -164,7 +170,8 @@ __device__ void wide_digits(const ProjectArgs& a, const View& in, std::uint32_t 
 
 // The integer of coefficient `index`, of any size, divided. It is used if no guess from few primes
 // is right, which is rare. It is slow, and the whole warp works on one integer.
-__device__ __noinline__ double wide_divided(const ProjectArgs& a, const View& in,
+template <class V>
+__device__ __noinline__ double wide_divided(const ProjectArgs<V>& a, const V& in,
                                             std::uint32_t index, double divisor, int exponent,
                                             Wide& wide) {
   wide_digits(a, in, index, wide);
@@ -202,8 +209,9 @@ __device__ __noinline__ double wide_divided(const ProjectArgs& a, const View& in
 // Entry i of 2 * slots: the coefficients of real parts, then those of imaginary parts, at their
 // reversed places. Warps stay whole: if the block has more threads than there are entries, some
 // lanes only help.
+template <class V>
 __global__ void __launch_bounds__(kWarps* kWarp)
-    project_coefficients(const __grid_constant__ ProjectArgs a) {
+    project_coefficients(const __grid_constant__ ProjectArgs<V> a) {
   __shared__ Wide room[kWarps];
   allow_next();
   wait_for_previous();
@@ -234,7 +242,8 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   out[part] = value;
 }
 
-__global__ void __launch_bounds__(kThreads) project_rows(const __grid_constant__ ProjectArgs a) {
+template <class V>
+__global__ void __launch_bounds__(kThreads) project_rows(const __grid_constant__ ProjectArgs<V> a) {
   __shared__ double2 tile[1 << kLogTile];
   allow_next();
   wait_for_previous();
@@ -245,7 +254,9 @@ __global__ void __launch_bounds__(kThreads) project_rows(const __grid_constant__
   for (int e = threadIdx.x; e < 1 << shape.log_tile; e += kThreads) data[e] = tile[bank_place(e)];
 }
 
-__global__ void __launch_bounds__(kThreads) project_columns(const __grid_constant__ ProjectArgs a) {
+template <class V>
+__global__ void __launch_bounds__(kThreads)
+    project_columns(const __grid_constant__ ProjectArgs<V> a) {
   __shared__ double2 tile[1 << kLogTile];
   allow_next();
   wait_for_previous();
@@ -254,7 +265,8 @@ __global__ void __launch_bounds__(kThreads) project_columns(const __grid_constan
 }
 
 // The first primes of a basis with a product below 2^120, and their inverses (CentredCrt).
-void few_primes(ProjectArgs& args, const Ring& ring, const Basis& basis) {
+template <class V>
+void few_primes(ProjectArgs<V>& args, const Ring& ring, const Basis& basis) {
   double bits = 0;
   for (int i = 0; i < std::min(basis.size(), kFew); ++i) {
     const std::uint32_t q = ring.prime(basis.prime(i));
@@ -270,6 +282,7 @@ void few_primes(ProjectArgs& args, const Ring& ring, const Basis& basis) {
   }
 }
 
+template <class V>
 void launch(Launcher& launcher, const Project& op, std::size_t first, std::size_t count) {
   const Project::Item& head = op.items[first];
   const Ring& ring = *head.in.ring;
@@ -278,7 +291,7 @@ void launch(Launcher& launcher, const Project& op, std::size_t first, std::size_
     throw UnsupportedError("Project", std::to_string(basis.size()) + " primes",
                            "at most " + std::to_string(kMaxPrimes), "decode at a lower level");
   }
-  ProjectArgs args{};
+  ProjectArgs<V> args{};
   args.ring = {ring_view(launcher, ring).modulus, ring.log_n()};
   args.twiddles = slot_twiddles(launcher, *head.table);
   args.log_slots = std::countr_zero(static_cast<unsigned>(head.slots));
@@ -287,7 +300,7 @@ void launch(Launcher& launcher, const Project& op, std::size_t first, std::size_
   for (std::size_t i = 0; i < count; ++i) {
     const Project::Item& item = op.items[first + i];
     auto& to = args.item[i];
-    to.in = View(item.in);
+    to.in = V(item.in);
     to.out = reinterpret_cast<double2*>(item.out);
     to.divisor = std::frexp(item.divisor, &to.exponent);
   }
@@ -295,13 +308,13 @@ void launch(Launcher& launcher, const Project& op, std::size_t first, std::size_
   const auto items = static_cast<unsigned>(count), tiles = static_cast<unsigned>(shape.tiles());
   const auto blocks =
       static_cast<unsigned>((2 * head.slots + kWarps * kWarp - 1) / (kWarps * kWarp));
-  launcher.launch(project_coefficients, {dim3(blocks, 1, items), dim3(kWarps * kWarp), 0, true},
+  launcher.launch(project_coefficients<V>, {dim3(blocks, 1, items), dim3(kWarps * kWarp), 0, true},
                   args);
   if (shape.log_slots > 0) {
-    launcher.launch(project_rows, {dim3(tiles, 1, items), dim3(kThreads), 0, true}, args);
+    launcher.launch(project_rows<V>, {dim3(tiles, 1, items), dim3(kThreads), 0, true}, args);
   }
   if (shape.log_rows > 0) {
-    launcher.launch(project_columns, {dim3(tiles, 1, items), dim3(kThreads), 0, true}, args);
+    launcher.launch(project_columns<V>, {dim3(tiles, 1, items), dim3(kThreads), 0, true}, args);
   }
 }
 
@@ -316,7 +329,12 @@ void run(Launcher& launcher, const Project& op) {
            op.items[end].in.basis() == head.in.basis()) {
       ++end;
     }
-    launch(launcher, op, first, end - first);
+    const auto wide = [](const Project::Item& item) { return item.in.segments > kViewSegments; };
+    if (std::any_of(op.items.begin() + first, op.items.begin() + end, wide)) {
+      launch<WideView>(launcher, op, first, end - first);
+    } else {
+      launch<View>(launcher, op, first, end - first);
+    }
   }
 }
 

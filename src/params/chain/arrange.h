@@ -1,0 +1,24 @@
+// Where the terminals of a packed chain stand in the ring: before the mains, or behind them, and in
+// which order. Primes that levels have together should be neighbours, because a basis takes few
+// runs of primes, and a GPU converts from three runs in one pass.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "params/chain/bitpacker.h"
+#include "params/params.h"
+
+namespace latticino {
+
+struct ArrangedChain {
+  std::vector<std::uint32_t> terminals, mains, outer;  // as in ParamsLiteral
+  std::vector<LevelShape> levels;
+};
+
+// The lists of a chain whose levels have the first terminals of lists stay as they are. Free
+// terminals are arranged by a search that gives the same answer on every machine. A set has a main
+// at least: of a chain without one, the first terminal becomes it.
+ArrangedChain arranged(const PackedChain& chain);
+
+}  // namespace latticino
