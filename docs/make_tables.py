@@ -39,7 +39,7 @@ PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", 
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
-           "training": "2026-11-27-h200-helr", "packing": "2026-11-26-cpu-packing",
+           "training": "2026-11-27-h200-helr", "packing": "2026-11-28-cpu-packing",
            "chains": "2026-11-26-cpu-bitpacker", "networks": "2026-11-27-h200-networks", "sort": "2026-11-27-h200-sort",
            "rnn": "2026-11-27-h200-rnn", "together": "2026-11-27-h200-bootstrap-batch"}
 D40 = "n16-d40-boot-v1"
@@ -492,16 +492,16 @@ def _cost(lowered: Lowered) -> tuple[int, float, int]:
 
 def packing() -> str:
     """What became of random schedules, by the terminals that a level may have."""
-    layouts = {"lists": "the first ones of one list or of two: such a chain can be a set",
-               "free": "any: the planner alone knows such chains"}
+    layouts = {"lists": "the first ones of one list or of two", "free": "any"}
     rows = []
     for layout, label in layouts.items():
         row = found(record("packing"), "params.packing", layout=layout)
         rows.append((label, f"{row['params']['schedules']:,}", f"{row['packed']:,} ({100 * row['value']:.1f} %)",
-                     f"{row['refused']:,}", f"{row['refused_with_scales_that_do']:,}", str(row["wrong"]),
+                     f"{row['sets']:,}", f"{row['refused']:,}", f"{row['refused_with_scales_that_do']:,}",
+                     str(row["wrong"]),
                      f"{row['mean_seconds']:.2f} s, {row['longest_seconds']:.1f} s"))
-    return table(("terminals of a level", "schedules", "packed", "refused", "of these with scales that do",
-                  "wrong answers", "processor time: mean, longest"), rows)
+    return table(("terminals of a level", "schedules", "packed", "of these sets", "refused",
+                  "of these with scales that do", "wrong answers", "processor time: mean, longest"), rows)
 
 
 CHAINS = {"packed": "packed", "single": "one prime per level", "double": "two primes per level",
