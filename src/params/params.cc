@@ -34,7 +34,7 @@ std::string LevelShape::str() const {
   const auto numbers = [](std::uint16_t set) {
     std::string out;
     for (int i = 0; i < 16; ++i) {
-      if ((set >> i & 1) != 0) out += (out.empty() ? ":" : ".") + std::to_string(i);
+      if ((set >> i & 1) != 0) out.append(out.empty() ? ":" : ".").append(std::to_string(i));
     }
     return out;
   };
