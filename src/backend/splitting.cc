@@ -156,6 +156,15 @@ Dot part_of(const Dot& op, const std::vector<const Dot::Output*>& outputs, const
 
 }  // namespace
 
+template <class Record>
+void Splitting::divide(const Record& op, const Operation& whole) {
+  if constexpr (requires { Record::kLimbsApart; }) {
+    emit_(with_parts_of_out(op, most_));
+  } else {
+    emit_(whole);
+  }
+}
+
 void Splitting::run(const Operation& op) {
   std::visit(
       [&](const auto& record) {
@@ -254,20 +263,6 @@ void Splitting::divide(const Automorphism& op, const Operation&) {
     });
   }
   emit_(divided);
-}
-
-void Splitting::divide(const ModRaise& op, const Operation&) {
-  emit_(with_parts_of_out(op, most_));
-}
-void Splitting::divide(const FromIntegers& op, const Operation&) {
-  emit_(with_parts_of_out(op, most_));
-}
-void Splitting::divide(const Embed& op, const Operation&) { emit_(with_parts_of_out(op, most_)); }
-void Splitting::divide(const ExpandUniform& op, const Operation&) {
-  emit_(with_parts_of_out(op, most_));
-}
-void Splitting::divide(const SampleGaussian& op, const Operation&) {
-  emit_(with_parts_of_out(op, most_));
 }
 
 void Splitting::divide(const Copy& op, const Operation&) {

@@ -3,8 +3,10 @@
 // checks them once for every backend. Outputs must not overlap inputs or each other unless a record
 // says "may alias". All views of one record belong to one Ring. Vectors of constants have one
 // canonical residue for each prime of the view they act on, in the order of its basis. fields()
-// lists what a record reads and writes (ops/fields.h). Write records with the names of their
-// members, `Linear::Item{.terms = .., .out = ..}`: several members have one type.
+// lists what a record reads and writes (ops/fields.h). A record states kLimbsApart if it writes
+// each limb of its items' `out` by itself, so that items over parts of the limbs give the same
+// integers. Write records with the names of their members, `Linear::Item{.terms = .., .out = ..}`:
+// several members have one type.
 #pragma once
 
 #include <array>
@@ -334,6 +336,7 @@ struct Automorphism {
 // Exact centred lift: in (Coeff, one or two primes, modulus Q0) -> the representative in
 // (-Q0/2, Q0/2), reduced into every prime of out (Coeff). Opens bootstrapping.
 struct ModRaise {
+  static constexpr bool kLimbsApart = true;
   struct Item {
     PolyView in, out;
   };
@@ -350,6 +353,7 @@ struct ModRaise {
 
 // Signed 64-bit integers (backend memory, N of them, Coeff order) reduced into every prime of out.
 struct FromIntegers {
+  static constexpr bool kLimbsApart = true;
   struct Item {
     const std::int64_t* in = nullptr;
     PolyView out;
@@ -373,6 +377,7 @@ struct FromIntegers {
 // half to even, all others 0, in Coeff. What is not below `bound` (0 or more than 2^62: 2^62) in
 // size, NaN included, is a fault: written as 0, and reported as a ScaleError (backend.h says when).
 struct Embed {
+  static constexpr bool kLimbsApart = true;
   struct Item {
     const SlotTransform* table = nullptr;
     const double* in = nullptr;
@@ -419,6 +424,7 @@ struct Project {
 // states it exactly). `stream` separates objects under one seed; limb p of the output depends only
 // on (seed, stream, prime index in the Ring). Written in out's domain as they come.
 struct ExpandUniform {
+  static constexpr bool kLimbsApart = true;
   struct Item {
     std::array<std::uint8_t, 32> seed{};
     std::uint64_t stream = 0;
@@ -442,6 +448,7 @@ struct ExpandUniform {
 // and index, because equal errors reveal the difference of two messages.
 inline constexpr int kMaxSampleEntries = 56;  // of the table: what sigma = 4 has
 struct SampleGaussian {
+  static constexpr bool kLimbsApart = true;
   struct Item {
     const std::uint8_t* seed = nullptr;  // 32 bytes
     std::uint64_t index = 0;

@@ -18,7 +18,8 @@ struct ArrangedChain {
 
 // The lists of a chain whose levels have the first terminals of lists stay as they are. Free
 // terminals are arranged by a search that gives the same answer on every machine. A set has a main
-// at least: of a chain without one, the first terminal becomes it.
+// at least: of a chain without one, the first terminal becomes it. Primes that no level has are
+// left out: the planner may have taken a terminal that its last choices did without.
 ArrangedChain arranged(const PackedChain& chain);
 
 }  // namespace latticino

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -181,6 +182,33 @@ TEST(Arrange, MakesAMainWhereThereIsNone) {
 }
 
 // The worst order that a chain may be given: alternate terminals far from each other.
+TEST(Arrange, LeavesOutPrimesThatNoLevelHas) {
+  PackedChain chain;
+  chain.terminals = {101, 102, 103, 104};
+  chain.mains = {201, 202, 203};
+  chain.levels = {{1, 0b1000}, {1, 0b1001}, {2, 0b0001}};
+  for (const auto& outer : {std::optional<std::uint32_t>{}, std::optional<std::uint32_t>{0b1010}}) {
+    chain.outer = outer;
+    const ArrangedChain places = arranged(chain);
+    std::set<std::uint32_t> terminals(places.terminals.begin(), places.terminals.end());
+    terminals.insert(places.outer.begin(), places.outer.end());
+    EXPECT_EQ(terminals, (std::set<std::uint32_t>{101, 104}));
+    EXPECT_EQ(places.mains, (std::vector<std::uint32_t>{201, 202}));
+    if (outer) EXPECT_EQ(places.outer, (std::vector<std::uint32_t>{104}));
+    for (std::size_t l = 0; l < chain.levels.size(); ++l) {
+      std::set<std::uint32_t> primes;
+      for (std::size_t i = 0; i < places.terminals.size(); ++i) {
+        if (places.levels[l].has_terminal(static_cast<int>(i))) primes.insert(places.terminals[i]);
+      }
+      for (std::size_t i = 0; i < places.outer.size(); ++i) {
+        if (places.levels[l].has_outer(static_cast<int>(i))) primes.insert(places.outer[i]);
+      }
+      primes.insert(places.mains.begin(), places.mains.begin() + places.levels[l].mains);
+      EXPECT_EQ(primes, primes_of(chain, static_cast<int>(l))) << l;
+    }
+  }
+}
+
 TEST(Arrange, PutsTogetherWhatLevelsShare) {
   PackedChain chain;
   for (std::uint32_t t = 0; t < 12; ++t) chain.terminals.push_back(12289 + 2048 * t);
