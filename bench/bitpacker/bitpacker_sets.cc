@@ -1,12 +1,12 @@
 #include "bitpacker/bitpacker_sets.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "math/errors.h"
+#include "params/chain/arrange.h"
 #include "params/chain/bitpacker.h"
 #include "params/chain/prime_chain.h"
 
@@ -54,22 +54,6 @@ double log2_of(const std::vector<std::uint32_t>& primes) {
   return sum;
 }
 
-ParamsLiteral literal_of(PackedChain chain) {
-  ParamsLiteral x;
-  const std::uint32_t outer = chain.outer.value();
-  for (std::size_t i = 0; i < chain.terminals.size(); ++i) {
-    (((outer >> i) & 1) != 0 ? x.outer : x.terminals).push_back(chain.terminals[i]);
-  }
-  for (const PackedLevel& level : chain.levels) {
-    x.levels.push_back({static_cast<std::uint16_t>(level.mains),
-                        static_cast<std::uint16_t>(std::popcount(level.terminals & ~outer)),
-                        static_cast<std::uint16_t>(std::popcount(level.terminals & outer))});
-  }
-  x.mains = std::move(chain.mains);
-  x.aux = std::move(chain.aux);
-  return x;
-}
-
 ParamsLiteral literal_of(PrimeChain chain) {
   ParamsLiteral x;
   x.terminals = std::move(chain.terminals);
@@ -115,7 +99,7 @@ ParamsLiteral packed(const ChainSize& size, const Levels& levels, int alpha) {
     plan.raised.assign(kEvalModLevels, {levels.bits.evalmod});
     plan.raised.insert(plan.raised.end(), kCtsLevels, {levels.bits.cts, 0.5, true});
   }
-  return literal_of(pack_primes(plan));
+  return arranged(pack_primes(plan));
 }
 
 ParamsLiteral whole(const ChainSize& size, const Levels& levels, int alpha) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "math/errors.h"
 #include "params/chain/arrange.h"
@@ -14,17 +13,10 @@ namespace {
 constexpr int kStcLevels = 3;
 
 ParamsLiteral literal_of(const PackingPlan& plan, const PackedChain& chain) {
-  ArrangedChain places = arranged(chain);
-  ParamsLiteral x;
+  ParamsLiteral x = arranged(chain);
   x.name = "study-insecure";
   x.security = ParamsLiteral::Security::Insecure;
   x.log_n = plan.log_n;
-  x.terminals = std::move(places.terminals);
-  x.outer = std::move(places.outer);
-  x.levels = std::move(places.levels);
-  x.mains = std::move(places.mains);
-  x.aux = chain.aux;
-  x.alpha = plan.alpha;
   x.log_scale = plan.level_log_scale[0];
   x.level_log_scale = plan.level_log_scale;
   for (const PackedStep& step : plan.raised) x.level_log_scale.push_back(step.bits);

@@ -333,8 +333,7 @@ int study(const Arguments& arguments) {
     add_rows(counts, layout, arguments, rows);
     std::printf(
         "%s: %d packed, %d of them sets, %d refused (%d with scales that do), %d wrong; %.4f s "
-        "each, at "
-        "most %.2f s\n",
+        "each, at most %.2f s\n",
         layout.c_str(), counts.all.packed, counts.sets, counts.all.refused, counts.advised,
         counts.wrong, counts.seconds / static_cast<double>(plans.size()), counts.longest);
     std::fflush(stdout);

@@ -16,10 +16,11 @@ namespace latticino {
 
 class Params;  // of the library
 
-/// Primes of one level: the first `mains` main primes, the first `terminals` terminal primes and
-/// the first `outer` of the second list of these, which most sets do not have. Sets with free
-/// terminals say which ones a level has: bit i of `chosen` for terminal i of the first list, of
-/// `chosen_outer` for that of the second; 0 for the first ones.
+/// Primes of one level: the first `mains` main primes, `terminals` primes of the list of terminal
+/// primes, and `outer` primes of the second list of these, which most sets do not have. In most
+/// sets a level has the first primes of each list. Then `chosen` and `chosen_outer` are 0. In a set
+/// with free terminals a level may have others: if bit i of `chosen` is set, the level has terminal
+/// i of the first list. `chosen_outer` says the same of the second list.
 struct LevelPrimes {
   std::uint16_t mains = 0, terminals = 0, outer = 0, chosen = 0, chosen_outer = 0;
 };

@@ -4,18 +4,11 @@
 #include <array>
 #include <vector>
 
+#include "ops/views.h"
 #include "poly/ring.h"
 
 namespace latticino {
 namespace {
-
-// The most segments of a record's views.
-struct Widest : FieldVisitor {
-  using FieldVisitor::read, FieldVisitor::write;
-  int segments = 0;
-  void read(const PolyView& v, const Field&) { segments = std::max<int>(segments, v.segments); }
-  void write(const PolyView& v, const Field&) { segments = std::max<int>(segments, v.segments); }
-};
 
 // The limbs of those primes of `part` that the view has; empty if it has none.
 PolyView within(const PolyView& v, const Basis& part) {
@@ -166,14 +159,11 @@ void Splitting::divide(const Record& op, const Operation& whole) {
 }
 
 void Splitting::run(const Operation& op) {
-  std::visit(
-      [&](const auto& record) {
-        Widest widest;
-        record.fields(widest);
-        if (widest.segments > most_) return divide(record, op);
-        emit_(op);
-      },
-      op);
+  int segments = 0;
+  for_each_view(op,
+                [&](const PolyView& v, bool) { segments = std::max<int>(segments, v.segments); });
+  if (segments <= most_) return emit_(op);
+  std::visit([&](const auto& record) { divide(record, op); }, op);
 }
 
 // Sums over parts of the sources are added afterwards: all but the first are made in scratch.

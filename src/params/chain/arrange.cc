@@ -176,31 +176,9 @@ std::pair<std::uint16_t, std::uint16_t> chosen(const std::vector<int>& list,
           static_cast<std::uint16_t>(first ? 0 : set)};
 }
 
-// The chain without primes that no level has.
-PackedChain with_used_primes(const PackedChain& chain) {
-  std::uint32_t used = 0;
-  int mains = 0;
-  for (const PackedLevel& level : chain.levels) {
-    used |= level.terminals;
-    mains = std::max(mains, level.mains);
-  }
-  PackedChain out = chain;
-  out.mains.resize(mains);
-  for (int t = static_cast<int>(chain.terminals.size()) - 1; t >= 0; --t) {
-    if ((used >> t & 1) != 0) continue;
-    const std::uint32_t below = (std::uint32_t{1} << t) - 1;
-    const auto without = [&](std::uint32_t set) { return (set & below) | (set >> 1 & ~below); };
-    out.terminals.erase(out.terminals.begin() + t);
-    if (out.outer) out.outer = without(*out.outer);
-    for (PackedLevel& level : out.levels) level.terminals = without(level.terminals);
-  }
-  return out;
-}
-
 }  // namespace
 
-ArrangedChain arranged(const PackedChain& packed) {
-  const PackedChain chain = with_used_primes(packed);
+ParamsLiteral arranged(const PackedChain& chain) {
   if (chain.mains.empty()) {
     PackedChain other = chain;
     other.mains = {chain.terminals.front()};
@@ -213,8 +191,10 @@ ArrangedChain arranged(const PackedChain& packed) {
     return arranged(other);
   }
   const auto [inner, outer] = lists_of(chain);
-  ArrangedChain out;
+  ParamsLiteral out;
   out.mains = chain.mains;
+  out.aux = chain.aux;
+  out.alpha = static_cast<int>(chain.aux.size());
   for (const int t : inner) out.terminals.push_back(chain.terminals[t]);
   for (const int t : outer) out.outer.push_back(chain.terminals[t]);
   for (const PackedLevel& level : chain.levels) {

@@ -3,23 +3,15 @@
 // runs of primes, and a GPU converts from three runs in one pass.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "params/chain/bitpacker.h"
 #include "params/params.h"
 
 namespace latticino {
 
-struct ArrangedChain {
-  std::vector<std::uint32_t> terminals, mains, outer;  // as in ParamsLiteral
-  std::vector<LevelShape> levels;
-};
-
-// The lists of a chain whose levels have the first terminals of lists stay as they are. Free
-// terminals are arranged by a search that gives the same answer on every machine. A set has a main
-// at least: of a chain without one, the first terminal becomes it. Primes that no level has are
-// left out: the planner may have taken a terminal that its last choices did without.
-ArrangedChain arranged(const PackedChain& chain);
+// The primes and level shapes of a set, with alpha; other fields are as by default. The lists of a
+// chain whose levels have the first terminals of lists stay as they are. Free terminals are
+// arranged by a search that gives the same answer on every machine. A set has a main at least: of a
+// chain without one, the first terminal becomes it.
+ParamsLiteral arranged(const PackedChain& chain);
 
 }  // namespace latticino

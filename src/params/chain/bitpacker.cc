@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "params/chain/packing.h"
 
@@ -22,7 +23,7 @@ PackedChain chain_of(const Supply& supply, const Candidate& user, const RaisedLe
   out.terminals.insert(out.terminals.end(), raised.terminals.begin(), raised.terminals.end());
   out.mains.insert(out.mains.end(), raised.mains.begin(), raised.mains.end());
   out.levels.insert(out.levels.end(), raised.shape.begin(), raised.shape.end());
-  return out;
+  return packing::with_used_primes(std::move(out));
 }
 
 // A chain, or the reason for a refusal.
@@ -49,6 +50,25 @@ Attempt pack(const Supply& supply, Terminals layout) {
 }
 
 }  // namespace
+
+PackedChain packing::with_used_primes(PackedChain chain) {
+  std::uint32_t used = 0;
+  int mains = 0;
+  for (const PackedLevel& level : chain.levels) {
+    used |= level.terminals;
+    mains = std::max(mains, level.mains);
+  }
+  chain.mains.resize(mains);
+  for (int t = static_cast<int>(chain.terminals.size()) - 1; t >= 0; --t) {
+    if ((used >> t & 1) != 0) continue;
+    const std::uint32_t below = (std::uint32_t{1} << t) - 1;
+    const auto without = [&](std::uint32_t set) { return (set & below) | (set >> 1 & ~below); };
+    chain.terminals.erase(chain.terminals.begin() + t);
+    if (chain.outer) chain.outer = without(*chain.outer);
+    for (PackedLevel& level : chain.levels) level.terminals = without(level.terminals);
+  }
+  return chain;
+}
 
 PackedChain pack_primes(const PackingPlan& plan) {
   const Supply supply(plan);

@@ -116,6 +116,10 @@ struct RaisedLevels {
 std::optional<RaisedLevels> raise(const Supply& supply, const Candidate& user, Work& work,
                                   int& stuck);
 
+// The chain without primes that no level has: a pool may have a terminal that all levels do
+// without.
+PackedChain with_used_primes(PackedChain chain);
+
 [[noreturn]] void refuse_level(const Supply& supply, const Levels& below, Layout layout);
 [[noreturn]] void refuse_step(const Supply& supply, const Candidate& user, int step);
 

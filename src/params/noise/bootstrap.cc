@@ -95,8 +95,10 @@ BootstrapNoise Params::middle_noise(double count, double gain) const {
   // Divisions of one EvalMod level: merged with its key switch, or separate.
   int top = default_level_ + b.evalmod_levels;
   // Free terminals may be exchanged at any level, so the level with the most leaving primes counts.
-  for (int l = top - 1; free_terminals() && l > default_level_; --l) {
-    if (leaving(l).size() > leaving(top).size()) top = l;
+  if (free_terminals()) {
+    for (int l = top - 1; l > default_level_; --l) {
+      if (leaving(l).size() > leaving(top).size()) top = l;
+    }
   }
   const double scale = rescale_factor(top);
   const double merged = slot_error(key_switch_variance(top, true), scale);

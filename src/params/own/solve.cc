@@ -300,14 +300,7 @@ class Solver {
   }
 
   std::shared_ptr<const Params> from_packed(const PackedChain& chain, const PackingPlan& plan) {
-    ArrangedChain places = arranged(chain);
-    ParamsLiteral literal;
-    literal.terminals = std::move(places.terminals);
-    literal.outer = std::move(places.outer);
-    literal.levels = std::move(places.levels);
-    literal.mains = std::move(places.mains);
-    literal.aux = chain.aux;
-    literal.alpha = plan.alpha;
+    ParamsLiteral literal = arranged(chain);
     std::vector<double> raised;
     raised.reserve(plan.raised.size());
     for (const PackedStep& step : plan.raised) raised.push_back(step.bits);

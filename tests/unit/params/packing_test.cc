@@ -11,6 +11,7 @@
 #include "math/errors.h"
 #include "math/primes.h"
 #include "params/chain/bitpacker.h"
+#include "params/chain/packing.h"
 
 namespace latticino {
 namespace {
@@ -279,6 +280,23 @@ TEST(Packing, RefusesWhatNoPrimesServe) {
   EXPECT_THROW(pack_primes({18, 28, 50, {40}, 3}), ParameterError);
   EXPECT_THROW(pack_primes({12, 28, 50, {40, 130}, 3}), ParameterError);
   EXPECT_THROW(pack_primes({12, 28, 50, {40}, 0}), ParameterError);
+}
+
+TEST(Packing, LeavesOutPrimesThatNoLevelHas) {
+  PackedChain chain;
+  chain.terminals = {101, 102, 103, 104};
+  chain.mains = {201, 202, 203};
+  chain.levels = {{1, 0b1000}, {1, 0b1001}, {2, 0b0001}};
+  chain.outer = 0b1010;
+  const PackedChain used = packing::with_used_primes(chain);
+  EXPECT_EQ(used.terminals, (std::vector<std::uint32_t>{101, 104}));
+  EXPECT_EQ(used.mains, (std::vector<std::uint32_t>{201, 202}));
+  EXPECT_EQ(used.outer, 0b10u);
+  const std::uint32_t terminals[] = {0b10, 0b11, 0b01};
+  for (std::size_t l = 0; l < chain.levels.size(); ++l) {
+    EXPECT_EQ(used.levels[l].mains, chain.levels[l].mains);
+    EXPECT_EQ(used.levels[l].terminals, terminals[l]);
+  }
 }
 
 }  // namespace
