@@ -2,7 +2,8 @@
 
 A mark is a file: ``load`` (before programs and keys are read), ``compute`` (after a step of the program) and ``written`` (after
 a result was stored) kill the process; ``other`` changes a bit of a result. Whoever removes a mark obeys it. A mark with ``.always``
-behind its name stays.
+behind its name stays. Before a worker of a service dies, it writes the number of jobs that it holds into the file ``held.STEP``
+beside that folder: it may have taken the next job while it computed or stored one.
 
 It is a worker of `Local` (as a program), a preload of `dask worker`, and, as sitecustomize, part of every Python of a service.
 """
@@ -10,7 +11,10 @@ It is a worker of `Local` (as a program), a preload of `dask worker`, and, as si
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
+
+held, turn = set(), threading.Lock()
 
 
 def marked(step):
@@ -26,12 +30,40 @@ def marked(step):
 
 def die(step):
     if marked(step):
-        os.kill(os.getpid(), signal.SIGKILL)
+        with turn:
+            Path(os.environ["LATTICINO_MARKS"]).with_name(f"held.{step}").write_text(str(len(held)))
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def count_held_jobs():
+    from latticino.serve.jobs import Jobs
+
+    claim = Jobs.claim
+
+    def claiming(self, *arguments, **options):
+        with turn:
+            claimed = claim(self, *arguments, **options)
+            if claimed is not None:
+                held.add(claimed.lease)
+            return claimed
+
+    def ending(method):
+        def ended(self, claim, *arguments, **options):
+            result = method(self, claim, *arguments, **options)
+            held.discard(claim.lease)
+            return result
+
+        return ended
+
+    Jobs.claim = claiming
+    Jobs.finish, Jobs.end, Jobs.release = ending(Jobs.finish), ending(Jobs.end), ending(Jobs.release)
 
 
 def disturb():
     from latticino.cluster import shards
     from latticino.serve import blobs, models
+
+    count_held_jobs()
 
     opened, ran, put = shards.open_model, models.Model.run, blobs.Blobs.put
     load_keys = models.Model.load_keys

@@ -83,7 +83,8 @@ def test_weights_that_repeat_are_rounded_little(ctx, client, rng, name):
     far = lambda: rng.uniform(300, 301, shape)  # noqa: E731
     ctx.use(client.server_keys(program, lt.Shape(shape, None, (300, 301)), show=False))
     for claims in (lambda make: {"like": make()}, lambda make: {"range": (300, 301)}):
-        assert 0.5 < rms_ratio(client, program, far, program, claims, 8) < 2
+        # A vector has one result a run. The logarithm of the ratio then deviates by 0.14 over 8 runs, and by 0.035 over 128.
+        assert 0.5 < rms_ratio(client, program, far, program, claims, 128 if name == "a vector" else 8) < 2
 
 
 def test_maps_know_their_equal_diagonals():
