@@ -92,19 +92,25 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   const double count = static_cast<double>(x.parts.size());
   const double scale = params.rescale_factor(x.level());  // of the weights
   const double rounded = encoded_error(slots, scale) * std::sqrt(static_cast<double>(w.rows));
-  const double products = std::hypot(pieces * x.multiplied(parts), moved) * std::sqrt(count);
-  // The errors that key switches leave in rotations of x are multiplied by the weights.
+  const auto height = static_cast<std::size_t>(x.slots());
+  // The errors that key switches leave in rotations of x are multiplied by the weights. Diagonal 0
+  // takes x as it is.
+  const std::size_t diagonals = std::min(height, width);
   std::vector<double> l1(w.columns), squares(w.columns);
-  double all = 0;
+  double rotated = 0;
   for (std::size_t i = 0; i < w.entries.size(); ++i) {
-    l1[i % w.columns] += std::abs(w.entries[i]);
-    squares[i % w.columns] += std::norm(w.entries[i]);
-    all += std::norm(w.entries[i]);
+    const std::size_t row = i / w.columns, column = i % w.columns;
+    l1[column] += std::abs(w.entries[i]);
+    squares[column] += std::norm(w.entries[i]);
+    if (row % diagonals != column % diagonals) rotated += std::norm(w.entries[i]);
   }
-  const double weight = std::sqrt(all / static_cast<double>(w.columns));
+  const double weight = std::sqrt(rotated / static_cast<double>(w.columns));
+  const double divided = rotated > 0
+                             ? x.multiplied(parts)
+                             : rescaled_error(params, x.level(), parts[0].slots, parts[0].scale);
+  const double products = std::hypot(pieces * divided, moved) * std::sqrt(count);
   const double added =
       std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
-  const auto height = static_cast<std::size_t>(x.slots());
   Known known =
       x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
           .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)), w.real, added,

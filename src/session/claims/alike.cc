@@ -152,7 +152,8 @@ Alike Alike::of_matrix(NumbersView entries, std::size_t rows, std::size_t height
   }
   const bool all_whole =
       std::ranges::all_of(known, [&](const auto& x) { return x.second.first == blocks.slots(); });
-  if (others == out.diagonals.size() && all_whole) return {};
+  out.some_are_zero = out.diagonals.size() < diagonals.size();
+  if (others == out.diagonals.size() && all_whole && !out.some_are_zero) return {};
   out.slots = blocks.slots();
   out.height = height;
   out.places.resize(rows);
@@ -180,6 +181,10 @@ double Alike::added_up(NumbersView values, bool with_signs) const {
   }
   const std::size_t products = results.size() * pieces.size() * diagonals.size();
   const std::size_t step = products / kMaxProducts + 1;
+  double of_all = 0;  // values, each of which meets a result once
+  if (some_are_zero) {
+    for (const Complex& z : values) of_all += std::norm(z);
+  }
   double squares = 0, alone = 0, differing = 0;
   for (std::size_t r = 0; r < results.size(); r += step | 1) {
     const auto place = static_cast<std::size_t>(results[r]);
@@ -193,10 +198,11 @@ double Alike::added_up(NumbersView values, bool with_signs) const {
         const Complex z = held[d.source * height + (s + d.distance) % height];
         const std::size_t apart = d.period == 0 ? piece : piece % d.period;
         sums[d.group * slots + apart] += d.size * (with_signs ? d.sign * z : z);
-        alone += std::norm(z);
+        if (!some_are_zero) alone += std::norm(z);
         differing += d.size * d.size * std::norm(z);
       }
     }
+    alone += of_all;
     for (const auto& [group, sum] : sums) squares += std::norm(sum);
   }
   // Values that cancel in a sum may not do so in other data.

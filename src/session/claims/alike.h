@@ -45,6 +45,9 @@ struct Alike {
 
   // By target. None if all diagonals differ and none repeats.
   std::vector<Diagonal> diagonals;
+  // Diagonals of zeros are neither multiplied nor listed. Growth is stated for errors of as many
+  // diagonals as there are values, so it is smaller then.
+  bool some_are_zero = false;
   std::size_t slots = 1;              // of a diagonal
   std::size_t height = 1;             // slots of a source, which repeats over those of a diagonal
   std::vector<std::int64_t> places;   // addresses of the values in the sources

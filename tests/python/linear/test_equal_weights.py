@@ -87,6 +87,27 @@ def test_weights_that_repeat_are_rounded_little(ctx, client, rng, name):
         assert 0.5 < rms_ratio(client, program, far, program, claims, 128 if name == "a vector" else 8) < 2
 
 
+def tridiagonal(n):
+    return sum(np.roll(np.eye(n), k, axis=0) * rows.uniform(-1, 1, n) for k in (-1, 0, 1))
+
+
+# Most diagonals of these matrices are zero.
+FEW_DIAGONALS = {
+    "three diagonals": (product(tridiagonal(512)), (512,)), "one weight": (product(np.eye(16) * 0.3), (16,)),
+    "rows": (product(rows.uniform(-1, 1, (16, 16))), (32, 16)), "rows of one weight": (product(np.eye(100) * 0.3), (4, 100)),
+}
+
+
+@pytest.mark.parametrize("name", FEW_DIAGONALS)
+def test_diagonals_of_zeros_add_no_error(ctx, client, rng, name):
+    """Only diagonals that are multiplied have rounding errors, and only rotations have those of key switches. Products of
+    values that lie far from 0 claimed up to 4 bits too little."""
+    program, shape = FEW_DIAGONALS[name]
+    ctx.use(client.server_keys(program, lt.Shape(shape, None, (100, 101)), show=False))
+    for claims in (lambda make: {"like": make()}, lambda make: {"range": (100, 101)}):
+        assert 0.6 < rms_ratio(client, program, lambda: rng.uniform(100, 101, shape), program, claims, 16) < 1.6
+
+
 def test_maps_know_their_equal_diagonals():
     plain = Layout.plain((8,), 8)
 
