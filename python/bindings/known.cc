@@ -9,6 +9,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "session/claims/common_error.h"
+
 namespace latticino::python {
 namespace {
 
@@ -251,6 +253,10 @@ session::Alike alike_of(const Index& diagonals, std::size_t slots, std::size_t h
 
 void bind_maps(nb::module_& m, nb::class_<Known>& k) {
   using session::Alike;
+  m.def(
+      "common_error",
+      [](const Values& means, double scale) { return session::common_error(view(means), scale); },
+      "means"_a, "scale"_a);
   nb::class_<Alike>(m, "Alike", "Which weights of a linear map are rounded alike.")
       .def_static(
           "of_matrix",
@@ -287,14 +293,12 @@ void bind_maps(nb::module_& m, nb::class_<Known>& k) {
           "values"_a);
   k.def(
        "rotated",
-       [](const Known& x, std::int64_t steps, bool masked, double added, double rounded,
-          const std::optional<Values>& off) {
+       [](const Known& x, std::int64_t steps, bool masked, double added, double rounded) {
          require(steps >= 0 && static_cast<std::size_t>(steps) < size_of(x),
                  "steps out of the values");
-         const NumbersView of_sample = off ? of_size(*off, x) : NumbersView();
-         return released(x, [&] { return x.rotated(steps, masked, added, rounded, of_sample); });
+         return released(x, [&] { return x.rotated(steps, masked, added, rounded); });
        },
-       "steps"_a, "masked"_a, "added"_a, "rounded"_a = 0.0, "off"_a = nb::none())
+       "steps"_a, "masked"_a, "added"_a, "rounded"_a = 0.0)
       .def(
           "mapped",
           [](const Known& x, const nb::object& f, double l1, double l2, bool real, double added,
@@ -328,6 +332,21 @@ void bind_maps(nb::module_& m, nb::class_<Known>& k) {
             return x.meant(values ? of_size(*values, x) : NumbersView(), error);
           },
           "values"_a.none(), "error"_a)
+      .def(
+          "with_common_error",
+          [](const Known& x, const Known& source, const Values& sizes, double rest) {
+            const NumbersView given = view(sizes);
+            require(given.size() == 1 || x.sample() == nullptr || given.size() == x.sample()->size,
+                    "errors of another size");
+            return x.with_common_error(source, given, rest);
+          },
+          "source"_a, "sizes"_a, "rest"_a)
+      .def(
+          "with_common_error",
+          [](const Known& x, const Known& source, Complex size) {
+            return x.with_common_error(source, size);
+          },
+          "source"_a, "size"_a)
       .def("plus_error", &Known::plus_error, "added"_a, "seen"_a = nb::none());
 }
 

@@ -6,6 +6,7 @@
 
 #include "bindings.h"
 #include "ckks/bootstrap/explain.h"
+#include "ckks/linear/linear_transform.h"
 #include "params/own/request.h"
 #include "params/security.h"
 #include "rlwe/noise.h"
@@ -114,6 +115,8 @@ void bind_noise(nb::module_& m) {
         "by P after it: what rotations leave that share one division (a matrix product's).");
   m.def("encoded_error", &session::encoded_error, "slots"_a, "scale"_a,
         "What rounding plain values at `scale` adds: 1/12 for each of 2 n coefficients.");
+  m.def("weight_scale", &ckks::weight_scale, "params"_a, "level"_a,
+        "The scale of weights that multiply ciphertexts at `level` in linear maps.");
   m.def("doubling", &session::doubling, "count"_a,
         "How often the error of one key switch counts where `count` parts of the slots are added "
         "up.");

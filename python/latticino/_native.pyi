@@ -174,6 +174,11 @@ def encoded_error(slots: int, scale: float) -> float:
     What rounding plain values at `scale` adds: 1/12 for each of 2 n coefficients.
     """
 
+def weight_scale(params: Params, level: int) -> float:
+    """
+    The scale of weights that multiply ciphertexts at `level` in linear maps.
+    """
+
 def doubling(count: float) -> float:
     """
     How often the error of one key switch counts where `count` parts of the slots are added up.
@@ -464,7 +469,7 @@ class Known:
 
     def spread(self, factor: complex, count: int, added: float, rounding: float, slots: int) -> Known: ...
 
-    def rotated(self, steps: int, masked: bool, added: float, rounded: float = 0.0, off: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)] | None = None) -> Known: ...
+    def rotated(self, steps: int, masked: bool, added: float, rounded: float = 0.0) -> Known: ...
 
     def mapped(self, f: object, l1: float, l2: float, real: bool, added: float, rounded: float = 0.0, alike: Alike | None = None) -> Known: ...
 
@@ -474,7 +479,15 @@ class Known:
 
     def meant(self, values: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)] | None, error: float) -> Known: ...
 
+    @overload
+    def with_common_error(self, source: Known, sizes: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)], rest: float) -> Known: ...
+
+    @overload
+    def with_common_error(self, source: Known, size: complex) -> Known: ...
+
     def plus_error(self, added: float, seen: float | None = None) -> Known: ...
+
+def common_error(means: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)], scale: float) -> complex: ...
 
 class Alike:
     """Which weights of a linear map are rounded alike."""

@@ -12,5 +12,6 @@ from .._native import key_error_alone as keys_alone
 from .._native import multiplied_error as multiplied
 from .._native import rescaled_error as rescaled
 from .._native import switched_error as switched
+from .._native import weight_scale as weight_scale
 
-__all__ = ["doubling", "encoded", "fresh", "keys_alone", "multiplied", "rescaled", "switched"]
+__all__ = ["doubling", "encoded", "fresh", "keys_alone", "multiplied", "rescaled", "switched", "weight_scale"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 
 from .. import _native, arrays, errors
+from ..claims import noise
 from ..common import captured, roles
 from ..common.layout import Layout
 from ..common.locks import Lock
@@ -315,8 +316,10 @@ class LinearMap(roles.Handle):
         for x, made in zip(xs, parts):
             added, rounded = placement.added_error(x, way, made[0], rotates, l2)
             known = x._known if growth == 1 else x._known.repeated(x.size, growth)
-            alike = way.map.alike(x.layout, ctx.params.rescale_factor(x.level), way.target.slots, way.pieces)
+            scale = noise.weight_scale(ctx.params, x.level)
+            alike = way.map.alike(x.layout, scale, way.target.slots, way.pieces)
             known = known.mapped(self._in_clear, l1, l2, self.is_real, added, rounded, alike)
+            known = known.with_common_error(x._known, way.map.common_error(x.layout, scale) * way.pieces)
             out.append(x._like(made, known, layout=way.target.with_rest("zero")))
         return out
 

@@ -120,7 +120,7 @@ def added_error(x: Ciphertext, way: Placed, part: _native.Ciphertext, rotates: b
     for values of size 1."""
     params, slots, level = x.context.params, way.map.slots, x.level
     widest = max((sum(len(g.distances) for g in groups) for groups in way.map.blocks()), default=1)
-    rounded = noise.encoded(slots, params.rescale_factor(level)) * math.sqrt(max(widest, 1) * way.pieces)
+    rounded = noise.encoded(slots, noise.weight_scale(params, level)) * math.sqrt(max(widest, 1) * way.pieces)
     beside = rounded * x.layout.bound if x.layout.rest == "unknown" else 0.0
     divided = (noise.multiplied if rotates else noise.rescaled)(params, level, slots, part.scale)
     keys = l2 * noise.keys_alone(params, level, slots, x.scale) if rotates else 0.0

@@ -41,6 +41,7 @@ _SMALL_KEYS = 1 << 26  # up to which a table of all keys is made
 _MAX_MAPS = 64  # of sums and products that are remembered
 _LAST_BITS = 1e-15  # relative: less is nothing at the scale of weights
 _EQUAL = 1e-10  # relative: sums of equal diagonals differ by rounding errors only
+_KINDS = 16  # of diagonals whose errors are computed
 _FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
 
 
@@ -132,6 +133,7 @@ class Map:
         self._period, self._build = period, build
         self._groups: list[list[Group]] | None = None
         self._equal: _Equal | None = None
+        self._means: list[np.ndarray] | None = None  # of diagonals, by target
         self.known = True  # False: only which diagonals there are, for runs without data
         entries = build()
         self._sources = int(entries[1].max(initial=0)) // slots + 1
@@ -224,6 +226,61 @@ class Map:
         return _native.Alike.of_diagonals(
             flat_index(rows), self.slots, self._period, flat_index(source.places),
             flat_index(self.target.places), [k * step % self.slots for k in range(count)], sizes)
+
+    def common_error(self, source: Layout, scale: float) -> complex:
+        """The error that all slots of a target have in common, for values of mean 1 in the layout of the source: the
+        largest of all targets. Weights are encoded at `scale`. Slots without values count as full if they may hold
+        numbers."""
+        if self._means is None:
+            self._means = self._means_of_diagonals()
+        found = [_native.common_error(means, scale) for means in self._means]
+        return max(found, key=abs, default=0) * self._filled(source)
+
+    def profile(self, source: Layout, scale: float) -> np.ndarray | None:
+        """The error in each slot of the targets, for values of 1 in the layout of the source, encoded at `scale`. None if
+        too many diagonals differ.
+
+        A rotation of slots only permutes coefficients and changes signs. So diagonals that are rotations of each other
+        have errors that are the same rotations of one error."""
+        t, s, w = self._build()
+        which, count = _positions(self._unique, self._keys((t, s, w))), len(self._unique)
+        slot = t & (self.slots - 1)
+        first = np.full(count, self.slots)
+        np.minimum.at(first, which, slot)
+        factors = np.random.default_rng(1).normal(size=(2, self.slots))
+        turned = slot - first[which]
+        sums = np.bincount(which, w.real * factors[0, turned] + w.imag * factors[1, turned], count)
+        order = np.argsort(sums)
+        steps = np.diff(sums[order]) > _EQUAL * np.abs(sums).max(initial=0)
+        kinds = np.empty(count, np.int64)
+        kinds[order] = np.concatenate([[0], np.cumsum(steps)])
+        if kinds.max() >= _KINDS:
+            return None
+        target = self._unique // (self._sources * self._period)
+        out = np.zeros((self.count, self.slots), complex)
+        for kind in range(kinds.max() + 1):
+            own = np.flatnonzero(kinds == kind)
+            weights, of_one = np.zeros(self.slots, complex), which == own[0]
+            np.add.at(weights, turned[of_one], w[of_one])
+            error = np.fft.fft(_native.rounding(weights, self.slots, scale))
+            starts = np.zeros((self.count, self.slots))
+            np.add.at(starts, (target[own], first[own]), 1)
+            out += np.fft.ifft(np.fft.fft(starts) * error)
+        return out * self._filled(source)
+
+    def _filled(self, source: Layout) -> float:
+        """The part of the source's slots that may hold numbers."""
+        return np.unique(source.places).size / (self._sources * self._period) if source.rest == "zero" else 1.0
+
+    def _means_of_diagonals(self) -> list[np.ndarray]:
+        """Without diagonals of equal weights, of which `alike` knows the errors."""
+        t, s, w = self._build()
+        which, count = _positions(self._unique, self._keys((t, s, w))), len(self._unique)
+        sums = [np.bincount(which, x, count) / self.slots for x in (w.real, w.imag, w.real**2 + w.imag**2)]
+        means = sums[0] + 1j * sums[1]
+        vary = sums[2] - np.abs(means) ** 2 > _EQUAL * sums[2]
+        target = self._unique // (self._sources * self._period)
+        return [means[vary & (target == k)] for k in np.unique(target[vary])]
 
     def _equal_diagonals(self) -> _Equal:
         """Which diagonals are equal and which repeat. Empty if all differ and none repeats. Diagonals are compared by
@@ -399,7 +456,7 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
     widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())
     params, level = ctx.params, x.level
     scale = next(p.scale for p in parts if p is not None)
-    rounded = noise.encoded(m.slots, params.rescale_factor(level)) * math.sqrt(widest)
+    rounded = noise.encoded(m.slots, noise.weight_scale(params, level)) * math.sqrt(widest)
     each = (noise.multiplied if turns(m.groups()) else noise.rescaled)(params, level, m.slots, scale)
     before = gain * error_before(params, m, level, x.scale)
     return parts, math.hypot(each * math.sqrt(max(map(len, m.groups()))), before), rounded
@@ -564,12 +621,18 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
     growth = math.sqrt(target.slots / x.slots)
     known = x._known if growth == 1 else x._known.repeated(x.size, growth)
     switched = noise.switched(x.context.params, parts[0].level, target.slots, parts[0].scale)
+    scale, copies = noise.weight_scale(x.context.params, x.level), 1
+    profile = plan.map.profile(x.layout, scale) if plan.runs is None else None
     for step, count in plan.spreads:
+        copies *= count
+        if profile is not None:
+            profile = sum(np.roll(profile, k * step, axis=-1) for k in range(count))
         parts = windows(x._evaluator, parts, -step, count, target.slots)
         added = math.hypot(added * math.sqrt(count), switched * math.sqrt(count - 1))
         rounded *= math.sqrt(count)
     if plan.runs is not None:
         step, bits = plan.runs
+        copies *= 2**bits - 1
         parts = [_filled(x._evaluator, made[i :: target.count], step, target.slots) for i in range(target.count)]
         added = math.hypot(added, switched) * math.sqrt(2**bits - 1)
         rounded *= math.sqrt(2**bits - 1)
@@ -579,7 +642,18 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
         known = known.copied(name, flat_index(x.layout.places), added, rounded)
     else:
         known = known.placed(name, added, rounded)
+    if profile is None:
+        known = known.with_common_error(x._known, plan.map.common_error(x.layout, scale) * copies)
+    else:
+        known = known.with_common_error(x._known, *_of_values(profile.reshape(-1), target.places))
     return x._like(parts, known, layout=where)
+
+
+def _of_values(profile: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, float]:
+    """The errors of values at these places, and the size of the mean error of the slots without values."""
+    elsewhere = np.delete(profile, np.unique(places))
+    rest = abs(elsewhere.mean()) if elsewhere.size else 0.0
+    return np.ascontiguousarray(profile[places.reshape(-1)]), float(rest)
 
 
 def _filled(e: _native.Evaluator, by_bit: Sequence[_native.Ciphertext | None], step: int,

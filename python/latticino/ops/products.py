@@ -104,8 +104,10 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
         v = row.reshape(x.shape)
         return np.asarray(np.matmul(w, v) if left else np.matmul(v, w))
 
-    alike = way.map.alike(x.layout, x.context.params.rescale_factor(x.level), way.step, way.count)
+    scale = noise.weight_scale(x.context.params, x.level)
+    alike, common = way.map.alike(x.layout, scale, way.step, way.count), way.map.common_error(x.layout, scale)
     known = x._known.mapped(of_row, l1, l2, w.dtype.kind != "c", added, rounded, alike)
+    known = known.with_common_error(x._known, common * way.count)
     where = way.map.target
     return x._like(parts, known, layout=where if way.count == 1 else where.with_rest("unknown", way.count * bound))
 

@@ -10,6 +10,7 @@
 #include "ckks/encoding/encoder.h"
 #include "ckks/evaluator/checks.h"
 #include "ckks/linear/hoisting.h"
+#include "ckks/linear/linear_transform.h"
 #include "math/errors.h"
 
 namespace latticino::ckks {
@@ -187,10 +188,7 @@ BlockTransform::BlockTransform(const std::shared_ptr<const Context>& context,
   plan.slots = slots;
   plan.form.level = level;
   plan.form.light = light;
-  const double keep = params.rescale_factor(level);
-  plan.form.scale = level > params.default_level()
-                        ? keep
-                        : keep * (params.scale(level - 1) / params.scale(level));
+  plan.form.scale = weight_scale(params, level);
   plan.steps = cheapest(blocks, slots);
   plan.sum.sources = sources;
   plan.sum.targets = targets;

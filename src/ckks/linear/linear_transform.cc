@@ -113,6 +113,12 @@ struct LinearTransform::Plan {
   HoistedSum sum;  // babies, giants and encoded diagonals by position in `steps`
 };
 
+double weight_scale(const Params& params, int level) {
+  const double keep = params.rescale_factor(level);
+  return level > params.default_level() ? keep
+                                        : keep * (params.scale(level - 1) / params.scale(level));
+}
+
 LinearTransform::LinearTransform(const std::shared_ptr<const Context>& context,
                                  const Diagonals& diagonals, int slots, const Options& options)
     : plan_(std::make_unique<Plan>()) {
@@ -142,11 +148,7 @@ void LinearTransform::fill(const std::shared_ptr<const Context>& context, const 
                                options.hoisted ? StepCost::Hoisted : StepCost::Iterated);
   plan.rotates = rotations.size() > 1 || rotations[0] != 0;
   if (options.plaintext_scale == 0) {
-    const double keep = params.rescale_factor(options.level);
-    plan.options.plaintext_scale =
-        options.level > params.default_level()
-            ? keep
-            : keep * (params.scale(options.level - 1) / params.scale(options.level));
+    plan.options.plaintext_scale = weight_scale(params, options.level);
   }
   plan.sum.merged = options.merged;
   plan.sum.babies = plan.steps.babies;

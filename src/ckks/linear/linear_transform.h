@@ -16,16 +16,18 @@ using Diagonals = std::map<int, std::vector<Complex>>;
 // pre_rotation).
 Diagonals for_rotated_input(const Diagonals& diagonals, int r, int slots);
 
+// The usual scale of weights that multiply ciphertexts at `level`: up to the default level, the one
+// that keeps canonical scales canonical, rescale_factor(level) S_(level-1) / S_level; above it
+// rescale_factor(level), which keeps the scale.
+double weight_scale(const Params& params, int level);
+
 class LinearTransform {
  public:
   struct Options {
-    int level = 0;  // of the input; the result has level - 1
-    // Scale of the plaintexts. 0: up to the default level, the scale that keeps canonical scales
-    // canonical, rescale_factor(level) S_(level-1) / S_level; above it rescale_factor(level), which
-    // keeps the scale.
-    double plaintext_scale = 0;
-    int baby_steps = 0;    // a power of two; 0: chosen by counting key products
-    int pre_rotation = 0;  // the transform is followed by a rotation by this (absorbed)
+    int level = 0;               // of the input; the result has level - 1
+    double plaintext_scale = 0;  // 0: weight_scale
+    int baby_steps = 0;          // a power of two; 0: chosen by counting key products
+    int pre_rotation = 0;        // the transform is followed by a rotation by this (absorbed)
     // Whether to divide by P and the rescale factor at once. If false, the divisions follow each
     // other: one pass more, and a rounding error of fewer primes, which counts at small scales.
     bool merged = true;

@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckks/linear/linear_transform.h"
 #include "math/errors.h"
 #include "session/ckks/state.h"
+#include "session/claims/common_error.h"
 #include "session/claims/slot_noise.h"
 
 namespace latticino {
 namespace session {
 namespace {
+
+constexpr double kEqual = 1e-10;  // relative: sums of equal weights differ by rounding errors only
 
 [[noreturn]] void refuse(const Shape& a, const Shape& b, const char* needs) {
   throw ShapeError("matmul", "shapes " + text_of(a) + " and " + text_of(b), needs,
@@ -42,6 +46,41 @@ ckks::Ciphertext row_of_blocks(const ckks::Evaluator& e, const Contents& x, cons
     sum = sum ? e.add(*sum, y) : y;
   }
   return with_slots(*sum, out_slots);
+}
+
+// The error that all slots of a result have in common, for values of mean 1 in ciphertexts of
+// `height` slots: the largest of all ciphertexts of `width` slots.
+Complex common_error_of(const Matrix& w, std::size_t height, std::size_t width, double scale) {
+  struct Sum {
+    Complex weights = 0;
+    double squares = 0;
+  };
+  const std::size_t diagonals = std::min(height, width), slots = std::max(height, width);
+  const std::size_t sources = (w.rows + height - 1) / height;
+  const std::size_t targets = (w.columns + width - 1) / width, of_target = sources * diagonals;
+  std::vector<Sum> sums(targets * of_target);
+  for (std::size_t row = 0; row < w.rows; ++row) {
+    for (std::size_t column = 0; column < w.columns; ++column) {
+      const Complex& z = w.entries[row * w.columns + column];
+      const std::size_t distance = (row + diagonals - column % diagonals) % diagonals;
+      Sum& sum = sums[column / width * of_target + row / height * diagonals + distance];
+      sum.weights += z;
+      sum.squares += std::norm(z);
+    }
+  }
+  Complex largest = 0;
+  for (std::size_t t = 0; t < targets; ++t) {
+    Numbers means;
+    for (const Sum& sum : std::span(sums).subspan(t * of_target, of_target)) {
+      const auto mean = sum.weights / static_cast<double>(slots);
+      const double square = sum.squares / static_cast<double>(slots);
+      // Of diagonals of equal weights, Alike knows the errors.
+      if (square - std::norm(mean) > kEqual * square) means.push_back(mean);
+    }
+    const Complex error = common_error(means, scale);
+    if (std::abs(error) > std::abs(largest)) largest = error;
+  }
+  return largest * (static_cast<double>(w.rows) / static_cast<double>(sources * height));
 }
 
 // The flat values of x times a matrix, as an array of `shape`.
@@ -90,7 +129,7 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   // A shorter x is repeated over these slots, and decoding reads more coefficients.
   const int slots = std::max(x.slots(), out_slots);
   const double count = static_cast<double>(x.parts.size());
-  const double scale = params.rescale_factor(x.level());  // of the weights
+  const double scale = ckks::weight_scale(params, x.level());
   const double rounded = encoded_error(slots, scale) * std::sqrt(static_cast<double>(w.rows));
   const auto height = static_cast<std::size_t>(x.slots());
   // The errors that key switches leave in rotations of x are multiplied by the weights. Diagonal 0
@@ -111,10 +150,12 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   const double products = std::hypot(pieces * divided, moved) * std::sqrt(count);
   const double added =
       std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
+  const Complex common = common_error_of(w, height, width, scale) * static_cast<double>(pieces);
   Known known =
       x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
           .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)), w.real, added,
-                  rounded, Alike::of_matrix(w.entries, w.rows, height, width, scale));
+                  rounded, Alike::of_matrix(w.entries, w.rows, height, width, scale))
+          .with_common_error(x.known, common);
   return {std::move(parts), std::move(known), UnusedSlots::zero()};
 }
 

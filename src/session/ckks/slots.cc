@@ -15,25 +15,32 @@ namespace latticino {
 namespace session {
 namespace {
 
-// What the rounding of a rotation's masks, encoded at `scale`, adds to the sample of x.
-Numbers rounding_of_masks(const Contents& x, std::size_t size, const RotationGroups& groups,
-                          double scale) {
+// What the rounding of a rotation's masks, encoded at `scale`, adds to rows of values like x's.
+RowMap rounding_of_masks(const Contents& x, std::size_t size, const RotationGroups& groups,
+                         double scale) {
   const auto slots = static_cast<std::size_t>(x.slots());
-  const NumbersView exact = std::as_const(*x.known.sample()).row(0);
-  Numbers rows(exact.begin(), exact.end()), out(groups.size() * slots);
-  rows.resize(x.parts.size() * slots);
+  std::vector<std::vector<Numbers>> errors(groups.size());  // of each mask; none: it needs no mask
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const MaskedRotation& rotation : groups[i]) {
-      if (rotation.whole) continue;
-      const Numbers off = rounding(rotation.mask(slots), x.slots(), scale);
-      for (std::size_t j = 0; j < slots; ++j) {
-        const std::size_t from = (j + static_cast<std::size_t>(rotation.steps)) % slots;
-        out[i * slots + j] += rows[rotation.source * slots + from] * off[j];
-      }
+      errors[i].push_back(rotation.whole ? Numbers()
+                                         : rounding(rotation.mask(slots), x.slots(), scale));
     }
   }
-  out.resize(size);
-  return out;
+  return [=, parts = x.parts.size()](NumbersView values) {
+    Numbers rows(values.begin(), values.end()), out(groups.size() * slots);
+    rows.resize(parts * slots);
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (std::size_t k = 0; k < groups[i].size(); ++k) {
+        const MaskedRotation& rotation = groups[i][k];
+        for (std::size_t j = 0; j < errors[i][k].size(); ++j) {
+          const std::size_t from = (j + static_cast<std::size_t>(rotation.steps)) % slots;
+          out[i * slots + j] += rows[rotation.source * slots + from] * errors[i][k][j];
+        }
+      }
+    }
+    out.resize(size);
+    return out;
+  };
 }
 
 // For a ciphertext whose first `filled` slots hold rows of `columns` values: `factor` in the first
@@ -150,7 +157,7 @@ Contents rotated(const ckks::Evaluator& e, const Contents& x, std::size_t size, 
   }
   // A part that needs no mask keeps its level. Later sums and products align the levels.
   const double added = std::hypot(x.switched(), masked ? x.rescaled(parts) : 0.0);
-  Numbers off;
+  RowMap off;
   if (masked && x.known.sample() != nullptr) {
     off = rounding_of_masks(x, size, groups, scale_of_masks);
   }

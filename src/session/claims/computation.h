@@ -61,6 +61,7 @@ enum class Step : std::uint8_t {
   Polynomial,
   Refreshed,
   Partners,
+  CommonError,
 };
 
 class Computation {

@@ -50,6 +50,12 @@ Error Error::uneven(double rms, bool by_secret, const Uneven& where, double slot
   return out;
 }
 
+Error Error::common(double size, double rest) {
+  Error out = fresh(size, false, false);
+  for (ErrorPart& part : out.parts_) part.common_rest = rest;
+  return out;
+}
+
 Error Error::of_values(double rms, double worst, double slots) {
   Error out = fresh(rms, false, false);
   for (ErrorPart& part : out.parts_) {
@@ -76,6 +82,12 @@ double Error::rest() const {
   return std::sqrt(squares);
 }
 
+double Error::common_rest() const {
+  double squares = 0;
+  for (const ErrorPart& part : parts_) squares += part.common_rest * part.common_rest;
+  return std::sqrt(squares);
+}
+
 double Error::worst(double slots, bool full) const {
   const double normal = largest_of_normal(slots);
   const double product = full ? std::max(normal, largest_of_products(slots)) : normal;
@@ -94,6 +106,7 @@ void Error::add(const ErrorPart& part) {
     at->rms += part.rms;
     at->largest += part.largest;
     at->rest += part.rest;
+    at->common_rest += part.common_rest;
     at->white = at->white && part.white;
     at->by_secret = at->by_secret || part.by_secret;
   } else {
@@ -118,6 +131,7 @@ void Error::bound_parts() {
     parts_[b].rms += parts_[a].rms;
     parts_[b].largest += parts_[a].largest;
     parts_[b].rest += parts_[a].rest;
+    parts_[b].common_rest += parts_[a].common_rest;
     parts_[b].white = parts_[b].white && parts_[a].white;
     parts_[b].by_secret = parts_[b].by_secret || parts_[a].by_secret;
     parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(a));
@@ -137,6 +151,7 @@ Error Error::times(double rms, double bound) const {
     part.rms *= rms;
     part.largest *= bound;
     part.rest *= rms;
+    part.common_rest *= rms;
     out.add(part);
   }
   return out;
@@ -148,6 +163,7 @@ Error Error::times_aligned(double rms, double bound) const {
     part.rms = std::min(part.rms * bound, part.largest * rms);
     part.largest *= bound;
     part.rest *= rms;
+    part.common_rest *= rms;
     out.add(part);
   }
   return out;
@@ -174,7 +190,7 @@ Error Error::shared() const {
 Error Error::at_values() const {
   Error out;
   for (ErrorPart part : parts_) {
-    part.rest = 0;
+    part.rest = part.common_rest = 0;
     out.add(part);
   }
   return out;
@@ -184,9 +200,10 @@ Error Error::summed(double l1, double l2, bool white, double unused) const {
   Error out;
   for (ErrorPart part : parts_) {
     const double factor = part.white ? l2 : l1, beside = part.rest * std::sqrt(unused);
-    part.rms = std::hypot(part.rms * factor, beside);
-    part.largest = std::hypot(part.largest * factor, beside);
-    part.rest = 0;
+    const double common = part.common_rest * unused;
+    part.rms = std::hypot(part.rms * factor + common, beside);
+    part.largest = std::hypot(part.largest * factor + common, beside);
+    part.rest = part.common_rest = 0;
     part.white = part.white && white;
     part.by_secret = false;  // sums of many are normal again
     part.id = mixed(part.id, 0x5A5A5A5Au);
@@ -205,7 +222,8 @@ Error Error::renamed(std::uint64_t* source) const {
     white = white && part.white;
     by_secret = by_secret || part.by_secret;
   }
-  out.parts_.push_back({*source, *source, rms(), largest(), white, by_secret, rest()});
+  out.parts_.push_back(
+      {*source, *source, rms(), largest(), white, by_secret, rest(), common_rest()});
   return out;
 }
 
@@ -216,6 +234,7 @@ Error Error::with_source(std::uint64_t source, double factor) const {
       part.rms *= factor;
       part.largest *= factor;
       part.rest *= factor;
+      part.common_rest *= factor;
     }
     out.add(part);
   }

@@ -18,7 +18,8 @@ struct ErrorPart {
   // in a slot is a product of two complex normal numbers. The largest of such products is further
   // above the mean than that of single normal numbers.
   bool by_secret = true;
-  double rest = 0;  // root mean square in the slots without values
+  double rest = 0;         // root mean square in the slots without values
+  double common_rest = 0;  // an error that is the same in all of these slots
 };
 
 // Errors that are larger in some slots: in this part of them by this factor, compared with the root
@@ -42,10 +43,14 @@ class Error {
   // normal errors.
   static Error of_values(double rms, double worst, double slots);
 
+  // The same for an error that is about equal in all slots, and `rest` in those without values.
+  static Error common(double size, double rest);
+
   bool exact() const { return parts_.empty(); }
   double rms() const;      // of a slot's complex error
   double largest() const;  // the same at the slot with the largest factors
   double rest() const;     // of a slot without a value
+  double common_rest() const;
   // Expected largest error of `slots` slots; `full`: of a ciphertext whose slots are all in use.
   double worst(double slots, bool full) const;
   const std::vector<ErrorPart>& parts() const { return parts_; }

@@ -161,9 +161,9 @@ class Known {
   Known lowered(double added, double factor) const;
   Known conjugated(double added) const;
   // `rounded_claim`: claimed error of masks, for values without structure. `off`: the error of
-  // masks on the sample, if there are masks.
+  // masks on a row of a sample, if there are masks.
   Known rotated(std::int64_t steps, bool masked, double added, double rounded_claim,
-                NumbersView off) const;
+                const RowMap& off = nullptr) const;
   // Sums over the first axis, of `count` values each, which leave `kept` sums. `full`: all slots of
   // the ciphertext were in use. Then the sums do not decode from all coefficients; only the added
   // error lies in the others. `unused`: how many slots without values each sum adds up as well.
@@ -192,6 +192,13 @@ class Known {
   Known meant(NumbersView values, double error) const;
   // `seen`: the error that is added to a sample, if it differs from what is claimed.
   Known plus_error(double added, std::optional<double> seen = std::nullopt) const;
+  // With an error that is a multiple of the mean of the values of `source`: `sizes` has the factor
+  // of each value, or one for all of them, and `rest` that of slots without values (see
+  // common_error.h).
+  Known with_common_error(const Known& source, NumbersView sizes, double rest) const;
+  Known with_common_error(const Known& source, Complex size) const {
+    return with_common_error(source, {&size, 1}, std::abs(size));
+  }
   // After a bootstrapping. If values do not fit, nothing is claimed, and `misfits` says why.
   Known bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) const;
   // The errors alone of a bootstrapping. `ratio`: with this ratio the sine alone loses as much of a

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
@@ -373,32 +374,39 @@ Known Known::conjugated(double added) const {
 }
 
 Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
-                     NumbersView off) const {
+                     const RowMap& off) const {
   const Computation scope(Step::Rotated, name_, steps, masked, added, rounded);
   rounded *= of_rounding(range());
-  // For other data, only the size of the rounding of masks is known.
-  const double relative = off.empty() || !(widest().rms > 0) ? 0 : rounded / widest().rms;
   return with(
       moved(estimate_, static_cast<std::uint64_t>(steps), masked, std::hypot(added, rounded)),
       each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
            [&](NumbersView in, std::span<Complex> out, std::size_t r) {
              std::ranges::rotate_copy(in, in.begin() + steps, out.begin());
-             if (!sample_->noisy(r)) return;
-             if (r >= sample_->first_other()) {
-               add_noise(out, relative * rms_of(std::as_const(*sample_).row(sample_->exact_of(r))));
-               return;
-             }
-             for (std::size_t i = 0; i < off.size(); ++i) out[i] += off[i];
+             if (!off || !sample_->noisy(r)) return;
+             const Numbers errors = off(sample_->row(sample_->exact_of(r)));
+             for (std::size_t i = 0; i < out.size(); ++i) out[i] += errors[i];
            }));
 }
 
 Known Known::summed(std::size_t kept, double count, double added, bool full, double unused) const {
   const Computation scope(Step::Summed, name_, kept, count, added, unused);
   const double beside = estimate_.error.rest() * std::sqrt(unused);
+  const double common = estimate_.error.common_rest() * unused;
+  const auto sums = [](NumbersView in, std::span<Complex> out) {
+    for (std::size_t i = 0; i < in.size(); ++i) out[i % out.size()] += in[i];
+  };
   return with(session::summed(estimate_, count, added, unused),
               each(sample_, kept, std::hypot(added, beside),
-                   [](NumbersView in, std::span<Complex> out, auto) {
-                     for (std::size_t i = 0; i < in.size(); ++i) out[i % out.size()] += in[i];
+                   [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                     sums(in, out);
+                     if (common == 0 || !sample_->noisy(r)) return;
+                     // It has the sign of the errors of the values, which have the same source.
+                     Numbers exact(out.size());
+                     sums(sample_->row(sample_->exact_of(r)), exact);
+                     for (std::size_t i = 0; i < out.size(); ++i) {
+                       const Complex error = out[i] - exact[i];
+                       if (error != 0.0) out[i] += error * (common / std::abs(error));
+                     }
                    }),
               full ? std::optional(added) : std::nullopt);
 }
@@ -553,6 +561,28 @@ Known Known::meant(NumbersView values, double error) const {
 Known Known::plus_error(double added, std::optional<double> seen) const {
   const double real = seen.value_or(added);
   return with(session::plus_error(estimate_, added), copy(sample_, real), white_of(1, real));
+}
+
+Known Known::with_common_error(const Known& source, NumbersView sizes, double rest) const {
+  const double size = rms_of(sizes), mean = source.widest().rms * of_rounding(range());
+  if (size == 0 && rest == 0) return *this;
+  const Computation scope(Step::CommonError, name_, source.name_, sizes, rest);
+  Estimate estimate = estimate_;
+  estimate.error = estimate.error + Error::common(size * mean, rest * mean);
+  if (sample_ == nullptr || source.sample_ == nullptr) return with(std::move(estimate), nullptr);
+  const Sample& from = *source.sample_;
+  const auto mean_of = [&](std::size_t r) {
+    const NumbersView row = from.row(from.exact_of(r));
+    return std::accumulate(row.begin(), row.end(), Complex(0)) / static_cast<double>(row.size());
+  };
+  return with(
+      std::move(estimate),
+      each(sample_, sample_->size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+        const Complex factor = sample_->noisy(r) ? mean_of(r) : 0;
+        for (std::size_t i = 0; i < in.size(); ++i) {
+          out[i] = in[i] + factor * sizes[sizes.size() > 1 ? i : 0];
+        }
+      }));
 }
 
 Known Known::bootstrapped(const Refreshing& how, std::vector<Misfit>* misfits) const {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "session/claims/common_error.h"
 #include "session/claims/computation.h"
 
 namespace latticino::session {
@@ -170,6 +171,20 @@ TEST(SessionAlike, SignsAreThoseOfErrors) {
   EXPECT_EQ(alike.growth(Numbers(64, 1)), 1);
   EXPECT_NEAR(alike.growth(signs), 8, 1e-9);
   EXPECT_NEAR(alike.largest_growth(), 8, 1e-9);
+}
+
+// Each of 64 diagonals has one 1, so all means are 1/64.
+TEST(SessionAlike, RoundingErrorsOfMeansAddUp) {
+  const Numbers means(64, 1.0 / 64);
+  const double scale = 0x1p20 + 16;  // 16384.25 for each mean
+  const std::complex<double> error = common_error(means, scale);
+  EXPECT_NEAR(error.real() * scale, -0.25 * std::sqrt(64 * 64 - 64), 1e-6);
+  EXPECT_EQ(error.imag(), 0);
+  EXPECT_EQ(common_error(means, 0x1p20), 0.0);
+  // Means that differ are rounded in both directions.
+  Numbers differ(64);
+  for (std::size_t i = 0; i < 64; ++i) differ[i] = i % 2 == 0 ? 1.0 / 64 : -1.0 / 64;
+  EXPECT_EQ(common_error(differ, scale), 0.0);
 }
 
 // Values that cancel may not do so in other data.

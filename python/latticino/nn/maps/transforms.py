@@ -194,8 +194,10 @@ class Transform:
             rounded *= math.sqrt(self.fold)
             parts = [p.with_slots(own) for p in parts]
         known = x._known if slots <= x.slots else x._known.repeated(x.size, math.sqrt(slots / x.slots))
-        alike = self.map.alike(x.layout, params.rescale_factor(x.level), own, self.fold)
+        scale = noise.weight_scale(params, x.level)
+        alike, common = self.map.alike(x.layout, scale, own, self.fold), self.map.common_error(x.layout, scale)
         known = known.mapped(self._of_sample, l1, l2, True, added, rounded, alike)
+        known = known.with_common_error(x._known, common * self.fold)
         return x._like(parts, known, layout=self._result)
 
     @cached_property
@@ -235,7 +237,7 @@ class Transform:
                 parts += made.apply(x._evaluator, sources[first : first + step])
         blocks = [groups for groups in m.blocks() if groups]
         widest = max((sum(len(g.distances) for g in groups) for groups in blocks), default=1)
-        rounded = noise.encoded(slots, params.rescale_factor(level)) * math.sqrt(widest)
+        rounded = noise.encoded(slots, noise.weight_scale(params, level)) * math.sqrt(widest)
         divided = (noise.multiplied if self._rotates else noise.rescaled)(params, level, slots, parts[0].scale)
         return parts, math.hypot(divided, gain * self.error_before(params, level, x.scale)), rounded
 
