@@ -237,8 +237,8 @@ class Map:
         return max(found, key=abs, default=0) * self._filled(source)
 
     def profile(self, source: Layout, scale: float) -> np.ndarray | None:
-        """The error in each slot of the targets, for values of 1 in the layout of the source, encoded at `scale`. None if
-        too many diagonals differ.
+        """The error in each slot of the targets, for values of 1 in the layout of the source, encoded at `scale`. None
+        if too many diagonals differ.
 
         A rotation of slots only permutes coefficients and changes signs. So diagonals that are rotations of each other
         have errors that are the same rotations of one error."""
@@ -626,7 +626,7 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
     for step, count in plan.spreads:
         copies *= count
         if profile is not None:
-            profile = sum(np.roll(profile, k * step, axis=-1) for k in range(count))
+            profile = np.sum([np.roll(profile, k * step, axis=-1) for k in range(count)], axis=0)
         parts = windows(x._evaluator, parts, -step, count, target.slots)
         added = math.hypot(added * math.sqrt(count), switched * math.sqrt(count - 1))
         rounded *= math.sqrt(count)
