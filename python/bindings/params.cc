@@ -143,7 +143,7 @@ void bind_params(nb::module_& m) {
            nb::sig("def message_bound(self, level: int) -> float"),
            "The largest size that a coefficient of a message may have at a level.")
       .def("canonical_text", &Params::canonical_text, "What files hold and `hash` is of.")
-      .def("explain", &ckks::bootstrap::explain,
+      .def("explain", &ckks::bootstrap::explain, ReleaseGil(),
            "Everything about the set, as a table for people, and what bootstrapping does by "
            "default.");
   m.def("preset", &preset, "name"_a);

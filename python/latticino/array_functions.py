@@ -208,7 +208,9 @@ def _ciphertexts(values: Any, operation: str) -> list[Ciphertext] | None:
     for x in values:
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
-                operation, f"a {type(x).__name__} among ciphertexts", "ciphertexts", "encrypt it first")
+                operation, f"a {type(x).__name__} among ciphertexts", "ciphertexts",
+                "encrypt it, by the client or under a public key; without either, add it to zeros made of a ciphertext "
+                "of its shape: y * 0 + values")
         if x.context is not first.context:
             raise errors.ContextError.explain(
                 operation, "ciphertexts of two contexts or sessions", "one of them", "encrypt all in the same one")

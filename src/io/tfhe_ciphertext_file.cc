@@ -69,19 +69,14 @@ double counted_norm2(const Context& context, const TfheEntry& e) {
 tfhe::Origins origins_of(Queue& queue, const LweView& x) {
   constexpr std::uint32_t kMaxBatch = 1024;  // ciphertexts in host memory at once
   std::vector<tfhe::Origins> parts;
-  std::vector<std::uint32_t> counts;
   std::vector<std::uint32_t> words;
   for (std::uint32_t i = 0; i < x.count; i += kMaxBatch) {
     const LweView part = x.part(i, std::min(kMaxBatch, x.count - i));
     words.resize(part.words());
     queue.copy_out(words.data(), part.data, words.size() * sizeof(std::uint32_t));
     parts.push_back(tfhe::Origins::of_masks(part, words.data()));
-    counts.push_back(part.count);
   }
-  std::vector<const tfhe::Origins*> all;
-  all.reserve(parts.size());
-  for (const tfhe::Origins& part : parts) all.push_back(&part);
-  return tfhe::Origins::concatenated(all, counts);
+  return tfhe::Origins::concatenated(parts);
 }
 
 // Other processes also take memory meanwhile, and a host without free memory ends this process.

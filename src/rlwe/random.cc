@@ -9,6 +9,7 @@
 #include "crypto/random_stream.h"
 #include "crypto/secure_memory.h"
 #include "math/errors.h"
+#include "math/interrupt.h"
 
 namespace latticino::rlwe {
 
@@ -82,24 +83,32 @@ struct Random::State {
     if (label != kBytes && label != kPublicSeeds) crypto::mark_secret(out.data(), out.size());
   }
 
-  std::vector<std::int64_t> base_gaussian(int n, const std::vector<Wide>& table) {
-    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(n) * 16);
+  void base_gaussian(const std::vector<Wide>& table, std::span<std::int64_t> out) {
+    // Between two looks at interrupts, and no less than a ring: the size of a request decides which
+    // bytes of the stream it gets.
+    constexpr std::size_t kPiece = std::size_t{1} << 17;
+    std::vector<std::uint8_t> bytes(16 * std::min(out.size(), kPiece));
     const crypto::ClearOnExit clear(bytes);
-    fill(kGaussian, bytes);
-    std::vector<std::int64_t> out(n);
-    crypto::gaussian_from_words(table, bytes, out);
-    return out;
+    while (!out.empty()) {
+      check_interrupt();
+      const std::size_t count = std::min(out.size(), kPiece);
+      const std::span<std::uint8_t> words = std::span(bytes).first(16 * count);
+      fill(kGaussian, words);
+      crypto::gaussian_from_words(table, words, out.first(count));
+      out = out.subspan(count);
+    }
   }
 
   // x + c y, level by level of the convolution.
-  std::vector<std::int64_t> convolved(int n, const std::vector<Wide>& table,
-                                      std::span<const std::int64_t> factors) {
-    if (factors.empty()) return base_gaussian(n, table);
+  void convolved(const std::vector<Wide>& table, std::span<const std::int64_t> factors,
+                 std::span<std::int64_t> out) {
+    if (factors.empty()) return base_gaussian(table, out);
     const auto below = factors.first(factors.size() - 1);
-    std::vector<std::int64_t> x = convolved(n, table, below), y = convolved(n, table, below);
+    std::vector<std::int64_t> y(out.size());
     const crypto::ClearOnExit clear(y);
-    for (int i = 0; i < n; ++i) x[i] += factors.back() * y[i];
-    return x;
+    convolved(table, below, out);
+    convolved(table, below, y);
+    for (std::size_t i = 0; i < y.size(); ++i) out[i] += factors.back() * y[i];
   }
 };
 
@@ -199,7 +208,14 @@ std::vector<std::int8_t> Random::ternary_weight(int n, int weight) {
 
 std::vector<std::int64_t> Random::gaussian(int n, double sigma) {
   const crypto::Convolution plan = crypto::plan_convolution(sigma);
-  return state_->convolved(n, crypto::gaussian_table(plan.base_sigma), plan.factors);
+  std::vector<std::int64_t> out(n);
+  try {
+    state_->convolved(crypto::gaussian_table(plan.base_sigma), plan.factors, out);
+  } catch (...) {  // an interrupt
+    crypto::secure_clear(out.data(), out.size() * sizeof(std::int64_t));
+    throw;
+  }
+  return out;
 }
 
 }  // namespace latticino::rlwe

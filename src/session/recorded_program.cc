@@ -1,6 +1,7 @@
 #include "session/recorded_program.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "math/errors.h"
@@ -55,32 +56,31 @@ std::vector<std::size_t> firsts(const std::vector<tfhe::Ciphertext>& x) {
   return out;
 }
 
-// Different ciphertexts may have the same error. The noise of sums in the recording depends on
-// which arguments did.
-void check_origins(const std::vector<ckks::Ciphertext>&, const std::vector<ckks::Ciphertext>&) {}
+// Different ciphertexts, and elements of one batch, may have the same error. The noise of sums in
+// the recording depends on which did.
+using Images = std::optional<tfhe::OriginsTrace::Images>;
+Images images_of(const tfhe::OriginsTrace&, const std::vector<ckks::Ciphertext>&,
+                 const std::vector<ckks::Ciphertext>&) {
+  return {};
+}
 
-void check_origins(const std::vector<tfhe::Ciphertext>& had,
-                   const std::vector<tfhe::Ciphertext>& needs) {
-  for (std::size_t i = 0; i < had.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!overlap(had[i].origins, had[j].origins) || overlap(needs[i].origins, needs[j].origins)) {
-        continue;
-      }
-      throw ParameterError("program", "arguments computed from one ciphertext",
-                           "independent ones, as in the recording",
-                           "record the program with such arguments");
-    }
-  }
+Images images_of(const tfhe::OriginsTrace& trace, const std::vector<tfhe::Ciphertext>& examples,
+                 const std::vector<tfhe::Ciphertext>& arguments) {
+  std::vector<const tfhe::Origins*> needs, had;
+  for (const tfhe::Ciphertext& x : examples) needs.push_back(&x.origins);
+  for (const tfhe::Ciphertext& x : arguments) had.push_back(&x.origins);
+  Images images = trace.images(needs, had);
+  if (images) return images;
+  throw ParameterError("program",
+                       "arguments, or elements of them, computed from one ciphertext, which the "
+                       "program adds",
+                       "independent ones, as in the recording",
+                       "record the program with such arguments");
 }
 
 // A fresh copy: the next replay overwrites the memory of this one.
-void set_origins(ckks::Ciphertext&, const std::vector<ckks::Ciphertext>&) {}
-
-void set_origins(tfhe::Ciphertext& x, const std::vector<tfhe::Ciphertext>& arguments) {
-  std::uint64_t salt = 0;
-  for (const tfhe::Ciphertext& y : arguments) salt = 31 * salt + y.origins.sum();
-  x.origins = x.origins.salted(salt);
-}
+void set_origins(ckks::Ciphertext&, const Images&) {}
+void set_origins(tfhe::Ciphertext& x, const Images& images) { x.origins = images->of(x.origins); }
 
 }  // namespace
 
@@ -104,14 +104,18 @@ RecordedProgram<Ciphertext>::RecordedProgram(const Ciphertexts& examples, const 
     inputs_.push_back(allocate_like(examples[i]));
     copy_into(examples[i], inputs_.back());
   }
-  program_ =
-      std::make_unique<Program>(context_->queue().record([&] { outputs_ = function(inputs_); }));
+  program_ = std::make_unique<Program>(context_->queue().record([&] {
+    trace_.clear();
+    const tfhe::OriginsTrace::Open noted(trace_);
+    outputs_ = function(inputs_);
+  }));
 }
 
 template <class Ciphertext>
 typename RecordedProgram<Ciphertext>::Ciphertexts RecordedProgram<Ciphertext>::run(
     const Ciphertexts& arguments, const std::vector<ckks::Complex>& values) {
   check(arguments);
+  const Images images = images_of(trace_, inputs_, arguments);
   // On the host while an earlier run may still compute.
   const auto residues =
       numbers_ == nullptr ? ckks::ScalarInputs::Words() : numbers_->residues(values);
@@ -126,7 +130,7 @@ typename RecordedProgram<Ciphertext>::Ciphertexts RecordedProgram<Ciphertext>::r
   for (const Ciphertext& x : outputs_) {
     results.push_back(allocate_like(x));
     copy_into(x, results.back());
-    set_origins(results.back(), arguments);
+    set_origins(results.back(), images);
   }
   return results;
 }
@@ -149,7 +153,6 @@ void RecordedProgram<Ciphertext>::check(const Ciphertexts& arguments) const {
     }
     check_form(had, needs);
   }
-  check_origins(arguments, inputs_);
   if (firsts(arguments) != firsts_) {
     throw ParameterError("program", "one ciphertext as several arguments",
                          "the same ones as in the recording",

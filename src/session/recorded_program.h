@@ -8,6 +8,7 @@
 #include "ckks/ciphertext.h"
 #include "ckks/evaluator/scalar_inputs.h"
 #include "tfhe/ciphertext.h"
+#include "tfhe/origins_trace.h"
 
 namespace latticino::session {
 
@@ -39,6 +40,7 @@ class RecordedProgram {
   std::vector<std::size_t> firsts_;
   decltype(Ciphertext::context) context_;
   Ciphertexts inputs_, outputs_;
+  tfhe::OriginsTrace trace_;  // of TFHE
   std::shared_ptr<ckks::ScalarInputs> numbers_;
   std::unique_ptr<Program> program_;
 };

@@ -5,6 +5,7 @@
 
 #include "math/errors.h"
 #include "tfhe/evaluator.h"
+#include "tfhe/origins_trace.h"
 
 namespace latticino::tfhe {
 
@@ -96,7 +97,8 @@ std::vector<Ciphertext> Evaluator::bootstrap(const char* operation, std::span<co
       item.terms.push_back({.x = term.x->view, .factor = term.factor});
     if (added[i].buffer != nullptr) item.terms.push_back({.x = added[i].view, .factor = 1});
     linear.items.push_back(std::move(item));
-    const Origins from = origins(lookup.sum.terms).bootstrapped(counts[i]);
+    const Origins before = origins(lookup.sum.terms), from = before.bootstrapped(counts[i]);
+    if (OriginsTrace* trace = OriginsTrace::current()) trace->add_bootstrapping(before, from);
     const PolyArray out = rotated.view.part(at * parts, counts[i] * parts);
     rotations.push_back({counts[i], lookup.table, out});
     for (const std::uint32_t c : coefficients) {

@@ -1,12 +1,38 @@
 #include "tfhe/ciphertext.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "math/errors.h"
+#include "tfhe/origins_trace.h"
 
 namespace latticino::tfhe {
 namespace {
+
+// Without data, as in plans, all parts of a batch have one address, and only the origins tell them
+// apart.
+bool have_common_error(const Ciphertext& x, const Ciphertext& y) {
+  return (x.view.data != nullptr && same(x, y)) || overlap(x.origins, y.origins);
+}
+
+// Recorded functions count on this for all arguments.
+void note_independent(std::span<const Weighted> terms, std::span<const std::size_t> group) {
+  OriginsTrace* trace = OriginsTrace::current();
+  if (trace == nullptr) return;
+  std::vector<Origins> origins;
+  std::vector<std::size_t> groups;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].x->origins.empty()) continue;
+    origins.push_back(terms[i].x->origins);
+    groups.push_back(group[i]);
+  }
+  const bool several =
+      std::any_of(groups.begin(), groups.end(), [&](std::size_t g) { return g != groups[0]; });
+  if (several) trace->add_sum(std::move(origins), std::move(groups));
+}
 
 // Boxes of the torus: a message is at a multiple of q over their number.
 int log_boxes(const TfheParams& params, Encoding encoding) {
@@ -44,7 +70,10 @@ double squared_norm(std::span<const Weighted> terms) {
   if (terms.size() == 2) {  // most sums
     const double a = square_of(terms[0]), b = square_of(terms[1]);
     const Ciphertext &x = *terms[0].x, &y = *terms[1].x;
-    if (!same(x, y) && !overlap(x.origins, y.origins)) return a + b;
+    if (!have_common_error(x, y)) {
+      note_independent(terms, std::array<std::size_t, 2>{0, 1});
+      return a + b;
+    }
     const double norm = std::sqrt(a) + std::sqrt(b);
     return norm * norm;
   }
@@ -53,13 +82,14 @@ double squared_norm(std::span<const Weighted> terms) {
     group[i] = i;
     for (std::size_t j = 0; j < i; ++j) {
       const Ciphertext &x = *terms[i].x, &y = *terms[j].x;
-      if (group[i] == group[j] || !(same(x, y) || overlap(x.origins, y.origins))) continue;
+      if (group[i] == group[j] || !have_common_error(x, y)) continue;
       const std::size_t from = group[i], to = group[j];
       for (std::size_t k = 0; k <= i; ++k) {
         if (group[k] == from) group[k] = to;
       }
     }
   }
+  note_independent(terms, group);
   double norm2 = 0;
   for (std::size_t g = 0; g < terms.size(); ++g) {
     double square = 0, norm = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "crypto/expand.h"
@@ -9,6 +10,8 @@
 
 namespace latticino::tfhe {
 namespace {
+
+constexpr std::uint32_t kRows = 4096;  // ciphertexts in host memory at once
 
 // Branches depend on the decrypted value.
 void declassify(const std::vector<std::uint32_t>& phases) {
@@ -26,12 +29,12 @@ std::uint32_t inner_product(const std::uint32_t* a, std::span<const std::int8_t>
 
 void encrypt_rows(std::uint32_t* words, std::size_t stride, std::span<const std::uint32_t> messages,
                   std::span<const std::int8_t> s, double sigma, const rlwe::Seed& seed,
-                  const Modulus& m, rlwe::Random& random) {
+                  const Modulus& m, rlwe::Random& random, std::size_t first) {
   std::vector<std::int64_t> error = random.gaussian(static_cast<int>(messages.size()), sigma);
   const crypto::ClearOnExit clear(error);
   for (std::size_t r = 0; r < messages.size(); ++r, words += stride) {
     check_interrupt();
-    crypto::expand_limb(seed, r, 0, m.q, {words, s.size()});
+    crypto::expand_limb(seed, first + r, 0, m.q, {words, s.size()});
     const std::uint32_t noisy = add_mod(messages[r], reduce_s64(error[r], m), m.q);
     words[s.size()] = sub_mod(noisy, inner_product(words, s, m), m.q);
     crypto::declassify(words, (s.size() + 1) * sizeof(std::uint32_t));  // a ciphertext
@@ -67,11 +70,18 @@ Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKe
   out.buffer = std::move(buffer);
   out.view = view;
   out.seed = random.seed();
-  std::vector<std::uint32_t> words(view.stride * view.count);
-  encrypt_rows(words.data(), view.stride, residues, secret.glwe(), params.fresh_sigma(), *out.seed,
-               make_modulus(view.modulus), random);
-  context->queue().copy_in(view.data, words.data(), words.size() * sizeof(std::uint32_t));
-  out.origins = Origins::of_masks(view, words.data());
+  const Modulus m = make_modulus(view.modulus);
+  std::vector<std::uint32_t> words;
+  std::vector<Origins> origins;
+  for (std::uint32_t at = 0; at < view.count; at += kRows) {
+    const LweView part = view.part(at, std::min(kRows, view.count - at));
+    words.resize(part.stride * part.count);
+    encrypt_rows(words.data(), part.stride, std::span(residues).subspan(at, part.count),
+                 secret.glwe(), params.fresh_sigma(), *out.seed, m, random, at);
+    context->queue().copy_in(part.data, words.data(), words.size() * sizeof(std::uint32_t));
+    origins.push_back(Origins::of_masks(part, words.data()));
+  }
+  out.origins = Origins::concatenated(origins);
   return out;
 }
 
@@ -84,15 +94,18 @@ std::vector<std::uint32_t> phases(const Context& context, const SecretKey& secre
     throw ShapeError("tfhe.decrypt", "dimension " + std::to_string(x.dimension),
                      std::to_string(secret.glwe().size()), "pass a ciphertext of this set");
   }
-  std::vector<std::uint32_t> words(x.words());
-  context.queue().copy_out(words.data(), x.data, words.size() * sizeof(std::uint32_t));
   const Modulus m = make_modulus(x.modulus);
-  std::vector<std::uint32_t> out(x.count);
+  std::vector<std::uint32_t> out(x.count), words;
   try {
-    for (std::size_t i = 0; i < x.count; ++i) {
-      check_interrupt();
-      const std::uint32_t* a = words.data() + i * x.stride;
-      out[i] = add_mod(a[x.dimension], inner_product(a, s, m), m.q);
+    for (std::uint32_t at = 0; at < x.count; at += kRows) {
+      const LweView part = x.part(at, std::min(kRows, x.count - at));
+      words.resize(part.words());
+      context.queue().copy_out(words.data(), part.data, words.size() * sizeof(std::uint32_t));
+      for (std::size_t i = 0; i < part.count; ++i) {
+        check_interrupt();
+        const std::uint32_t* a = words.data() + i * part.stride;
+        out[at + i] = add_mod(a[part.dimension], inner_product(a, s, m), m.q);
+      }
     }
   } catch (...) {
     crypto::secure_clear(out.data(), out.size() * sizeof(std::uint32_t));

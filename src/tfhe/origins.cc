@@ -4,6 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include "tfhe/origins_trace.h"
+
 namespace latticino::tfhe {
 namespace {
 
@@ -80,6 +82,16 @@ Origins Origins::concatenated(std::span<const Origins* const> parts,
   return out;
 }
 
+Origins Origins::concatenated(std::span<const Origins> parts) {
+  std::vector<const Origins*> all;
+  std::vector<std::uint32_t> counts;
+  for (const Origins& part : parts) {
+    all.push_back(&part);
+    counts.push_back(static_cast<std::uint32_t>(part.places()));
+  }
+  return concatenated(all, counts);
+}
+
 // An identity that is already at a place is not listed again: x + x is a sum of x alone.
 void Origins::join(const Origins& other) {
   if (empty() && !any_) {
@@ -124,15 +136,21 @@ Origins Origins::taken(std::span<const std::uint32_t> indices) const {
 }
 
 // The order of a sum's terms does not matter, nor do their factors: x + x is 2 x.
+std::uint64_t Origins::bootstrapped(std::span<const std::uint64_t> sum) {
+  std::uint64_t out = 0;
+  for (const std::uint64_t x : sum) out += mix(x);
+  return id(mix(out));
+}
+
 Origins Origins::bootstrapped(std::size_t count) const {
   if (ids_.empty()) return {};
   const bool all_alike =
       std::all_of(ids_.begin(), ids_.end(), [](const SharedIds& x) { return x->size() == 1; });
-  Ids ids(all_alike ? 1 : count);
+  Ids ids(all_alike ? 1 : count), sum;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::uint64_t sum = 0;
-    for (const SharedIds& x : ids_) sum += at(*x, i) == 0 ? 0 : mix(at(*x, i));
-    ids[i] = sum == 0 ? 0 : id(mix(sum));
+    sum.clear();
+    append(i, sum);
+    ids[i] = sum.empty() ? 0 : bootstrapped(sum);
   }
   Origins out;
   out.ids_.push_back(std::make_shared<const Ids>(std::move(ids)));
@@ -142,27 +160,29 @@ Origins Origins::bootstrapped(std::size_t count) const {
 void Origins::collapse() {
   std::size_t count = 1;
   for (const SharedIds& x : ids_) count = std::max(count, x->size());
-  *this = bootstrapped(count);
+  Origins one = bootstrapped(count);
+  if (OriginsTrace* trace = OriginsTrace::current()) trace->add_bootstrapping(*this, one);
+  *this = std::move(one);
   any_ = true;
 }
 
-Origins Origins::salted(std::uint64_t salt) const {
-  Origins out;
-  out.any_ = any_;
-  for (const SharedIds& x : ids_) {
-    Ids ids = *x;
-    for (std::uint64_t& y : ids) y = y == 0 ? 0 : id(mix(y ^ salt));
-    out.ids_.push_back(std::make_shared<const Ids>(std::move(ids)));
-  }
-  return out;
+std::size_t Origins::places() const {
+  std::size_t count = 0;
+  for (const SharedIds& x : ids_) count = std::max(count, x->size());
+  return count;
 }
 
-std::uint64_t Origins::sum() const {
-  std::uint64_t sum = 0;
+void Origins::append(std::size_t place, std::vector<std::uint64_t>& out) const {
   for (const SharedIds& x : ids_) {
-    for (const std::uint64_t y : *x) sum = mix(sum ^ y);
+    if (at(*x, place) != 0) out.push_back(at(*x, place));
   }
-  return sum;
+}
+
+Origins Origins::of_layers(std::vector<Ids> layers, bool any) {
+  Origins out;
+  out.any_ = any;
+  for (Ids& x : layers) out.ids_.push_back(std::make_shared<const Ids>(std::move(x)));
+  return out;
 }
 
 bool overlap(const Origins& x, const Origins& y) {

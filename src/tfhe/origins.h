@@ -12,13 +12,15 @@
 
 namespace latticino::tfhe {
 
+class OriginsTrace;
+
 // Every ciphertext has an identity: a fresh one the hash of its mask's beginning, a bootstrapped
 // one a hash of the identities that its argument is a sum of. Bootstrapping is deterministic, so
 // tables on one argument may give one error, and count as if they did. 64 bits: two that are equal
-// by chance count as dependent, which is safe.
+// by chance count as dependent, which is safe. In a recording the operations are noted beside it
+// (tfhe/origins_trace.h), so that a replay has the identities of its own arguments.
 //
-// What this does not see: a bootstrapped ciphertext beside its own copy out of a file, and equal
-// results of two replays of a recorded program whose other arguments differ.
+// What this does not see: a bootstrapped ciphertext beside its own copy out of a file.
 class Origins {
  public:
   Origins() = default;  // of no error: clear
@@ -29,6 +31,8 @@ class Origins {
   static Origins of_masks(const LweView& view, const std::uint32_t* words);
   static Origins concatenated(std::span<const Origins* const> parts,
                               std::span<const std::uint32_t> counts);
+  // Of parts that list every place, as those by of_masks do.
+  static Origins concatenated(std::span<const Origins> parts);
 
   bool empty() const { return ids_.empty(); }
   // Replaces these origins by those of a sum.
@@ -36,14 +40,18 @@ class Origins {
   Origins taken(std::span<const std::uint32_t> indices) const;
   // The origins after a bootstrapping of each of `count` sums.
   Origins bootstrapped(std::size_t count) const;
-  // The origins in another run of a program. `salt` is the sum of the identities of its arguments.
-  Origins salted(std::uint64_t salt) const;
-  std::uint64_t sum() const;
+
+  // For OriginsTrace: what is listed, and the identity of a bootstrapping of such a sum.
+  std::size_t places() const;
+  void append(std::size_t place, std::vector<std::uint64_t>& out) const;
+  static std::uint64_t bootstrapped(std::span<const std::uint64_t> sum);
+  static Origins of_layers(std::vector<std::vector<std::uint64_t>> layers, bool any);
 
   // Whether x and y may have an error in common at any place; one of size 1 goes with all places.
   friend bool overlap(const Origins& x, const Origins& y);
 
  private:
+  friend class OriginsTrace;
   using Ids = std::vector<std::uint64_t>;  // of every place, or of all places; 0: none
   using SharedIds = std::shared_ptr<const Ids>;
   void collapse();

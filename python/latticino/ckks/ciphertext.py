@@ -449,7 +449,7 @@ class Ciphertext(OfNumpy):
 
     @program_step
     def __pow__(self, n: int) -> Ciphertext:
-        return powers.power(self, n, "use polyval for other functions")
+        return powers.power(self, n, _remedy_of_power)
 
     @program_step
     def __matmul__(self, w: Operand) -> Ciphertext:
@@ -933,11 +933,29 @@ def _plain(c: numbers.Number | Scalar) -> Any:
     return c.item() if isinstance(c, np.generic) else c
 
 
+def _remedy_of_power(n: float | None) -> str:
+    if n is None:
+        return "pass such an exponent; x.approximate(f, domain, bits) takes other functions"
+    whole = n.is_integer()
+    by = "x.sqrt" if n == 0.5 else "x.inverse_sqrt" if n == -0.5 else "x.inverse" if n < 0 and whole else ""
+    if not by:
+        return f"use x.approximate(lambda v: v ** {n:g}, domain, bits), for a domain where it is defined"
+    after = f" ** {-n:g}" if n < -1 else ""
+    where = "without 0" if whole else "from 0 on" if n == 0.5 else "above 0"
+    return f"use {by}(domain, bits){after}, for a domain {where}"
+
+
 def _finite(c: Any, operation: str) -> complex:
+    """A message says what is wrong with a number, which may be a secret, but not the number."""
     try:
-        finite = np.isfinite(complex(c))
-    except (OverflowError, TypeError):  # integers beyond the double range, numbers that are not complex
-        finite = False
-    if not finite:
-        raise errors.ValueError.explain(operation, f"the number {arrays.shown(c)}", "a finite one", "check the data")
-    return complex(c)
+        number = complex(c)
+        had = "NaN" if np.isnan(number) else "infinity" if np.isinf(number) else ""
+    except OverflowError:  # of integers
+        had = "a number beyond the double range"
+    except TypeError:
+        had = f"a {type(c).__name__}, which is no complex number"
+    if not had:
+        return number
+    if had == "infinity" and not isinstance(c, (float, complex, np.generic)):
+        had = "a number beyond the double range"
+    raise errors.ValueError.explain(operation, had, "a finite number of the double range", "check the data")

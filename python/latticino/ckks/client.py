@@ -277,7 +277,7 @@ class Client(roles.Handle):
         if stated is None:
             if x.range.claim != "declared":
                 raise errors.UnsupportedError.explain(
-                    "decrypt_for_sharing", f"an error that rests on {x._known.within()}",
+                    "decrypt_for_sharing", f"an error for ranges that nobody declared ({x._known.within()})",
                     "declared ranges, or a noise_bound",
                     "encrypt with range=, or pass a worst case of the program as noise_bound")
             return 2 * tracked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import arrays, errors
@@ -11,15 +12,19 @@ _MAX_EXPONENT = 2**31 - 1
 T = TypeVar("T")
 
 
-def power(x: T, n: Any, remedy: str) -> T:
-    """x ** n in ceil(log2(n)) products one after another. UnsupportedError if n is not an integer of 1 or more."""
+def power(x: T, n: Any, remedy: Callable[[float | None], str]) -> T:
+    """x ** n in ceil(log2(n)) products one after another. UnsupportedError if n is not an integer of 1 or more.
+
+    ``remedy`` of another exponent: it gets None for what is no real number."""
     try:
         count = operator.index(n)
     except Exception:  # TypeError, or what an object's own conversion raises
         count = 0
     if not 1 <= count <= _MAX_EXPONENT:
         raise errors.UnsupportedError.explain(
-            "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MAX_EXPONENT}", remedy)
+            "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MAX_EXPONENT}",
+            "every value to the power 0 is 1: use np.ones(x.shape), which is clear data" if _real(n) == 0 else
+            remedy(_real(n)))
     known: dict[int, Any] = {1: x}
 
     def of(k: int) -> Any:
@@ -29,3 +34,10 @@ def power(x: T, n: Any, remedy: str) -> T:
 
     result: T = of(count)
     return result
+
+
+def _real(n: Any) -> float | None:
+    try:
+        return arrays.as_real(n, "power", "exponent")
+    except errors.ValueError:
+        return None

@@ -18,6 +18,8 @@ _POINTS = 8  # at which a function is measured, per degree
 _MIN_POINTS = 4096
 _ROUNDING = 1e-13  # relative to the largest value: what a double leaves of a coefficient that should be zero
 _SHOWN = 40  # letters of a name
+_LARGEST_END = 2.0**1000  # of a domain; the inverse of its length is a double as well
+_SHORTEST = 2.0**-40  # of a domain, relative to its larger end: doubles have 53 bits
 _STEPS = 6  # degrees below that of the series which interpolation may do with
 
 
@@ -153,12 +155,25 @@ def as_domain(operation: str, domain: Any) -> tuple[float, float]:
         raise errors.ValueError.explain(
             operation, f"domain={arrays.shown(domain)}", "two finite ends, the smaller one first",
             "pass domain=(low, high)")
-    return ends[0], ends[1]
+    return resolvable(operation, ends[0], ends[1])
+
+
+def resolvable(operation: str, low: float, high: float) -> tuple[float, float]:
+    """The ends of a domain that doubles can divide; ValueError for others."""
+    largest = max(abs(low), abs(high))
+    if not (largest <= _LARGEST_END and high - low >= max(1 / _LARGEST_END, largest * _SHORTEST)):
+        raise errors.ValueError.explain(
+            operation, f"a domain from {low:.6g} to {high:.6g}, of length {high - low:.3g}",
+            f"ends up to 2^{math.log2(_LARGEST_END):.0f}, at least 2^-{math.log2(_LARGEST_END):.0f} apart, and at "
+            f"least 2^{math.log2(_SHORTEST):.0f} of the larger one",
+            "widen the domain, or scale the values and the function")
+    return low, high
 
 
 def fitted(operation: str, f: Callable[..., Any], domain: tuple[float, float], allowed: float, max_degree: int = DEGREE,
-           imag: float = 0.0) -> Fit:
-    """See `fit`. ``imag``: imaginary parts up to which values are measured as well."""
+           imag: float = 0.0, planned: str = "") -> Fit:
+    """See `fit`. ``imag``: imaginary parts up to which values are measured as well. ``planned``: how else a plan can
+    say that values are real."""
     roles.require_function(operation, f)
     most = arrays.as_integer(max_degree, operation, "max_degree", 1, MAX_DEGREE)
     name = _name(f)
@@ -175,7 +190,7 @@ def fitted(operation: str, f: Callable[..., Any], domain: tuple[float, float], a
                        for interval, (c, error) in ((wider, other), *([(domain, best)] if best else []))]
             return min(choices, key=lambda c: (c.levels, c.products))
     if best is None:
-        raise given.refusal(name, allowed)
+        raise given.refusal(name, allowed, planned)
     return Fit(f, name, domain, domain, best[0], best[1], imag)
 
 
@@ -250,14 +265,14 @@ class _Samples:
         np.add.at(c, folded[kept], (signs * self.coefficients)[kept])
         return _cleaned(c, self.largest, self.interval)
 
-    def refusal(self, name: str, allowed: float) -> errors.Error:
+    def refusal(self, name: str, allowed: float, planned: str) -> errors.Error:
         distances = self._distances(self.coefficients[: self.most + 1])
         at, reached = self.x[int(distances.argmax())], float(distances.max())
         where = f"{at.real:.4g}" if not self.imag else f"{complex(at):.4g}"
         had = f"{-math.log2(reached):.1f} bits" if 0 < reached < 1 else "no bits"
         if self.imag:
             remedy = ("no polynomial is close to it on complex values; take real ones, "
-                      "((x + x.conj()) * 0.5).declare(low, high)")
+                      f"((x + x.conj()) * 0.5).declare(low, high){planned}")
         else:
             remedy = ("a kink, a jump or a pole in or near the domain needs high degrees: narrow the domain, ask for "
                       "fewer bits or raise max_degree; sign(), abs() and relu() reach more, and apply_lut() takes any "

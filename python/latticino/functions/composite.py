@@ -12,7 +12,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from .. import _native, arrays, errors
-from .chebyshev import Series
+from .chebyshev import Series, resolvable
 from .remez import minimax
 
 _DEGREES = (3, 5, 7, 11, 13, 15, 23, 27, 29, 31)  # the largest of each number of levels and products
@@ -111,10 +111,11 @@ def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float, deep
     bound = arrays.as_real(bound, operation, "bound", above=0)
     gap = bound / 256 if gap is None else arrays.as_real(gap, operation, "gap", above=0)
     bits = arrays.as_real(bits, operation, "bits", above=0)
-    if not 2.0**-24 * bound <= gap < bound:
+    resolvable(operation, -bound, bound)
+    if not 2.0**-24 * bound <= gap <= (1 - 2.0**-24) * bound:
         raise errors.ValueError.explain(
-            operation, f"gap={gap:g} with bound={bound:g}", "a gap from 2^-24 of the bound to less than the bound",
-            "correct one")
+            operation, f"gap={gap:g} with bound={bound:g}",
+            "a gap from 2^-24 of the bound to less than the bound, by 2^-24 of it", "correct one")
     if not 1 <= bits <= _MAX_BITS:
         raise errors.ValueError.explain(operation, f"bits={bits:g}", f"a number from 1 to {_MAX_BITS:g}", "correct it")
     return composed(operation, bound, gap, bits, margin, deepest)

@@ -13,7 +13,7 @@ from ..claims.known import report
 from ..common.constants import ConstantCache
 from ..ops import align, levels
 from ..ops.scalar import Scalar
-from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted
+from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted, resolvable
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -38,7 +38,7 @@ def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: 
         raise errors.ValueError.explain(
             "polyval", f"a domain from {ends[0]} to {ends[1]}", "two finite ends, the smaller one first",
             "correct the domain")
-    low, high = float(ends[0]), float(ends[1])
+    low, high = resolvable("polyval", float(ends[0]), float(ends[1]))
     series = Series(values, basis == "chebyshev", low, high)
     if series.native.degree < 1:
         return x * 0 + values[0]
@@ -132,7 +132,7 @@ def declared_domain(operation: str, x: Ciphertext) -> tuple[float, float]:
         raise errors.ValueError.explain(
             operation, had, "the domain in which the values lie",
             f"pass domain=(low, high), or state the range with encrypt(x, range=...) or declare(){planned}")
-    return r.low, r.high
+    return resolvable(operation, r.low, r.high)
 
 
 # ---- functions ----
@@ -158,7 +158,7 @@ def chosen(operation: str, x: Ciphertext, f: Callable[..., Any], domain: tuple[f
     imag = 0.0 if r.is_real else max(abs(r.imag_low), abs(r.imag_high))
     allowed = wanted
     for _ in range(3):
-        fit = fitted(operation, f, domain, allowed, max_degree, imag)
+        fit = fitted(operation, f, domain, allowed, max_degree, imag, _planned(x))
         own = evaluation_error(operation, x, fit)
         if fit.error + own <= wanted:
             return fit
@@ -230,14 +230,18 @@ def _meant(x: Ciphertext, fit: Fit) -> np.ndarray | None:
     return out
 
 
+def _planned(x: Ciphertext) -> str:
+    """What else helps in a plan whose shape says nothing of its values, which may then be complex."""
+    assumed = x.context.device == "dry" and x.range.claim == "assumed"
+    return ", or plan for lt.Shape(shape, None, (low, high))" if assumed else ""
+
+
 def require_real(operation: str, x: Ciphertext) -> None:
     """UnsupportedError: the values are complex, or nothing says that they are real."""
-    planned = ", or plan for lt.Shape(shape, level, (low, high))" if (
-        x.context.device == "dry" and x.range.claim == "assumed") else ""
     raise errors.UnsupportedError.explain(
         operation, f"complex values ({x._known.within()})", "real ones for a function on a real domain",
-        f"take the real parts, ((x + x.conj()) * 0.5).declare(low, high), or encrypt real numbers{planned}; polyval() "
-        "takes complex values")
+        f"take the real parts, ((x + x.conj()) * 0.5).declare(low, high), or encrypt real numbers{_planned(x)}; "
+        "polyval() takes complex values")
 
 
 def require_real_operands(operation: str, operands: Sequence[Any], assumed: bool = True) -> None:

@@ -14,7 +14,7 @@ from .. import _native, arrays, errors
 from ..ops import align, levels
 from ..ops.moves import named
 from . import composite, evaluate
-from .chebyshev import Series
+from .chebyshev import Series, resolvable
 from .composite import Sign
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def difference(operation: str, x: Ciphertext, y: Operand, assumed: bool = True) 
 
 
 def _checked(operation: str, bound: Any, bits: Any) -> tuple[float, float]:
-    return arrays.as_real(bound, operation, "bound", above=0), arrays.as_real(bits, operation, "bits")
+    bound = arrays.as_real(bound, operation, "bound", above=0)
+    resolvable(operation, -bound, bound)
+    return bound, arrays.as_real(bits, operation, "bits")
 
 
 def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool = True,

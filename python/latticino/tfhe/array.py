@@ -241,7 +241,7 @@ class EncryptedArray(NoQuotients, OfNumpy, roles.Handle):
 
     @program_step
     def __pow__(self, n: int) -> EncryptedArray:
-        return powers.power(self._integer("power"), n, "multiply, or use a table")
+        return powers.power(self._integer("power"), n, lambda _: "multiply, or use a table")
 
     @program_step
     def __neg__(self) -> EncryptedArray:

@@ -11,6 +11,7 @@
 #include "ckks/encoding/encoder.h"
 #include "ckks/evaluator/checks.h"
 #include "math/errors.h"
+#include "math/interrupt.h"
 #include "math/text.h"
 
 namespace latticino::ckks::bootstrap {
@@ -145,6 +146,7 @@ class Chooser {
     }
     for (const int degree : degrees) {
       for (const int ratio : ratios) {
+        check_interrupt();
         o.arcsine = degree;
         o.log_message_ratio = ratio;
         add(o);

@@ -6,6 +6,7 @@
 
 #include "ckks/bootstrap/sine.h"
 #include "ckks/encoding/encoder.h"
+#include "math/interrupt.h"
 
 namespace latticino::ckks::bootstrap {
 namespace {
@@ -107,6 +108,7 @@ Bootstrapper::Precision predict_precision(const Params& params, const BootstrapO
   double sum = 0, largest = 0;
   std::vector<Complex> taken;
   for (int run = 0; run < kRuns; ++run) {
+    check_interrupt();
     if (run == 0 || message.empty()) {  // equal in all runs for a given message
       std::vector<Complex> z(message.begin(), message.end());
       while (static_cast<int>(z.size()) < slots) {

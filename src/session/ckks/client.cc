@@ -38,9 +38,11 @@ double noise_bound(const ArrayState& x, std::optional<double> stated) {
       x.known().estimate().error.rms() * x.scale() * std::sqrt(x.params().n() / (2.0 * x.slots()));
   if (!stated) {
     if (x.known().range().claim != Claim::Declared) {
-      throw UnsupportedError("decrypt_for_sharing", "an error that rests on " + x.known().within(),
-                             "declared ranges, or a noise_bound",
-                             "encrypt with a range, or pass a worst case of the program");
+      throw UnsupportedError(
+          "decrypt_for_sharing",
+          "an error for ranges that nobody declared (" + x.known().within() + ")",
+          "declared ranges, or a noise_bound",
+          "encrypt with a range, or pass a worst case of the program");
     }
     return 2 * tracked;
   }

@@ -62,6 +62,11 @@ WORK = {
     "keys of TFHE": (TFHE + "def usable():\n    assert (client.decrypt(client.encrypt([3, 2], 'u4')) == [3, 2]).all()\n",
                      "", "client.server_keys()"),
     "encryption by TFHE": (TFHE + "many = np.zeros(10_000, np.uint64)\ndef usable():\n    v = client.encrypt([3, 2], 'u4')\n    time.sleep(0.2)\n    assert (client.decrypt(v) == [3, 2]).all()\n", "", "client.encrypt(many, 'u64')  # long"),
+    "errors of many ciphertexts": (
+        PREPARE + "ctx = lt.tfhe.Context('test-tfhe-2-2-tiny-insecure', 'cpu', threads=THREADS); client = lt.keygen(ctx)\n"
+        "many = np.zeros(10**6, np.uint8)\ndef usable():\n    v = client.encrypt([3, 2], 'u4')\n    time.sleep(0.2)\n"
+        "    assert (client.decrypt(v) == [3, 2]).all()\n", "", "client.encrypt(many, 'u8')"),
+    "explanations": (CKKS + "params = lt.preset('n16-d40-boot-v1')\n", "", "params.explain()"),
     "decryption by TFHE": (TFHE + "many = client.encrypt(np.zeros(500, np.uint64), 'u64')\ndef usable():\n    v = client.encrypt([3, 2], 'u4')\n    time.sleep(0.2)\n    assert (client.decrypt(v) == [3, 2]).all()\n", "",
                            "client.decrypt(many)"),
 }

@@ -51,6 +51,58 @@ def test_sums_of_one_ciphertext_count_its_noise_as_often(world):
     assert norm2(x[:8].sum() if world.ctx.encrypted else x) == pytest.approx(8)
 
 
+def test_programs_count_noise_by_the_arguments_of_each_call():
+    """Recorded programs add elements and arguments as independent only if they are so in that call as well."""
+    world = World(INTEGERS, "cpu")
+    a, b = world.encrypt(V[:2], V[2:4], dtype="m4")
+
+    def norm2(x):
+        return x._parts[0].norm2
+
+    def refused(program, *arguments):
+        with pytest.raises(lt.ParameterError, match="independent"):
+            program(*arguments)
+
+    halves = lt.record(lambda u: u[:1] + u[1:])
+    twice = lt.concatenate([a[:1], a[:1]])
+    assert norm2(halves(a)) == 2 == norm2(halves(b))
+    refused(halves, twice)
+    assert norm2(halves(lt.concatenate([a[:1], b[:1]]))) == 2
+    assert norm2(lt.record(lambda u: u[:1] + u[1:])(twice)) == 4
+    total = lt.record(lambda u: u.sum())
+    total(a)
+    refused(total, twice)
+    assert norm2(lt.record(lambda u: u * 3)(twice)) == 9 and norm2(lt.record(lambda u, v: u + v)(a, a[::-1])) == 2
+    swapped = lt.record(lambda u, v: u[:1] + v[1:])
+    assert norm2(swapped(a, b)) == 2 == norm2(swapped(b, a))
+    refused(swapped, a, a[::-1])
+    held = lt.record(lambda u: u + b)
+    assert norm2(held(a)) == 2
+    refused(held, b)
+    f = lt.record(lambda u, v: u.apply(lambda m: m) + v)
+    assert norm2(f(a, b)) == 2 == norm2(f(b, a))
+    refused(f, b, b.apply(lambda m: m))
+    # what a program gives holds the errors of what it was given
+    alike, bootstrapped = lt.record(lambda u: u + 1), lt.record(lambda u: u.apply(lambda m: m))
+    alike(a), bootstrapped(a)
+    assert norm2(alike(b) + b) == 4 == norm2(bootstrapped(b) + b.apply(lambda m: m))
+    assert norm2(alike(b) + a) == 2 == norm2(bootstrapped(b) + bootstrapped(a))
+    assert norm2(bootstrapped(b) + bootstrapped(b)) == 4
+
+
+def test_saved_programs_and_plans_count_elements_that_are_one(tmp_path):
+    world = World(INTEGERS, "cpu")
+    a, = world.encrypt(V[:2], dtype="m4")
+    twice = lt.concatenate([a[:1], a[:1]])
+    lt.save_program(tmp_path / "halves", lambda u: u[:1] + u[1:], world.ctx, lt.tfhe.Shape((2,), "m4"))
+    loaded = lt.load_program(tmp_path / "halves")
+    assert loaded.run(world.ctx, a)._parts[0].norm2 == 2 and loaded.run(world.ctx, twice)._parts[0].norm2 == 4
+    seen = []
+    for example in (lt.tfhe.Shape((2,), "m4"), a, twice):
+        world.ctx.plan(lambda u: seen.append((u[:1] + u[1:])._parts[0].norm2) or u, example)
+    assert seen == [2, 2, 4]
+
+
 def test_results_out_of_files_count_as_the_noisiest(world):
     x = world.client.encrypt(V, "u4")
     y = lt.where(x > 3, x, 15 - x if False else 3)

@@ -1,0 +1,63 @@
+// Which errors a recorded function adds as independent ones, and what its results' errors are made
+// of. The function is recorded for examples, and the noise that it counts holds for other arguments
+// only if errors that were different stay different: u[0] + u[1] has less noise than 2 u[0].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "tfhe/origins.h"
+
+namespace latticino::tfhe {
+
+class OriginsTrace {
+ public:
+  // The trace that this thread's operations are noted in; null outside of recordings.
+  static OriginsTrace* current();
+  // Notes what this thread does, from its construction to its end.
+  class Open {
+   public:
+    explicit Open(OriginsTrace& trace);
+    ~Open();
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+
+   private:
+    OriginsTrace* outer_;
+  };
+
+  // Terms of different groups were added as independent ones.
+  void add_sum(std::vector<Origins> terms, std::vector<std::size_t> groups);
+  void add_bootstrapping(Origins from, Origins made);
+  void clear() { steps_.clear(); }
+
+  // The identities that those of the recording stand for in a run with other arguments.
+  class Images {
+   public:
+    Origins of(const Origins& x) const;
+
+   private:
+    friend class OriginsTrace;
+    using Ids = std::vector<std::uint64_t>;
+    void add(std::uint64_t id, std::uint64_t image);
+    void append(std::uint64_t id, Ids& out) const;
+    std::unordered_map<std::uint64_t, Ids> map_;  // what is not in it stands for itself
+  };
+  // Of a run. None if errors that were added as independent are not so there.
+  std::optional<Images> images(std::span<const Origins* const> examples,
+                               std::span<const Origins* const> arguments) const;
+
+ private:
+  struct Step {
+    std::vector<Origins> terms;
+    std::vector<std::size_t> groups;  // of a sum
+    Origins made;                     // of a bootstrapping of one term
+  };
+  static bool independent(const Step& sum, const Images& images);
+  std::vector<Step> steps_;
+};
+
+}  // namespace latticino::tfhe
