@@ -47,7 +47,8 @@ class LATTICINO_API Values {
   bool real_ = true;
 };
 
-/// What a range rests on. Of two operands the weaker claim decides.
+/// What a range rests on. If an operand is assumed, so is the result;
+/// else if one is calibrated, so is the result.
 enum class Claim {
   Assumed,     ///< nobody stated anything: claims hold for values in the unit box
   Declared,    ///< stated by whoever encrypted
@@ -55,7 +56,8 @@ enum class Claim {
 };
 
 /// Where the values of an encrypted array lie. All of it is public: it is stated or assumed, never
-/// read off encrypted data, and it travels with ciphertexts and files.
+/// read off encrypted data, and it travels with ciphertexts and files. Of a range that was computed from
+/// sample data, files say so; the sample does not travel.
 struct Range {
   double low = -1, high = 1;           ///< of real parts
   double imag_low = 0, imag_high = 0;  ///< of imaginary parts

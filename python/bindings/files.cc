@@ -20,12 +20,13 @@ void bind_final_answers(nb::module_& m) {
   m.def(
       "ciphertexts_to_final_bytes",
       [](const Ciphertexts& x, const std::string& note, std::uint64_t factor, int shift_b,
-         int shift_a, nb::handle sign) {
+         int shift_a, nb::handle sign, std::uint32_t version) {
         return bytes_of(sign, {}, [&](io::Sink& sink) {
-          io::save_final(sink, x, note, {factor, shift_b, shift_a});
+          io::save_final(sink, x, note, {factor, shift_b, shift_a}, version);
         });
       },
       "ciphertexts"_a, "note"_a, "factor"_a, "shift_b"_a, "shift_a"_a, "sign"_a.none() = nb::none(),
+      "version"_a = io::kFinalVersion,
       "Ciphertexts at level 0, times `factor`, without so many low bits of both parts.");
 }
 

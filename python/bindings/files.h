@@ -132,13 +132,17 @@ void bind_secret_files(nb::module_& m, const std::string& prefix,
         "path"_a, "context"_a, "key"_a = nb::bytes("", 0));
 }
 
-// Notes of CKKS ciphertexts state the range of their values.
+// `version` of the format holds what the note says. Notes of TFHE need none but the first.
 inline void save_with_note(io::Sink& sink, const std::vector<ckks::Ciphertext>& x,
-                           const std::string& note) {
-  io::save_ciphertexts(sink, x, note, 3);
+                           const std::string& note, std::uint32_t version) {
+  io::save_ciphertexts(sink, x, note, version);
 }
 inline void save_with_note(io::Sink& sink, const std::vector<tfhe::Ciphertext>& x,
-                           const std::string& note) {
+                           const std::string& note, std::uint32_t version) {
+  if (version != 1) {
+    throw ValueError("save_ciphertext", "format version " + std::to_string(version) + " for TFHE",
+                     "version 1", "leave it out");
+  }
   io::save_ciphertexts(sink, x, note);
 }
 
@@ -148,12 +152,13 @@ void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
                            Loaded (*load)(io::Source&, const std::shared_ptr<const Context>&)) {
   using Ciphertexts = std::vector<Ciphertext>;
   using ContextPtr = std::shared_ptr<const Context>;
-  m.def(
-      (prefix + "save_ciphertexts").c_str(),
-      [](const std::string& path, const Ciphertexts& x, const std::string& note, nb::handle sign) {
-        write_signed(path, sign, [&](io::Sink& sink) { save_with_note(sink, x, note); });
-      },
-      "path"_a, "ciphertexts"_a, "note"_a, "sign"_a.none() = nb::none(), ReleaseGil());
+  m.def((prefix + "save_ciphertexts").c_str(),
+        [](const std::string& path, const Ciphertexts& x, const std::string& note, nb::handle sign,
+           std::uint32_t version) {
+          write_signed(path, sign, [&](io::Sink& sink) { save_with_note(sink, x, note, version); });
+        },
+        "path"_a, "ciphertexts"_a, "note"_a, "sign"_a.none() = nb::none(), "version"_a = 1,
+        ReleaseGil());
   m.def((prefix + "load_ciphertexts").c_str(),
         [load](const std::string& path, const ContextPtr& context, nb::handle verify) {
           VerifiedFile source(path, verify);
@@ -161,16 +166,16 @@ void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
         },
         "path"_a, "context"_a, "verify"_a.none() = nb::none(), ReleaseGil());
   m.def((prefix + "ciphertexts_to_bytes").c_str(),
-        [](const Ciphertexts& x, const std::string& note, nb::handle sign) {
+        [](const Ciphertexts& x, const std::string& note, nb::handle sign, std::uint32_t version) {
           io::MemorySink sink;
           sink.signer = signer_of(sign);
           {
             const Released release;
-            save_with_note(sink, x, note);
+            save_with_note(sink, x, note, version);
           }
           return nb::bytes(sink.bytes().data(), sink.bytes().size());
         },
-        "ciphertexts"_a, "note"_a, "sign"_a.none() = nb::none());
+        "ciphertexts"_a, "note"_a, "sign"_a.none() = nb::none(), "version"_a = 1);
   m.def((prefix + "ciphertexts_from_bytes").c_str(),
         [load](const nb::bytes& bytes, const ContextPtr& context, nb::handle verify) {
           io::MemorySource source({static_cast<const std::uint8_t*>(bytes.data()), bytes.size()});

@@ -30,11 +30,23 @@ void bind_range(nb::module_& m) {
       .def_static(
           "rebuilt",
           [](int claim, const std::vector<double>& x, bool random) {
-            return Range::stated(claim == 0 ? Claim::Assumed : Claim::Declared, {x.at(0), x.at(1)},
-                                 {x.at(2), x.at(3)}, x.at(4), x.at(5), random);
+            Range out =
+                Range::stated(claim == 0 ? Claim::Assumed : Claim::Declared, {x.at(0), x.at(1)},
+                              {x.at(2), x.at(3)}, x.at(4), x.at(5), random);
+            out.of_a_sample = claim == 2;
+            return out;
           },
-          "claim"_a, "numbers"_a, "random"_a)
-      .def_prop_ro("claim", [](const Range& r) { return name_of(r.claim); })
+          "claim"_a, "numbers"_a, "random"_a,
+          "Claims are 0 (assumed), 1 (declared), 2 (calibrated on a sample that is not at hand).")
+      .def_prop_ro("claim", [](const Range& r) { return name_of(r.basis()); })
+      .def_prop_ro("only_bounds", &Range::only_bounds)
+      .def(
+          "of_a_sample",
+          [](Range r) {
+            r.of_a_sample = true;
+            return r;
+          },
+          "The same range, of values that rest on a sample which is not at hand.")
       .def_prop_ro("low", [](const Range& r) { return r.re.low; })
       .def_prop_ro("high", [](const Range& r) { return r.re.high; })
       .def_prop_ro("imag_low", [](const Range& r) { return r.im.low; })

@@ -121,7 +121,7 @@ Ciphertexts load_ciphertexts(Source& source, const std::shared_ptr<const Context
   Decoder metadata = reader.metadata();
   Ciphertexts out;
   out.note = metadata.text(kLongestNote);
-  if (reader.header().version >= kFinalVersion) {
+  if (is_final(reader.header().version)) {
     out.ciphertexts = load_final(reader, metadata, context);
     out.final = true;
     reader.finish();

@@ -127,7 +127,7 @@ std::uint32_t newest_version(Scheme scheme, ObjectType type) {
   // 1.
   constexpr Row kRows[] = {{Scheme::Tfhe, ObjectType::EvaluationKeys, 3},
                            {Scheme::Switching, ObjectType::EvaluationKeys, 2},
-                           {Scheme::Ckks, ObjectType::Ciphertexts, 4},
+                           {Scheme::Ckks, ObjectType::Ciphertexts, 6},
                            {Scheme::Ckks, ObjectType::SecretKey, 3},
                            {Scheme::Tfhe, ObjectType::SecretKey, 3}};
   for (const Row& row : kRows) {

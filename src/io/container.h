@@ -17,8 +17,10 @@
 // writes the oldest version that holds what it has (Header::version). Version 2: switching keys
 // that hold keys of route Matvec. Version 3: ciphertexts of CKKS whose note states the range of
 // their values, server keys of TFHE with a public key, and secret keys under a passphrase
-// (io/codec/secret.h). Version 4: ciphertexts of CKKS as final answers (io/final_ciphertext.h). All
-// else is written as version 1.
+// (io/codec/secret.h). Version 4: ciphertexts of CKKS as final answers (io/final_ciphertext.h).
+// Version 5: ciphertexts of CKKS whose note says that their range is calibrated; earlier readers
+// would not know that claims on them hold for a sample only. Version 6: final answers with such a
+// note. All else is written as version 1.
 #pragma once
 
 #include <array>

@@ -44,6 +44,10 @@ void save_public_key(Sink& sink, const rlwe::Constants& constants, Queue& queue,
                      const rlwe::PublicKey& key);
 rlwe::PublicKey load_public_key(Source& source, const rlwe::Constants& constants, Queue& queue);
 
+// Versions of ciphertexts of CKKS whose note states the range of their values, and of those whose
+// note calls the range calibrated. Notes are the caller's, who therefore names the version.
+inline constexpr std::uint32_t kRangeVersion = 3, kCalibratedVersion = 5;
+
 // Any number of ciphertexts of one context and one key, with a note (at most 64 KiB of UTF-8; what
 // the caller needs to know about them, such as the length of a vector). The a part of a fresh
 // symmetric encryption goes out as its seed.

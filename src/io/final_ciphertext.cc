@@ -199,7 +199,7 @@ FinalEntry read_entry(Decoder& metadata, const Params& params, const Modulus0& m
 }  // namespace
 
 void save_final(Sink& sink, std::span<const Ciphertext> ciphertexts, const std::string& note,
-                const FinalForm& form) {
+                const FinalForm& form, std::uint32_t version) {
   require_alike(ciphertexts);
   require_note(note);
   const Context& context = *ciphertexts[0].context;
@@ -207,7 +207,7 @@ void save_final(Sink& sink, std::span<const Ciphertext> ciphertexts, const std::
   require_form(modulus, form);
   Encoder metadata;
   Header header;
-  header.version = kFinalVersion;
+  header.version = version;
   header.type = ObjectType::Ciphertexts;
   header.params_hash = hash_bytes(context.params().hash());
   header.key = ciphertexts[0].key;

@@ -16,8 +16,7 @@ namespace {
 using ckks::Complex;
 using session::Range;
 
-constexpr std::uint32_t kWithRange = 3;  // version of files whose note states the range
-constexpr std::size_t kBatch = 16;       // ciphertexts that are encrypted together, as in Python
+constexpr std::size_t kBatch = 16;  // ciphertexts that are encrypted together, as in Python
 
 // Clears rows of decrypted values, or of values to encrypt, at the end of a scope.
 struct ClearRows {
@@ -123,7 +122,7 @@ class CkksClient final : public SchemeClient<Ckks> {
     const double scale = params().scale(level);
     const double error = session::fresh_error(params(), scale, static_cast<int>(slots), false);
     io::save_ciphertexts(sink, encrypted(rows, level, scale), ckks_note(x.shape, error, range),
-                         kWithRange);
+                         io::kRangeVersion);
   }
 
   Values decrypt(Bytes file) override {

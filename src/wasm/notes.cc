@@ -47,7 +47,7 @@ bool states_real(const std::optional<Note>& range) {
   if (!range) return false;
   const std::vector<double> numbers = range->numbers("numbers", 6);
   const std::string claim = range->text("claim");
-  if (claim != "assumed" && claim != "declared") Note::refuse();
+  if (claim != "assumed" && claim != "declared" && claim != "calibrated") Note::refuse();
   return numbers[2] == 0 && numbers[3] == 0;
 }
 

@@ -73,8 +73,8 @@ def misfits(y: Ciphertext) -> list[tuple[str, str]]:
     return [] if found is None else [(had, needs) for had, needs, _ in found[1]]
 
 
-def to_bytes(y: Ciphertext, sign: Any, note: Any) -> bytes:
-    """See files.to_bytes. ``note``: what describes an array with a `Known` of its own."""
+def to_bytes(y: Ciphertext, sign: Any, note: Any, version: int) -> bytes:
+    """See files.to_bytes. ``note``: what describes an array with a `Known` of its own; ``version`` of the format."""
     x = y.to_level(0) if y.level else y
     params, scale, slots = y.context.params, x.scale, x.slots
     factor = _factor(x)
@@ -84,7 +84,7 @@ def to_bytes(y: Ciphertext, sign: Any, note: Any) -> bytes:
     shift_b, shift_a = _shift(x, allowed), _shift(x, allowed / math.sqrt(weight))
     variance = (_step(shift_b) ** 2 + weight * _step(shift_a) ** 2) / 12
     known = x._known.plus_error(math.sqrt(2 * slots * variance) / (scale * factor)).detached(x.size)
-    return _native.ciphertexts_to_final_bytes(x._parts, note(x, known), factor, shift_b, shift_a, sign)
+    return _native.ciphertexts_to_final_bytes(x._parts, note(x, known), factor, shift_b, shift_a, sign, version)
 
 
 def _factor(x: Ciphertext) -> int:

@@ -27,6 +27,8 @@ from . import bundles, notes, secret_files, signing
 from . import saving_tfhe as tfhe_files
 
 PUBLIC_SUFFIX = ".public"
+_WITH_RANGE, _FINAL, _CALIBRATED, _FINAL_CALIBRATED = 3, 4, 5, 6  # format versions (src/io/container.h)
+_CLAIMS = ("assumed", "declared", "calibrated")
 _LARGEST = 1e308  # of the bounds in a note
 _LONGEST_NOTE = 1 << 16  # bytes, as src/io reads them
 _MAX_PLACES = 1 << 24  # values of an array with a layout of its own
@@ -61,7 +63,7 @@ def save_ciphertext(path: Path_, x: Ciphertext | tfhe.EncryptedArray, *, sign: A
         return tfhe_files.save_ciphertext(_path("save_ciphertext", path), x, signing.signer("save_ciphertext", sign))
     refuse(x.context, "save_ciphertext")
     _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, note_of(x),
-                             signing.signer("save_ciphertext", sign))
+                             signing.signer("save_ciphertext", sign), _version_of(x))
 
 
 @overload
@@ -108,8 +110,8 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys,
         return tfhe_files.to_bytes(x, signer)
     refuse(x.context, "to_bytes")
     if final:
-        return answer.to_bytes(x, signer, note_of)
-    return _native.ciphertexts_to_bytes(x._parts, note_of(x), signer)
+        return answer.to_bytes(x, signer, note_of, _FINAL_CALIBRATED if _is_calibrated(x) else _FINAL)
+    return _native.ciphertexts_to_bytes(x._parts, note_of(x), signer, _version_of(x))
 
 
 @overload
@@ -318,12 +320,24 @@ def _path(operation: str, path: Any) -> str:
     return arrays.as_path(path, operation)
 
 
-def note_of(x: Ciphertext, known: _native.Known | None = None) -> str:
-    """What a file says of an array beside its ciphertexts; or, with `known`, of one of which that is known."""
-    r, where = x._known.widest, x.layout  # what samples showed is stated as a range: it holds for them alone
+def _is_calibrated(x: Ciphertext) -> bool:
+    return x._known.widest.claim == "calibrated"
+
+
+def _version_of(x: Ciphertext) -> int:
+    """The oldest version that holds what `note_of` says. Earlier readers take every range for a declared one."""
+    return _CALIBRATED if _is_calibrated(x) else _WITH_RANGE
+
+
+def note_of(x: Ciphertext, known: _native.Known | None = None, *, as_declared: bool = False) -> str:
+    """What a file says of an array beside its ciphertexts; or, with `known`, of one of which that is known.
+
+    Of a sample only the range is told, and that there was one: the sample stays in this process. ``as_declared``: of an
+    argument that is encrypted with this range, whatever the range comes from."""
+    r, where = x._known.widest, x.layout
     error = (known or x._known).error
     fields = {"shape": x.shape, "clean": x._clean, "error": _finite(float(f"{error:.6g}")), "range": {
-        "claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
+        "claim": "declared" if as_declared and r.claim == "calibrated" else r.claim, "random": r.random,
         "numbers": [_finite(r.low, -1), _finite(r.high), _finite(r.imag_low, -1), _finite(r.imag_high),
                     _finite(r.bound), _finite(r.rms)]}}
     if where.is_plain and where.rest != "unknown" and where.bound <= r.bound:
@@ -386,9 +400,9 @@ def _range(stated: notes.Note | None) -> _native.Range:
     if stated is None:
         return _native.Range.assumed(False)
     numbers, claim = stated.numbers("numbers", 6), stated.text("claim")
-    if claim not in ("assumed", "declared") or min(numbers[4:]) < 0:
+    if claim not in _CLAIMS or min(numbers[4:]) < 0:
         notes.refuse()
     try:
-        return _native.Range.rebuilt(("assumed", "declared").index(claim), numbers, stated.flag("random"))
+        return _native.Range.rebuilt(_CLAIMS.index(claim), numbers, stated.flag("random"))
     except errors.ValueError:
         notes.refuse()

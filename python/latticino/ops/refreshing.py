@@ -43,7 +43,7 @@ def refreshed_for(x: Ciphertext, levels: int) -> Ciphertext:
 def order_by_levels(x: Ciphertext, message: str) -> bool | None:
     """``slot_to_coeff_first=`` for programs that plan their levels, as networks and sorts do: True where SlotToCoeff
     first loses less than a bit for each level that it leaves more. None where the library's own choice stays."""
-    ctx, random = x.context, x.range.random and x.range.claim == "declared"
+    ctx, random = x.context, x.range.random and x.range.claim != "assumed"
     if x.level < ctx.params.default_level - ctx.params.level_after_bootstrap:
         return None
     chosen = ctx.bootstrap_form(x.level, x.slots, message, random_like=random)

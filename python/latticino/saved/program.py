@@ -398,8 +398,8 @@ class SavedFunction(SavedClient):
             raise errors.ScaleError.explain(
                 "run", f"values {x.range.described()} as input {i}", f"values {example.range.described()}",
                 "encrypt with the program's client, scale the data, or save the program for this range")
-        if x.range.claim == "calibrated" or x._known.shadow or of_range(x.range) == of_range(example.range):
+        if not x.range.only_bounds or x._known.shadow or of_range(x.range) == of_range(example.range):
             return x
-        known = _native.Known.fresh(example.range, x._known.error)
-        return x._like(x._parts, known, layout=example.layout)
+        stands = example.range.of_a_sample() if x.range.claim == "calibrated" else example.range
+        return x._like(x._parts, _native.Known.fresh(stands, x._known.error), layout=example.layout)
 

@@ -28,7 +28,8 @@ def of_fresh(x: Ciphertext) -> int:
     known = _native.Known.fresh(x.range, noise.fresh(params, x.scale, x.slots))
     if x.layout.is_plain:  # a fresh array has zeros after its values, whatever this one has
         x = Ciphertext(x.context, x._parts, Layout.plain(x.shape, x.slots), known)
-    return _around(len(saving.note_of(x, known).encode()), count) + count * (_SEED + _limbs(params, level))
+    note = saving.note_of(x, known, as_declared=True)
+    return _around(len(note.encode()), count) + count * (_SEED + _limbs(params, level))
 
 
 def most_of(params: _native.Params, level: int, count: int) -> int:

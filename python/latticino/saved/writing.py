@@ -34,7 +34,7 @@ def of_context(context: Any) -> dict[str, Any]:
 def of_input(x: Any) -> dict[str, Any]:
     """What a head says of an argument: an array without data, or a `tfhe.Shape`."""
     if isinstance(x, Ciphertext):
-        return {"note": saving.note_of(x), "level": x.level, "scale": x.scale, "slots": x.slots,
+        return {"note": saving.note_of(x, as_declared=True), "level": x.level, "scale": x.scale, "slots": x.slots,
                 "ciphertexts": len(x._parts)}
     return {"shape": list(x.shape), "dtype": x.dtype}
 

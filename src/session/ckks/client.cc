@@ -37,7 +37,7 @@ double noise_bound(const ArrayState& x, std::optional<double> stated) {
   const double tracked =
       x.known().estimate().error.rms() * x.scale() * std::sqrt(x.params().n() / (2.0 * x.slots()));
   if (!stated) {
-    if (x.known().range().claim != Claim::Declared) {
+    if (x.known().range().basis() != Claim::Declared) {
       throw UnsupportedError(
           "decrypt_for_sharing",
           "an error for ranges that nobody declared (" + x.known().within() + ")",
@@ -47,7 +47,7 @@ double noise_bound(const ArrayState& x, std::optional<double> stated) {
     return 2 * tracked;
   }
   if (*stated > 0 && *stated < tracked) {
-    const bool derivable = x.known().range().claim == Claim::Declared;
+    const bool derivable = x.known().range().basis() == Claim::Declared;
     throw ValueError("decrypt_for_sharing", "noise_bound=" + session::short_number(*stated),
                      "at least " + rounded_up(tracked) + ", the norm of the tracked error",
                      std::string(derivable ? "leave it out to derive it, or " : "") +

@@ -22,7 +22,7 @@ std::string file_beside(std::string path, const std::string& part) {
 std::string exact(double x) { return formatted("%.17g", x); }
 
 std::string note_of(const ArrayState& x) {
-  // What samples showed is stated as a range: it holds for them alone.
+  // Of a sample only the range is told: it stays in this process.
   const Range r = x.known().widest();
   const std::string error = formatted("%.6g", x.known().error());
   std::string out = "{\"shape\": [";
@@ -30,8 +30,7 @@ std::string note_of(const ArrayState& x) {
     out += (i ? ", " : "") + std::to_string(x.shape[i]);
   }
   out += std::string("], \"clean\": ") + (x.clean() ? "true" : "false") + ", \"error\": " + error;
-  out += std::string(", \"range\": {\"claim\": \"") +
-         (r.claim == Claim::Assumed ? "assumed" : "declared") +
+  out += std::string(", \"range\": {\"claim\": \"") + name_of(r.basis()) +
          "\", \"random\": " + (r.random_like ? "true" : "false") + ", \"numbers\": [";
   const double numbers[] = {r.re.low, r.re.high, r.im.low, r.im.high, r.bound, r.rms};
   for (int i = 0; i < 6; ++i) out += (i ? ", " : "") + exact(numbers[i]);
@@ -43,10 +42,14 @@ Range range_of(const std::optional<Note>& stated) {
   if (!stated) return Range::assumed(false);
   const std::vector<double> x = stated->numbers("numbers", 6);
   const std::string claim = stated->text("claim");
-  if ((claim != "assumed" && claim != "declared") || x[4] < 0 || x[5] < 0) Note::refuse();
+  const bool calibrated = claim == "calibrated";
+  if ((claim != "assumed" && claim != "declared" && !calibrated) || x[4] < 0 || x[5] < 0) {
+    Note::refuse();
+  }
   try {
     Range out = Range::declared({x[0], x[1]}, {x[2], x[3]}, 0, stated->flag("random"));
     out.claim = claim == "assumed" ? Claim::Assumed : Claim::Declared;
+    out.of_a_sample = calibrated;
     out.bound = std::min(out.bound, x[4]);
     out.rms = std::min(out.bound, x[5]);
     return out;
@@ -106,7 +109,10 @@ bool is_there(const std::string& path) {
          std::filesystem::file_type::not_found;
 }
 
-constexpr std::uint32_t kWithRange = 3;  // version of files whose note states the range
+std::uint32_t version_of(const ArrayState& x) {
+  return x.known().widest().basis() == Claim::Calibrated ? io::kCalibratedVersion
+                                                         : io::kRangeVersion;
+}
 
 }  // namespace
 }  // namespace session
@@ -125,7 +131,7 @@ ParameterSet load_parameters(const std::string& path, const FileVerifier& verify
 void save_array(const std::string& path, const Array& x, const FileSigner& sign) {
   const session::ArrayState& s = session::state(x);
   session::write_signed(path, sign, [&](io::Sink& sink) {
-    io::save_ciphertexts(sink, s.parts(), session::note_of(s), session::kWithRange);
+    io::save_ciphertexts(sink, s.parts(), session::note_of(s), session::version_of(s));
   });
 }
 
@@ -139,7 +145,7 @@ std::vector<std::uint8_t> to_bytes(const Array& x, const FileSigner& sign) {
   const session::ArrayState& s = session::state(x);
   io::MemorySink sink;
   sink.signer = session::signer_of(sign);
-  io::save_ciphertexts(sink, s.parts(), session::note_of(s), session::kWithRange);
+  io::save_ciphertexts(sink, s.parts(), session::note_of(s), session::version_of(s));
   return {sink.bytes().begin(), sink.bytes().end()};
 }
 

@@ -45,14 +45,17 @@ void RecordedArgument::require(const Contents& x, const std::string& remedy) con
 Known known_of_result(const Known& recorded, std::span<const RecordedArgument> examples,
                       std::span<const Contents* const> arguments) {
   std::vector<std::pair<std::uint64_t, double>> grown;
+  bool of_a_sample = false;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const RecordedArgument& example = examples[i];
+    of_a_sample = of_a_sample || arguments[i]->known.range().of_a_sample;
     const double error = arguments[i]->known.estimate().error.rms();
     if (example.source_ != 0 && error != example.error_) {
       grown.emplace_back(example.source_, error / example.error_);
     }
   }
-  return recorded.with_sources(grown);
+  const Known out = recorded.with_sources(grown);
+  return of_a_sample ? out.of_a_sample() : out;
 }
 
 }  // namespace latticino::session

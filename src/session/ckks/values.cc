@@ -136,7 +136,7 @@ latticino::Range range_of(const Range& r) {
           r.im.high,
           r.rms,
           r.random_like,
-          static_cast<latticino::Claim>(r.claim)};
+          static_cast<latticino::Claim>(r.basis())};
 }
 
 Bits bits_of(const Known& known, std::size_t size, bool full) {

@@ -65,6 +65,7 @@ PolynomialFacts on_interval(const Range& x, const Series& p) {
   out.range = Range::of(values);
   const double between = out.slope_bound * step;
   out.range.claim = x.claim;
+  out.range.of_a_sample = x.of_a_sample;
   for (Interval* part : {&out.range.re, &out.range.im}) {
     if (part->low == 0 && part->high == 0) continue;
     part->low -= between;
@@ -90,7 +91,7 @@ PolynomialFacts in_disc(const Range& x, const Series& p) {
     if (n > 0) out.slope_bound += c * n * power(base, n - 1) * stretch;
   }
   out.slope_rms = out.slope_bound;
-  out.range = {x.claim, {-bound, bound}, {-bound, bound}, bound, bound, false};
+  out.range = {x.claim, {-bound, bound}, {-bound, bound}, bound, bound, false, x.of_a_sample};
   return out;
 }
 

@@ -222,7 +222,7 @@ double Known::rms_seen() const {
 }
 
 Claim Known::claim() const {
-  return measured_ || (sample_ != nullptr && !shadow_) ? Claim::Calibrated : range().claim;
+  return measured_ || (sample_ != nullptr && !shadow_) ? Claim::Calibrated : range().basis();
 }
 
 std::string Known::within() const {
@@ -358,6 +358,13 @@ Known Known::with_sources(std::span<const std::pair<std::uint64_t, double>> grow
   return out;
 }
 
+Known Known::of_a_sample() const {
+  Known out = *this;
+  out.estimate_.range.of_a_sample = true;
+  if (out.seen_) out.seen_->of_a_sample = true;
+  return out;
+}
+
 Known Known::declared(const Range& range) const {
   Known out({range, estimate_.error}, shadow_ ? sample_ : nullptr, shadow_, white_);
   out.name_ = name_;
@@ -379,14 +386,14 @@ Known Known::within_domain(Interval domain) const {
     return out;
   }
   if (domain.low == r.re.low && domain.high == r.re.high) return out;
-  out.estimate_.range = Range::stated(r.claim, domain, r.im, r.bound, r.rms, r.random_like);
+  out.estimate_.range =
+      Range::stated(r.claim, domain, r.im, r.bound, r.rms, r.random_like).resting_on(r);
   out.white_.reset();
   return out;
 }
 
 Known Known::as_real() const {
   const Range& r = range();
-  const Claim claim = r.claim == Claim::Assumed ? Claim::Assumed : Claim::Declared;
   auto sample = sample_ == nullptr ? nullptr : std::make_shared<Sample>(*sample_);
   if (sample != nullptr) {
     for (std::size_t r = 0; r < sample->rows; ++r) {
@@ -394,8 +401,8 @@ Known Known::as_real() const {
       for (Complex& z : sample->row(r)) z = z.real();
     }
   }
-  Known out({Range::stated(claim, r.re, {}, r.bound, r.rms, r.random_like), estimate_.error},
-            std::move(sample), shadow_);
+  const Range real = Range::stated(r.claim, r.re, {}, r.bound, r.rms, r.random_like).resting_on(r);
+  Known out({real, estimate_.error}, std::move(sample), shadow_);
   out.measured_ = measured_;
   out.name_ = name_;
   return out;

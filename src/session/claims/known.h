@@ -112,6 +112,8 @@ class Known {
   Known with_sources(std::span<const std::pair<std::uint64_t, double>> grown) const;
   // The same with other claims, which the caller knows better than the rules do.
   Known with_estimate(Estimate estimate) const { return with(std::move(estimate), sample_); }
+  // The same, of values that rest on a sample which is not at hand.
+  Known of_a_sample() const;
   // The same with another range, which the caller states.
   Known declared(const Range& range) const;
   // With the range cut to a domain: a caller that names one states that values lie there.

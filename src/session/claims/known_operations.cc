@@ -538,8 +538,8 @@ Known Known::polynomial(const Series& p, double added, double mapping) const {
 
 Known Known::through(const RowMap& f, double slope, double added, Interval ends) const {
   Estimate result = session::times_number(estimate_, slope, added);
-  const Claim claim = range().claim == Claim::Assumed ? Claim::Assumed : Claim::Declared;
-  result.range = {claim, ends, {}, ends.size(), ends.size(), false};
+  result.range =
+      Range{Claim::Declared, ends, {}, ends.size(), ends.size(), false}.resting_on(range());
   return with(std::move(result), each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
                                       [&](NumbersView in, std::span<Complex> out, auto) {
                                         std::ranges::copy(f(in), out.begin());
@@ -667,9 +667,9 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, con
 
 Known Known::with_imaginary(const Known& partner) const {
   const Range &x = estimate_.range, &y = partner.estimate_.range;
-  const Range whole =
-      Range::stated(std::min(x.claim, y.claim), x.re, y.re, std::hypot(x.bound, y.bound),
-                    std::hypot(x.rms, y.rms), x.random_like && y.random_like);
+  Range whole = Range::stated(std::min(x.claim, y.claim), x.re, y.re, std::hypot(x.bound, y.bound),
+                              std::hypot(x.rms, y.rms), x.random_like && y.random_like);
+  whole.of_a_sample = x.of_a_sample || y.of_a_sample;
   Known out(Estimate{whole, estimate_.error});
   out.sample_ = both(sample_, partner.sample_, 0,
                      [](Complex a, Complex b) { return Complex(a.real(), b.real()); });
@@ -699,6 +699,7 @@ Known Known::partners(int slots) const {
 Known Known::looked_up(const RealMap& f, const Range& of_values, double error,
                        std::pair<double, double> deviations, const std::vector<bool>* where) const {
   Range weak = of_values;
+  weak.of_a_sample = range().of_a_sample;
   if (range().claim != Claim::Calibrated) {
     weak.claim = range().claim;
     weak.random_like = false;

@@ -100,6 +100,7 @@ Range Range::of(std::complex<double> value) { return of({&value, 1}); }
 
 Range Range::of_sample(std::span<const std::complex<double>> values, bool real) {
   Range out = of(values);
+  out.of_a_sample = true;
   if (!real && out.im.low == 0 && out.im.high == 0) {
     out.im.high = kNegligibleImaginary;
     out.bound = std::max(out.bound, kNegligibleImaginary);
@@ -114,6 +115,17 @@ Range Range::stated(Claim claim, Interval re, Interval im, double bound, double 
   out.bound = std::min(out.bound, bound);
   out.rms = std::min(out.bound, rms);
   return out;
+}
+
+Range Range::resting_on(const Range& x) const {
+  Range out = *this;
+  out.claim = x.claim == Claim::Assumed ? Claim::Assumed : Claim::Declared;
+  out.of_a_sample = x.of_a_sample;
+  return out;
+}
+
+Claim Range::basis() const {
+  return of_a_sample && claim != Claim::Assumed ? Claim::Calibrated : claim;
 }
 
 bool Range::contains(const Range& other) const {
@@ -140,30 +152,32 @@ std::string Range::str() const {
 
 std::string Range::described() const {
   const char* of_values = random_like ? ", random" : "";
-  const std::string size =
-      claim == Claim::Declared && rms * kSlack < bound ? ", root mean square " + number(rms) : "";
-  return str() + " (" + name_of(claim) + of_values + size + ")";
+  const std::string size = claim == Claim::Declared && !of_a_sample && rms * kSlack < bound
+                               ? ", root mean square " + number(rms)
+                               : "";
+  return str() + " (" + name_of(basis()) + of_values + size + ")";
 }
 
 Range operator+(const Range& x, const Range& y) {
   const Claim claim = std::min(x.claim, y.claim);
   return clipped({claim, plus(x.re, y.re), plus(x.im, y.im), x.bound + y.bound, x.rms + y.rms,
-                  x.random_like && y.random_like});
+                  x.random_like && y.random_like, x.of_a_sample || y.of_a_sample});
 }
 
 Range operator-(const Range& x) {
-  return {x.claim, minus(x.re), minus(x.im), x.bound, x.rms, x.random_like};
+  return {x.claim, minus(x.re), minus(x.im), x.bound, x.rms, x.random_like, x.of_a_sample};
 }
 
 Range operator*(const Range& x, const Range& y) {
   const Claim claim = std::min(x.claim, y.claim);
   return clipped({claim, plus(times(x.re, y.re), minus(times(x.im, y.im))),
                   plus(times(x.re, y.im), times(x.im, y.re)), x.bound * y.bound,
-                  std::min(x.rms * y.bound, x.bound * y.rms), x.random_like || y.random_like});
+                  std::min(x.rms * y.bound, x.bound * y.rms), x.random_like || y.random_like,
+                  x.of_a_sample || y.of_a_sample});
 }
 
 Range conjugate(const Range& x) {
-  return {x.claim, x.re, minus(x.im), x.bound, x.rms, x.random_like};
+  return {x.claim, x.re, minus(x.im), x.bound, x.rms, x.random_like, x.of_a_sample};
 }
 
 Range hull(std::span<const Range> several, std::span<const std::size_t> sizes) {
@@ -176,13 +190,14 @@ Range hull(std::span<const Range> several, std::span<const std::size_t> sizes) {
     out.im = {std::min(out.im.low, x.im.low), std::max(out.im.high, x.im.high)};
     out.bound = std::max(out.bound, x.bound);
     out.random_like = out.random_like && x.random_like;
+    out.of_a_sample = out.of_a_sample || x.of_a_sample;
     squares += x.rms * x.rms * static_cast<double>(sizes[i]);
     count += static_cast<double>(sizes[i]);
     largest = std::max(largest, x.rms);
   }
   // Any part of the values may have the root mean square of all of them, unless a sample shows it.
   out.rms = out.claim == Claim::Calibrated ? std::sqrt(squares / count) : largest;
-  // What samples show holds only for the samples.
+  // Rules for values that a sample shows need that sample.
   if (out.claim == Claim::Calibrated) out.claim = Claim::Declared;
   return out;
 }
@@ -203,7 +218,8 @@ Range sum(const Range& x, double count) {
           {count * x.im.low, count * x.im.high},
           count * x.bound,
           count * x.rms,
-          false};
+          false,
+          x.of_a_sample};
 }
 
 Range with_zero(const Range& x) {
@@ -218,7 +234,7 @@ Range with_zero(const Range& x) {
 Range mapped(const Range& x, double l1, bool real) {
   const double bound = l1 * x.bound, re = l1 * (real ? x.re.size() : x.bound);
   const double im = real ? l1 * x.im.size() : bound;
-  return clipped({x.claim, {-re, re}, {-im, im}, bound, l1 * x.rms, false});
+  return clipped({x.claim, {-re, re}, {-im, im}, bound, l1 * x.rms, false, x.of_a_sample});
 }
 
 }  // namespace latticino::session

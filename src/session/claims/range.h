@@ -29,6 +29,9 @@ struct Range {
   double rms = 0;    // of the complex modulus over the slots; a bound of it if there is no sample
   // Values without structure: no mean and no pattern, so that all coefficients are small.
   bool random_like = false;
+  // A sample was seen, here or before a file, and data of other kinds may exceed what it showed.
+  // Rules may know no more than the bounds all the same (see only_bounds).
+  bool of_a_sample = false;
 
   // The unit box, for values of which nothing was stated. If they are real, imaginary parts are 0.
   // Claims hold for all values in the box, as if it were declared. They do not rely on random
@@ -50,6 +53,12 @@ struct Range {
   // With a bound and a root mean square of the modulus, both limited by the box.
   static Range stated(Claim claim, Interval re, Interval im, double bound, double rms,
                       bool random_like);
+
+  // The same range, which rests on what `x` rests on. What only bounds a sample stays of a sample.
+  Range resting_on(const Range& x) const;
+  // What the range rests on, for people and for whoever relies on it. `claim` is what rules use: a
+  // range of a sample that is not at hand counts as a declared one there.
+  Claim basis() const;
 
   bool is_real() const { return im.low == 0 && im.high == 0; }
   bool contains(const Range& other) const;

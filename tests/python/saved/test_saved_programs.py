@@ -275,6 +275,12 @@ def test_what_is_known_of_inputs_is_what_the_program_states(ckks):
     for given in (client.encrypt(X, 7), client.encrypt(X * 0.5, 7, range=(-0.5, 0.5))):
         y = program.run(ctx, given)
         assert (y.range.low, y.range.high, y.range.claim) == (0, 1, "declared")
+    # What rests on a sample does so after the program as well.
+    sent = lt.from_bytes(lt.to_bytes(client.encrypt(X * 0.5, 7, like=X * 0.5)), ctx)
+    y = program.run(ctx, sent)
+    assert (y.range.low, y.range.high, y.range.claim) == (0, 1, "calibrated")
+    with pytest.raises(lt.UnsupportedError, match="sample data"):
+        client.decrypt_for_sharing(y, None, queries=1)
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "integers"])

@@ -42,6 +42,31 @@ TEST_F(FilesFront, CarriesAProgramToAnotherProcess) {
   EXPECT_NO_THROW(server.context.encrypt({0.5}));
 }
 
+// A sample stays in the process, but a file says that the claim rests on one.
+TEST_F(FilesFront, SaysThatAClaimIsCalibrated) {
+  PublicWorld w(kLeveled);
+  EncryptOptions like, stated;
+  like.like = numbers(8, 9);
+  stated.range = Range{-1, 1};
+  const Array x = w.client.encrypt(numbers(8), like), y = w.client.encrypt(numbers(8), stated);
+  save_array(at("x"), x);
+  const std::vector<std::uint8_t> bytes = to_bytes(x);
+  EXPECT_EQ(bytes[8], 5) << "earlier readers would take the range for a declared one";
+  EXPECT_EQ(to_bytes(y)[8], 3);
+  for (const Array& z : {load_array(at("x"), w.context), array_from_bytes(bytes, w.context)}) {
+    EXPECT_EQ(z.range().claim, Claim::Calibrated);
+    EXPECT_EQ(z.bits().claim, Claim::Calibrated);
+    EXPECT_EQ(z.range().high, x.range().high);
+    const Array again = array_from_bytes(to_bytes(z), w.context);
+    for (const Array& rests : {x, z, again, z + z, z + y, y - z, z * 2.0, x + y}) {
+      EXPECT_EQ(rests.range().claim, Claim::Calibrated);
+      EXPECT_THROW(w.client.decrypt_for_sharing(rests, std::nullopt, 1), UnsupportedError);
+    }
+  }
+  EXPECT_NO_THROW(
+      w.client.decrypt_for_sharing(array_from_bytes(to_bytes(y), w.context), std::nullopt, 1));
+}
+
 TEST_F(FilesFront, SealsSecretKeys) {
   PublicWorld w(kLeveled);
   const Array x = w.client.encrypt({0.5});

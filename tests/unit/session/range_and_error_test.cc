@@ -96,6 +96,18 @@ TEST(SessionRange, TheWeakerClaimDecides) {
   const Range assumed = Range::assumed(true), declared = Range::declared({-1, 1}, {});
   EXPECT_EQ((assumed + declared).claim, Claim::Assumed);
   EXPECT_EQ((Range::of(Complex(2)) * declared).claim, Claim::Declared);
+  EXPECT_EQ((Range::of(Complex(2)) * declared).basis(), Claim::Declared);
+  // Of a sample that is not at hand, rules know no more than the bounds.
+  const Range apart = declared.resting_on(Range::of_sample(std::vector<Complex>{1}, true));
+  const std::vector<std::size_t> sizes{1, 1};
+  const std::vector<Range> both{declared, apart};
+  for (const Range& x : {apart, -apart, conjugate(apart), apart + declared, declared * apart,
+                         square(apart), sum(apart, 3), mapped(apart, 2, true), with_zero(apart),
+                         hull(both, sizes), Range::of(Complex(2)) * apart}) {
+    EXPECT_TRUE(x.basis() == Claim::Calibrated && x.only_bounds()) << x.described();
+  }
+  EXPECT_EQ((assumed + apart).basis(), Claim::Assumed);
+  EXPECT_TRUE(apart.serves(declared) && declared.serves(apart));
   EXPECT_LT(assumed.bound, 1.01);
   EXPECT_THROW(Range::declared({1, -1}, {}), ValueError);
   EXPECT_THROW(Range::declared({0, INFINITY}, {}), ValueError);

@@ -107,6 +107,14 @@ TEST(WasmClient, ReadsLayoutsOfOtherOrder) {
       4, 1);
   EXPECT_EQ(note.places, (std::vector<std::size_t>{0, 2, 1, 3}));
   EXPECT_TRUE(note.real);
+  const auto stating = [](const std::string& claim) {
+    return R"({"shape": [4], "clean": true, "error": 0, "range": {"claim": ")" + claim +
+           R"(", "random": false, "numbers": [-1, 1, 0, 0, 1, 1]}})";
+  };
+  for (const char* claim : {"assumed", "declared", "calibrated"}) {
+    EXPECT_TRUE(read_ckks_note(stating(claim), 4, 1).real) << claim;
+  }
+  EXPECT_THROW(read_ckks_note(stating("measured"), 4, 1), FileError);
   const auto with = [](const std::string& runs) {
     return R"({"version":2,"array":{"shape":[2,2],"clean":false,"error":0.1,"layout":{"runs":)" +
            runs + "}}}";
