@@ -199,7 +199,8 @@ class Client(roles.Handle):
         ``scale``: the factor by which values are multiplied before they are rounded. By default it is the canonical
         scale of the level, with which operations align operands
         automatically. With another scale, sums need operands of that same scale (ScaleError). Calling ``to_level`` with
-        a lower level brings the canonical scale back, and so do products with plain arrays.
+        a lower level brings the canonical scale back, and so do products with plain arrays. A scale at which the error
+        of a fresh encryption is as large as the values may be is a ScaleError.
 
         Numbers of any memory order and of other libraries are copied in. Raises ShapeError for dtypes that are no
         numbers, ValueError for NaN, infinity and values outside of a stated range, ScaleError for values above the

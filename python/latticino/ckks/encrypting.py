@@ -34,6 +34,7 @@ def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None
     if not 0 <= level <= ctx.params.top_level:
         raise errors.LevelError.explain(
             "encrypt", f"level {arrays.shown(level)}", f"a level from 0 to {ctx.params.top_level}", "leave it out")
+    chosen = scale is not None
     scale = ctx.params.scale(level) if scale is None else arrays.as_real(scale, "encrypt", "scale", finite=False)
     if not (1 <= scale < math.inf and math.log2(scale) < ctx.params.log_q(level)):
         raise errors.ScaleError.explain(
@@ -42,7 +43,10 @@ def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None
     array = arrays.as_numpy(x, "encrypt")
     values = arrays.as_slots(array, "encrypt")
     slots = arrays.slots_for(values.size, ctx.slots, "encrypt")
-    known = _known_of(ctx, array, values, stated, like, noise.fresh(ctx.params, scale, slots, public))
+    error = noise.fresh(ctx.params, scale, slots, public)
+    known = _known_of(ctx, array, values, stated, like, error)
+    if chosen:
+        _require_precision(scale, error, known.range)
     rows = arrays.rows(values, slots)
     batches = [rows[first : first + _MAX_BATCH] for first in range(0, len(rows), _MAX_BATCH)]
     if not ctx.encrypted:
@@ -56,6 +60,16 @@ def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None
                 parts += encrypt(_native.encode_all(ctx._native, batch, level, float(scale)))
                 step.advance(len(batch))
     return Ciphertext(ctx, parts, Layout.plain(array.shape, slots), known)
+
+
+def _require_precision(scale: float, error: float, within: _native.Range) -> None:
+    """ScaleError if the error of a fresh encryption is as large as the values may be."""
+    if 0 < within.bound <= error:
+        raise errors.ScaleError.explain(
+            "encrypt", f"a scale of 2^{math.log2(scale):.1f}, with an error of about {error:.3g} for values of up to "
+            f"{within.bound:.4g} in size",
+            f"a scale of 2^({math.log2(scale * error / within.bound):.1f} + b) for b bits of "
+            "such values", "leave it out for the canonical scale")
 
 
 def _known_of(ctx: Context, array: np.ndarray, values: np.ndarray, stated: Any, like: Any,

@@ -1,5 +1,6 @@
 """What errors advise works, and what they show is not data."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -94,3 +95,15 @@ def test_a_shape_without_a_range_says_how_to_state_one(client):
     with pytest.raises(lt.PrecisionError, match=r"plan for lt.Shape\(shape, None, \(low, high\)\)"):
         ctx.plan(lambda a: a.approximate(np.tanh, (-1, 1), 8), lt.Shape((50,)))
     assert ctx.plan(lambda a: a.approximate(np.tanh, (-1, 1), 8), lt.Shape((50,), None, (-1, 1))).levels
+
+
+def test_scales_below_the_error_of_an_encryption_are_refused(client):
+    v = np.full(10, 0.5)
+    for scale, options in ((1, {}), (3, {}), (16.0, {}), (2.0**20, {"range": (0, 1e-6)}), (3, {"like": v})):
+        with pytest.raises(lt.ScaleError, match=r"had a scale of .* with an error of about .* for values of up to") as why:
+            client.encrypt(v if "range" not in options else v * 1e-6, scale=scale, **options)
+        least = float(re.search(r"needs a scale of 2\^\(([0-9.]+) \+ b\) for b bits", str(why.value))[1])
+        x = client.encrypt(v if "range" not in options else v * 1e-6, scale=2.0 ** (least + 8), **options)
+        bound = max(abs(x.range.low), abs(x.range.high))
+        assert 7 < x.expected_bits + np.log2(bound) < 10
+    assert client.encrypt(v * 1e-13, range=(0, 1e-13)).expected_bits > 30, "nobody chose the canonical scale"
