@@ -100,6 +100,9 @@ class LATTICINO_API Array {
   /// present one.
   Array to_level(int level) const;
 
+  // Moving copies the handle, so that both stay usable.
+  Array(const Array&) = default;
+  Array& operator=(const Array&) = default;
   /// For the library's own code.
   explicit Array(std::shared_ptr<const session::ArrayState> state) : state_(std::move(state)) {}
   const std::shared_ptr<const session::ArrayState>& state() const { return state_; }

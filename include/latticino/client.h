@@ -65,6 +65,9 @@ class LATTICINO_API Client {
   SharedValues decrypt_for_sharing(const Array& x, std::optional<double> noise_bound,
                                    std::uint64_t queries, int statistical_bits = 30) const;
 
+  // Moving copies the handle, so that both stay usable.
+  Client(const Client&) = default;
+  Client& operator=(const Client&) = default;
   /// For the library's own code.
   Client(Context context, std::shared_ptr<session::Owner> owner)
       : context_(std::move(context)), owner_(std::move(owner)) {}

@@ -50,14 +50,23 @@ struct ContextOptions {
   std::function<void(const Warning&)> on_warning;
 };
 
-/// Options of an encryption.
+namespace detail {
+/// A first member of options that only its default initializes: fields are given by name.
+struct ByName {
+  explicit ByName() = default;
+};
+}  // namespace detail
+
+/// Options of an encryption, by name: `{.level = 3}`. Numbers in braces do not compile, because
+/// they look like a shape.
 struct EncryptOptions {
+  [[no_unique_address]] detail::ByName by_name = detail::ByName();
   int level = -1;    ///< -1: the default level
   double scale = 0;  ///< what values are multiplied by inside; 0: the canonical one of the level
   /// Where the values lie. It is public. None: the unit box is assumed.
-  std::optional<Range> range;
+  std::optional<Range> range = std::nullopt;
   /// Sample data of the same shape that may be public: precision is then calibrated on them.
-  std::optional<Values> like;
+  std::optional<Values> like = std::nullopt;
 };
 
 /// Public keys of one client: evaluation keys, and a public key if it was asked for. All that a
@@ -70,6 +79,9 @@ class LATTICINO_API ServerKeys {
   bool has_public_key() const;
   std::vector<std::string> switching() const;  ///< sets of switching that there are keys for
 
+  // Moving copies the handle, so that both stay usable.
+  ServerKeys(const ServerKeys&) = default;
+  ServerKeys& operator=(const ServerKeys&) = default;
   /// For the library's own code.
   explicit ServerKeys(std::shared_ptr<session::StoredKeys> state) : state_(std::move(state)) {}
   const std::shared_ptr<session::StoredKeys>& state() const { return state_; }
@@ -142,6 +154,9 @@ class LATTICINO_API Context {
 
   bool operator==(const Context& other) const { return state_ == other.state_; }
 
+  // Moving copies the handle, so that both stay usable.
+  Context(const Context&) = default;
+  Context& operator=(const Context&) = default;
   /// For the library's own code.
   explicit Context(std::shared_ptr<session::ContextState> state) : state_(std::move(state)) {}
   const std::shared_ptr<session::ContextState>& state() const { return state_; }

@@ -107,6 +107,9 @@ class LATTICINO_API ParameterSet {
   double log_q(int level) const;  ///< log2 of the modulus; LevelError for other levels
   std::string explain() const;    ///< everything about the set, as a table for people
 
+  // Moving copies the handle, so that both stay usable.
+  ParameterSet(const ParameterSet&) = default;
+  ParameterSet& operator=(const ParameterSet&) = default;
   /// For the library's own code.
   explicit ParameterSet(std::shared_ptr<const Params> params) : params_(std::move(params)) {}
   const std::shared_ptr<const Params>& native() const { return params_; }

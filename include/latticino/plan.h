@@ -118,6 +118,9 @@ class LATTICINO_API Plan {
   std::vector<std::string> missing(const ServerKeys& keys) const;
   std::string str() const;
 
+  // Moving copies the handle, so that both stay usable.
+  Plan(const Plan&) = default;
+  Plan& operator=(const Plan&) = default;
   /// For the library's own code.
   explicit Plan(std::shared_ptr<const session::PlanState> state) : state_(std::move(state)) {}
   const std::shared_ptr<const session::PlanState>& state() const { return state_; }

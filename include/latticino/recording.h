@@ -25,6 +25,9 @@ class LATTICINO_API Recorded {
   Recorded(const ListProgram& program, std::span<const Array> examples);
   std::vector<Array> run(std::span<const Array> arguments) const;
   std::uint64_t arena_bytes() const;
+  // Moving copies the handle, so that both stay usable.
+  Recorded(const Recorded&) = default;
+  Recorded& operator=(const Recorded&) = default;
 
  private:
   std::shared_ptr<session::RecordedArrays> state_;

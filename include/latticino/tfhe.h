@@ -61,6 +61,9 @@ class LATTICINO_API TfheServerKeys {
   std::uint64_t bytes() const;  ///< device memory
   bool has_public_key() const;
 
+  // Moving copies the handle, so that both stay usable.
+  TfheServerKeys(const TfheServerKeys&) = default;
+  TfheServerKeys& operator=(const TfheServerKeys&) = default;
   /// For the library's own code.
   explicit TfheServerKeys(std::shared_ptr<session::TfheStoredKeys> state)
       : state_(std::move(state)) {}
@@ -101,6 +104,9 @@ class LATTICINO_API TfheContext {
   TfheArray encrypt(std::span<const std::uint64_t> values, TfheType type) const;
 
   bool operator==(const TfheContext& other) const { return state_ == other.state_; }
+  // Moving copies the handle, so that both stay usable.
+  TfheContext(const TfheContext&) = default;
+  TfheContext& operator=(const TfheContext&) = default;
   /// For the library's own code.
   explicit TfheContext(std::shared_ptr<session::TfheContextState> state)
       : state_(std::move(state)) {}
@@ -146,6 +152,9 @@ class LATTICINO_API TfheArray {
   /// The same values under fresh masks. KeyError unless the keys have a public key.
   TfheArray rerandomize() const;
 
+  // Moving copies the handle, so that both stay usable.
+  TfheArray(const TfheArray&) = default;
+  TfheArray& operator=(const TfheArray&) = default;
   /// For the library's own code.
   explicit TfheArray(std::shared_ptr<const session::TfheArrayState> state)
       : state_(std::move(state)) {}
@@ -210,6 +219,9 @@ class LATTICINO_API TfheClient {
   /// likely than the set states.
   std::vector<std::uint64_t> decrypt(const TfheArray& x) const;
 
+  // Moving copies the handle, so that both stay usable.
+  TfheClient(const TfheClient&) = default;
+  TfheClient& operator=(const TfheClient&) = default;
   /// For the library's own code.
   TfheClient(TfheContext context, std::shared_ptr<session::TfheOwner> owner)
       : context_(std::move(context)), owner_(std::move(owner)) {}
@@ -269,6 +281,9 @@ class LATTICINO_API TfheRecorded {
   TfheRecorded(const TfheFunction& program, std::span<const TfheArray> examples);
   std::vector<TfheArray> run(std::span<const TfheArray> arguments) const;
   std::uint64_t arena_bytes() const;
+  // Moving copies the handle, so that both stay usable.
+  TfheRecorded(const TfheRecorded&) = default;
+  TfheRecorded& operator=(const TfheRecorded&) = default;
 
  private:
   std::shared_ptr<session::TfheRecordedArrays> state_;

@@ -40,6 +40,9 @@ class LATTICINO_API Values {
   bool is_real() const { return real_; }
   /// All of them, row by row.
   const std::vector<Complex>& numbers() const { return numbers_; }
+  // Moving copies as well, so that both stay usable.
+  Values(const Values&) = default;
+  Values& operator=(const Values&) = default;
 
  private:
   std::vector<Complex> numbers_;

@@ -7,6 +7,7 @@
 
 #include "ckks/encoding/encoder.h"
 #include "math/errors.h"
+#include "math/text.h"
 #include "rlwe/client.h"
 #include "session/ckks/bootstrap.h"
 #include "session/ckks/state.h"
@@ -44,6 +45,24 @@ ckks::Evaluator ContextState::evaluator(const std::string& key) const {
   const auto bundle = keys->bundle();
   return {host_->native, part_of(bundle, bundle->keys.get())};
 }
+
+namespace {
+
+// The error of a fresh encryption must be smaller than the values may be.
+void require_precision(double scale, double error, const Range& range) {
+  const double bound = range.bound;
+  if (!(bound > 0 && bound <= error)) return;
+  throw ScaleError(
+      "encrypt",
+      formatted("a scale of 2^%.1f, with an error of about %.3g for values of up to %.4g "
+                "in size",
+                std::log2(scale), error, bound),
+      formatted("a scale of 2^(%.1f + b) for b bits of such values",
+                std::log2(scale * error / bound)),
+      "leave it out for the canonical scale");
+}
+
+}  // namespace
 
 Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOptions& options,
                 bool open, const Encrypt& encrypt) {
@@ -93,6 +112,7 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
     }
     known = Known::fresh(range, error);
   }
+  if (options.scale != 0) require_precision(scale, error, known.range());
   ArrayState out{context, {{}, known, UnusedSlots::zero()}, x.shape()};
   constexpr std::size_t kMaxBatch = 16;  // encoded and encrypted in one go
   const auto rows = rows_of(x.numbers(), slots);
