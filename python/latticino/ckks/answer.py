@@ -79,8 +79,12 @@ def to_bytes(y: Ciphertext, sign: Any, note: Any, version: int) -> bytes:
     params, scale, slots = y.context.params, x.scale, x.slots
     factor = _factor(x)
     weight = params.hamming_weight or 2 * params.n / 3  # ones of the secret, which the second part meets
+    # Where values may wrap, the claim of what is at level 0 is an error as large as they are. What does not wrap,
+    # because bounds are wider than the values, has the error from before.
+    may_wrap = _native.fitting(x._known, x._parts[0], x.layout.bound) is not None
+    error = y._known.error if may_wrap else x._known.error
     # A slot reads 2 n coefficients; half of what may be added is for each part.
-    allowed = _SHARE * x._known.error * scale * factor / math.sqrt(2 * slots) * math.sqrt(12 / 2)
+    allowed = _SHARE * error * scale * factor / math.sqrt(2 * slots) * math.sqrt(12 / 2)
     shift_b, shift_a = _shift(x, allowed), _shift(x, allowed / math.sqrt(weight))
     variance = (_step(shift_b) ** 2 + weight * _step(shift_a) ** 2) / 12
     known = x._known.plus_error(math.sqrt(2 * slots * variance) / (scale * factor)).detached(x.size)

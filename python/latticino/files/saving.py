@@ -92,9 +92,10 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys,
     """An encrypted array or a bundle of server keys as a file's bytes, for sending.
 
     ``final``: for a CKKS ciphertext that is an answer; it takes as few bytes as its claimed precision allows. It is
-    brought to level 0, and bits below its error are left out; the error grows by at most 4 % (0.06 bits). If the range
-    of the values was declared, bits above the range are left out as well. What is read back is an `Answer`, which can
-    only be decrypted. UnsupportedError for other objects.
+    brought to level 0, and bits below its error are left out; the error grows by at most 4 % (0.06 bits) where values
+    fit the modulus of level 0. A RangeWarning says that they may not; the answer then claims no bits, and values that
+    do not fit are lost: send the array itself. If the range of the values was declared, bits above the range are left
+    out as well. What is read back is an `Answer`, which can only be decrypted. UnsupportedError for other objects.
     ``sign``: an Ed25519 private key.
     """
     final = arrays.as_flag(final, "to_bytes", "final")

@@ -4,6 +4,7 @@ import io
 import os
 import threading
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -187,6 +188,26 @@ def test_final_answers_of_any_data(ctx, client, rng, scale, kind):
     y = client.encrypt(x, range=lt.Range(*parts, imag=parts if kind == "complex" else (0, 0)))
     z = lt.from_bytes(lt.to_bytes(y, final=True), ctx)
     assert lt.precision(client.decrypt(z), x).mean > z.expected_bits - 0.5
+
+
+@pytest.mark.parametrize("size", [16.0, 22.0, 32.0, 100.0, 1000.0])
+def test_final_answers_keep_values_that_fit_whatever_their_bounds_are(ctx, client, rng, size):
+    """The claim of what may wrap at level 0, an error as large as the values, was taken for the size of the bits to leave
+    out: squares of values declared +-32 lost 37 bits, though none of them wrapped."""
+    ctx.use(client.server_keys(lambda a: a * a, lt.Shape((300,))))
+    x = rng.uniform(-20, 20, 300)
+    x = np.clip(x, -size, size)  # squares stay below 512, the largest value at level 0
+    stated = client.encrypt(x, range=(-size, size))
+    y = stated * stated
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        sent, low = lt.to_bytes(y, final=True), y.to_level(0)
+    assert any("may reach" in str(w.message) for w in told) == (size**2 >= 512)
+    final = lt.precision(client.decrypt(lt.from_bytes(sent, ctx)), x * x)
+    direct = lt.precision(client.decrypt(low), x * x)
+    # Bounds that are wider than the values claim a larger error, and what is left out follows the claim.
+    assert final.mean > min(direct.mean, y.expected_bits) - 0.06 - 0.1  # 0.1: of 300 values
+    assert len(sent) < len(lt.to_bytes(low))
 
 
 def test_answers_are_for_decrypting(ctx, client):
