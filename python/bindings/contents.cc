@@ -282,6 +282,13 @@ void bind_contents(nb::module_& m) {
       },
       "known"_a, "part"_a, "rest"_a,
       "None where the values fit the modulus. Else what is known then, and why.");
+  m.def(
+      "misfits",
+      [](const Known& known, const Params& params, int level, double scale, double rest) {
+        return texts_of(known.misfits(level, params.log_q(level), scale, rest));
+      },
+      "known"_a, "params"_a, "level"_a, "scale"_a, "rest"_a,
+      "Why the values may not fit the modulus of a level; empty if they fit.");
   bind_refresher(m);
   bind_lookup(m);
 }

@@ -895,6 +895,9 @@ def fitting(known: Known, part: Ciphertext, rest: float) -> tuple[Known, list[tu
     None where the values fit the modulus. Else what is known then, and why.
     """
 
+def misfits(known: Known, params: Params, level: int, scale: float, rest: float) -> list[tuple[str, str, str]]:
+    """Why the values may not fit the modulus of a level; empty if they fit."""
+
 class Refresher:
     """Bootstrapping of a context: when, in which form, with what."""
 

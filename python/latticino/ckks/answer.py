@@ -63,14 +63,20 @@ def _refuse(operation: str) -> NoReturn:
         "decrypt it, keep its bytes, or have it sent with lt.to_bytes(y)")
 
 
-def misfits(y: Ciphertext) -> list[tuple[str, str]]:
-    """Why the values of an array may not fit the modulus of level 0, where `to_bytes` brings it: for each reason what
-    it has, and what it needs. Empty if they fit."""
-    context = y.context
-    scale = context.params.scale(0) if y.level else y.scale
-    last = _native.shape_only(context._native, 0, scale, y.slots)
-    found = _native.fitting(y._known, last, y.layout.bound)
-    return [] if found is None else [(had, needs) for had, needs, _ in found[1]]
+def misfits(y: Ciphertext, level: int = 0) -> list[tuple[str, str]]:
+    """Why the values of an array may not fit the modulus of a level, to which `to_bytes` could bring it: for each reason
+    what it has, and what it needs. Empty if they fit."""
+    params = y.context.params
+    scale = params.scale(level) if y.level > level else y.scale
+    return [(had, needs) for had, needs, _ in _native.misfits(y._known, params, level, scale, y.layout.bound)]
+
+
+def raised(y: Ciphertext) -> Ciphertext | None:
+    """The array at the lowest level above 0 whose modulus its values fit. None if they fit level 0, or no level."""
+    if not misfits(y):
+        return None
+    level = next((k for k in range(1, y.level + 1) if not misfits(y, k)), None)
+    return None if level is None else y.to_level(level)
 
 
 def to_bytes(y: Ciphertext, sign: Any, note: Any, version: int) -> bytes:
@@ -79,8 +85,8 @@ def to_bytes(y: Ciphertext, sign: Any, note: Any, version: int) -> bytes:
     params, scale, slots = y.context.params, x.scale, x.slots
     factor = _factor(x)
     weight = params.hamming_weight or 2 * params.n / 3  # ones of the secret, which the second part meets
-    # Where values may wrap, the claim of what is at level 0 is an error as large as they are. What does not wrap,
-    # because bounds are wider than the values, has the error from before.
+    # Where values may wrap even at the present level, the claim of what is at level 0 is an error as large as they are.
+    # What does not wrap, because bounds are wider than the values, has the error from before.
     may_wrap = _native.fitting(x._known, x._parts[0], x.layout.bound) is not None
     error = y._known.error if may_wrap else x._known.error
     # A slot reads 2 n coefficients; half of what may be added is for each part.

@@ -92,10 +92,10 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys,
     """An encrypted array or a bundle of server keys as a file's bytes, for sending.
 
     ``final``: for a CKKS ciphertext that is an answer; it takes as few bytes as its claimed precision allows. It is
-    brought to level 0, and bits below its error are left out; the error grows by at most 4 % (0.06 bits) where values
-    fit the modulus of level 0. A RangeWarning says that they may not; the answer then claims no bits, and values that
-    do not fit are lost: send the array itself. If the range of the values was declared, bits above the range are left
-    out as well. What is read back is an `Answer`, which can only be decrypted. UnsupportedError for other objects.
+    brought to level 0, and bits below its error are left out; the error grows by at most 4 % (0.06 bits). If the range
+    of the values was declared, bits above the range are left out as well. What is read back is an `Answer`, which can
+    only be decrypted. If the values may not fit the modulus of level 0, the bytes hold the array at the lowest level
+    that they fit, and no bits are left out. UnsupportedError for other objects.
     ``sign``: an Ed25519 private key.
     """
     final = arrays.as_flag(final, "to_bytes", "final")
@@ -111,6 +111,9 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys,
         return tfhe_files.to_bytes(x, signer)
     refuse(x.context, "to_bytes")
     if final:
+        higher = answer.raised(x)
+        if higher is not None:
+            return _native.ciphertexts_to_bytes(higher._parts, note_of(higher), signer, _version_of(higher))
         return answer.to_bytes(x, signer, note_of, _FINAL_CALIBRATED if _is_calibrated(x) else _FINAL)
     return _native.ciphertexts_to_bytes(x._parts, note_of(x), signer, _version_of(x))
 
