@@ -59,8 +59,8 @@ enum class Claim {
 };
 
 /// Where the values of an encrypted array lie. All of it is public: it is stated or assumed, never
-/// read off encrypted data, and it travels with ciphertexts and files. Of a range that was computed from
-/// sample data, files say so; the sample does not travel.
+/// read off encrypted data, and it travels with ciphertexts and files. Of a range that was computed
+/// from sample data, files say so; the sample does not travel.
 struct Range {
   double low = -1, high = 1;           ///< of real parts
   double imag_low = 0, imag_high = 0;  ///< of imaginary parts

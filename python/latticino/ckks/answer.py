@@ -64,8 +64,8 @@ def _refuse(operation: str) -> NoReturn:
 
 
 def misfits(y: Ciphertext, level: int = 0) -> list[tuple[str, str]]:
-    """Why the values of an array may not fit the modulus of a level, to which `to_bytes` could bring it: for each reason
-    what it has, and what it needs. Empty if they fit."""
+    """Why the values of an array may not fit the modulus of a level, to which `to_bytes` could bring it: for each
+    reason what it has, and what it needs. Empty if they fit."""
     params = y.context.params
     scale = params.scale(level) if y.level > level else y.scale
     return [(had, needs) for had, needs, _ in _native.misfits(y._known, params, level, scale, y.layout.bound)]
