@@ -8,7 +8,7 @@
 #include "ckks/ciphertext.h"
 #include "ckks/evaluator/scalar_inputs.h"
 #include "tfhe/ciphertext.h"
-#include "tfhe/origins_trace.h"
+#include "tfhe/origins/origins_trace.h"
 
 namespace latticino::session {
 

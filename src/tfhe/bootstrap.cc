@@ -5,7 +5,7 @@
 
 #include "math/errors.h"
 #include "tfhe/evaluator.h"
-#include "tfhe/origins_trace.h"
+#include "tfhe/origins/origins_trace.h"
 
 namespace latticino::tfhe {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "math/errors.h"
-#include "tfhe/origins_trace.h"
+#include "tfhe/origins/origins_trace.h"
 
 namespace latticino::tfhe {
 namespace {

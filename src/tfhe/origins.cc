@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "tfhe/origins_trace.h"
+#include "tfhe/origins/origins_trace.h"
 
 namespace latticino::tfhe {
 namespace {

@@ -18,7 +18,7 @@ class OriginsTrace;
 // one a hash of the identities that its argument is a sum of. Bootstrapping is deterministic, so
 // tables on one argument may give one error, and count as if they did. 64 bits: two that are equal
 // by chance count as dependent, which is safe. In a recording the operations are noted beside it
-// (tfhe/origins_trace.h), so that a replay has the identities of its own arguments.
+// (tfhe/origins/origins_trace.h), so that a replay has the identities of its own arguments.
 //
 // What this does not see: a bootstrapped ciphertext beside its own copy out of a file.
 class Origins {

@@ -1,4 +1,4 @@
-#include "tfhe/origins_trace.h"
+#include "tfhe/origins/origins_trace.h"
 
 #include <algorithm>
 #include <utility>
