@@ -10,7 +10,7 @@
 
 #include "rlwe/keys.h"
 #include "tfhe/context.h"
-#include "tfhe/origins.h"
+#include "tfhe/origins/origins.h"
 
 namespace latticino::tfhe {
 

@@ -1,7 +1,7 @@
 // Unsigned integers of any width as blocks of a 2_2-like set: message_bits per block, carry_bits
 // above them. Batches, element by element. All blind rotations of a round run in one record.
 // Functions first bootstrap operands that have too much noise: blocks that are sums, and those from
-// files. Noise also adds up if both operands have an error in common (tfhe/origins.h).
+// files. Noise also adds up if both operands have an error in common (tfhe/origins/origins.h).
 #pragma once
 
 #include <functional>

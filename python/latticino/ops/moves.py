@@ -19,7 +19,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -270,7 +270,7 @@ class Map:
 
     def _filled(self, source: Layout) -> float:
         """The part of the source's slots that may hold numbers."""
-        return np.unique(source.places).size / (self._sources * self._period) if source.rest == "zero" else 1.0
+        return int(source.used.sum()) / (self._sources * self._period) if source.rest == "zero" else 1.0
 
     def _means_of_diagonals(self) -> list[np.ndarray]:
         """Without diagonals of equal weights, of which `alike` knows the errors."""
@@ -490,6 +490,27 @@ class Move:
     spreads: tuple[tuple[int, int], ...] = ()
     runs: tuple[int, int] | None = None
     rest: Rest = "zero"
+    _common: dict[tuple[float, bool], tuple[np.ndarray, float]] = field(default_factory=dict, compare=False)
+
+    def common_errors(self, source: Layout, target: Layout, scale: float) -> tuple[np.ndarray, float]:
+        """The errors that values of 1 in the source get from the rounding of masks encoded at `scale`: one for each
+        value, or one for all of them; and the mean size in slots without values. Computed once."""
+        key = scale, source.rest == "zero"
+        if key not in self._common:
+            self._common[key] = self._common_errors(source, target, scale)
+        return self._common[key]
+
+    def _common_errors(self, source: Layout, target: Layout, scale: float) -> tuple[np.ndarray, float]:
+        profile = self.map.profile(source, scale) if self.runs is None else None
+        if profile is None:
+            copies = math.prod(count for _, count in self.spreads) * (2 ** self.runs[1] - 1 if self.runs else 1)
+            error = self.map.common_error(source, scale) * copies
+            return np.array([error], complex), abs(error)
+        for step, count in self.spreads:
+            profile = np.sum([np.roll(profile, k * step, axis=-1) for k in range(count)], axis=0)
+        elsewhere = profile.reshape(-1)[~target.used.reshape(-1)]
+        rest = float(abs(elsewhere.mean())) if elsewhere.size else 0.0
+        return np.ascontiguousarray(profile.reshape(-1)[target.places.reshape(-1)]), rest
 
     @property
     def cost(self) -> float:
@@ -621,18 +642,12 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
     growth = math.sqrt(target.slots / x.slots)
     known = x._known if growth == 1 else x._known.repeated(x.size, growth)
     switched = noise.switched(x.context.params, parts[0].level, target.slots, parts[0].scale)
-    scale, copies = noise.weight_scale(x.context.params, x.level), 1
-    profile = plan.map.profile(x.layout, scale) if plan.runs is None else None
     for step, count in plan.spreads:
-        copies *= count
-        if profile is not None:
-            profile = np.sum([np.roll(profile, k * step, axis=-1) for k in range(count)], axis=0)
         parts = windows(x._evaluator, parts, -step, count, target.slots)
         added = math.hypot(added * math.sqrt(count), switched * math.sqrt(count - 1))
         rounded *= math.sqrt(count)
     if plan.runs is not None:
         step, bits = plan.runs
-        copies *= 2**bits - 1
         parts = [_filled(x._evaluator, made[i :: target.count], step, target.slots) for i in range(target.count)]
         added = math.hypot(added, switched) * math.sqrt(2**bits - 1)
         rounded *= math.sqrt(2**bits - 1)
@@ -642,18 +657,8 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
         known = known.copied(name, flat_index(x.layout.places), added, rounded)
     else:
         known = known.placed(name, added, rounded)
-    if profile is None:
-        known = known.with_common_error(x._known, plan.map.common_error(x.layout, scale) * copies)
-    else:
-        known = known.with_common_error(x._known, *_of_values(profile.reshape(-1), target.places))
-    return x._like(parts, known, layout=where)
-
-
-def _of_values(profile: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, float]:
-    """The errors of values at these places, and the size of the mean error of the slots without values."""
-    elsewhere = np.delete(profile, np.unique(places))
-    rest = abs(elsewhere.mean()) if elsewhere.size else 0.0
-    return np.ascontiguousarray(profile[places.reshape(-1)]), float(rest)
+    common = plan.common_errors(x.layout, target, noise.weight_scale(x.context.params, x.level))
+    return x._like(parts, known.with_common_error(x._known, *common), layout=where)
 
 
 def _filled(e: _native.Evaluator, by_bit: Sequence[_native.Ciphertext | None], step: int,

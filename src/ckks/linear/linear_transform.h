@@ -16,9 +16,11 @@ using Diagonals = std::map<int, std::vector<Complex>>;
 // pre_rotation).
 Diagonals for_rotated_input(const Diagonals& diagonals, int r, int slots);
 
-// The usual scale of weights that multiply ciphertexts at `level`: up to the default level, the one
-// that keeps canonical scales canonical, rescale_factor(level) S_(level-1) / S_level; above it
-// rescale_factor(level), which keeps the scale.
+// The scale at which weights are encoded that multiply ciphertexts at `level`. Each level L up to
+// the default one has a canonical scale S_L. A ciphertext of that scale shall have the canonical
+// scale of the level below after the product. So the weights have the scale rescale_factor(L)
+// S_(L-1) / S_L. Above the default level they have rescale_factor(L), and products keep the scale
+// of the ciphertext.
 double weight_scale(const Params& params, int level);
 
 class LinearTransform {

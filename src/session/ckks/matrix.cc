@@ -14,8 +14,6 @@ namespace latticino {
 namespace session {
 namespace {
 
-constexpr double kEqual = 1e-10;  // relative: sums of equal weights differ by rounding errors only
-
 [[noreturn]] void refuse(const Shape& a, const Shape& b, const char* needs) {
   throw ShapeError("matmul", "shapes " + text_of(a) + " and " + text_of(b), needs,
                    "reshape or transpose");
@@ -46,41 +44,6 @@ ckks::Ciphertext row_of_blocks(const ckks::Evaluator& e, const Contents& x, cons
     sum = sum ? e.add(*sum, y) : y;
   }
   return with_slots(*sum, out_slots);
-}
-
-// The error that all slots of a result have in common, for values of mean 1 in ciphertexts of
-// `height` slots: the largest of all ciphertexts of `width` slots.
-Complex common_error_of(const Matrix& w, std::size_t height, std::size_t width, double scale) {
-  struct Sum {
-    Complex weights = 0;
-    double squares = 0;
-  };
-  const std::size_t diagonals = std::min(height, width), slots = std::max(height, width);
-  const std::size_t sources = (w.rows + height - 1) / height;
-  const std::size_t targets = (w.columns + width - 1) / width, of_target = sources * diagonals;
-  std::vector<Sum> sums(targets * of_target);
-  for (std::size_t row = 0; row < w.rows; ++row) {
-    for (std::size_t column = 0; column < w.columns; ++column) {
-      const Complex& z = w.entries[row * w.columns + column];
-      const std::size_t distance = (row + diagonals - column % diagonals) % diagonals;
-      Sum& sum = sums[column / width * of_target + row / height * diagonals + distance];
-      sum.weights += z;
-      sum.squares += std::norm(z);
-    }
-  }
-  Complex largest = 0;
-  for (std::size_t t = 0; t < targets; ++t) {
-    Numbers means;
-    for (const Sum& sum : std::span(sums).subspan(t * of_target, of_target)) {
-      const auto mean = sum.weights / static_cast<double>(slots);
-      const double square = sum.squares / static_cast<double>(slots);
-      // Of diagonals of equal weights, Alike knows the errors.
-      if (square - std::norm(mean) > kEqual * square) means.push_back(mean);
-    }
-    const Complex error = common_error(means, scale);
-    if (std::abs(error) > std::abs(largest)) largest = error;
-  }
-  return largest * (static_cast<double>(w.rows) / static_cast<double>(sources * height));
 }
 
 // The flat values of x times a matrix, as an array of `shape`.
@@ -150,7 +113,8 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   const double products = std::hypot(pieces * divided, moved) * std::sqrt(count);
   const double added =
       std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
-  const Complex common = common_error_of(w, height, width, scale) * static_cast<double>(pieces);
+  const Complex common =
+      common_error_of_matrix(w.entries, w.rows, height, width, scale) * static_cast<double>(pieces);
   Known known =
       x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
           .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)), w.real, added,

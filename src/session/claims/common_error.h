@@ -14,4 +14,10 @@ namespace latticino::session {
 // weights of the diagonals that lead to one ciphertext, over all slots; encoded at `scale`.
 std::complex<double> common_error(NumbersView means, double scale);
 
+// The same for a product with a matrix of so many rows, for values of mean 1: the largest of all
+// ciphertexts of results. Blocks of `height` rows and `width` columns as in alike.h. Diagonals of
+// equal weights do not count here; Alike knows their errors.
+std::complex<double> common_error_of_matrix(NumbersView entries, std::size_t rows,
+                                            std::size_t height, std::size_t width, double scale);
+
 }  // namespace latticino::session

@@ -1,6 +1,8 @@
-// Which errors a recorded function adds as independent ones, and what its results' errors are made
-// of. The function is recorded for examples, and the noise that it counts holds for other arguments
-// only if errors that were different stay different: u[0] + u[1] has less noise than 2 u[0].
+// Notes which errors a recorded function adds as independent ones, and what the errors of its
+// results are made of. A function is recorded with example arguments, and its noise is counted for
+// them. As an example, take u[0] + u[1]. If both elements have errors of their own, the noise grows
+// by the root of 2. If a later argument holds the same ciphertext twice, the noise doubles. So each
+// run checks that its arguments have independent errors where the examples had.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tfhe/origins.h"
+#include "tfhe/origins/origins.h"
 
 namespace latticino::tfhe {
 

@@ -206,7 +206,7 @@ def test_final_answers_keep_values_beyond_level_0(ctx, client, rng, size):
             got = lt.from_bytes(sent, ctx)
             low = y.to_level(got.level)
             final, direct = lt.precision(client.decrypt(got), x * x), lt.precision(client.decrypt(low), x * x)
-            # Bounds that are wider than the values claim a larger error, and what is left out follows the claim.
+            # The claimed error grows with the declared bounds. The bits that are left out follow from that claim.
             assert final.mean > min(direct.mean, y.expected_bits) - 0.06 - 0.1  # 0.1: of 300 values
             assert ("Answer" in repr(got)) == (y.range.high < 512)
             assert len(sent) < len(lt.to_bytes(y)) or y.level == got.level

@@ -1,4 +1,4 @@
-#include "tfhe/origins.h"
+#include "tfhe/origins/origins.h"
 
 #include <algorithm>
 #include <atomic>
