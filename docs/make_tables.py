@@ -147,7 +147,7 @@ def summary() -> str:
          f"{three(other('rnn.run', 'Cheddar'))} s (Cheddar's paper, A100)"),
         ("sorting 2^14 encrypted numbers", f"{three(sort['value'])} s without a graph",
          f"{three(other('sort.run', 'Cheddar'))} s (Cheddar's paper, H100)"),
-        ("TFHE tables of 2 message and 2 carry bits per second, 4096 at a time",
+        ("TFHE table look-ups per second (integers of 2 message and 2 carry bits, 4096 at a time)",
          rounded(gate("pbs_throughput", table_set, 4096)),
          f"{other('tfhe.pbs_throughput', 'tfhe-rs', batch=4096):,.0f} (tfhe-rs, same GPU)"),
         ("one TFHE gate, 128-bit parameters", f"{three(gate('gate_latency', gates, 1))} ms", ""),

@@ -440,7 +440,7 @@ def test_arrays_of_two_clients_and_contexts_do_not_mix(ctx, client, rng):
     with pytest.raises(lt.ContextError):
         lt.concatenate([x, lt.keygen(elsewhere).encrypt(np.ones((3, 4)))])
     for bad in ([x, np.ones((3, 4))], [x, 1], (x, "a")):
-        with pytest.raises(lt.ShapeError, match="encrypt it first"):
+        with pytest.raises(lt.ShapeError, match="encrypt it, by the client or under a public key"):
             lt.concatenate(bad)
     for use in (lambda: lt.stack([x, x[0]]), lambda: lt.concatenate([x, x.T]), lambda: lt.stack([x], axis=5)):
         with pytest.raises(lt.ShapeError):

@@ -854,7 +854,7 @@ def test_files_say_that_a_claim_is_calibrated(ctx, client, keyed, rng, tmp_path,
     assert z.expected_bits == pytest.approx(y.expected_bits, abs=1)
     refusals = []
     for shared in (y, z):
-        with pytest.raises(lt.UnsupportedError, match="calibrated on sample data; needs declared ranges") as refused:
+        with pytest.raises(lt.UnsupportedError, match=r"calibrated on sample data\); needs declared ranges") as refused:
             client.decrypt_for_sharing(shared, None, queries=1)
         refusals.append(str(refused.value))
     assert refusals[0] == refusals[1]

@@ -101,7 +101,7 @@ def test_large_samples_give_their_range_alone():
     lambda x: _native.Known.joined([x, x], [8, 4], np.arange(8)),
     lambda x: x.through(lambda v: v[:4], 1.0, 0.0, -1.0, 1.0),
     lambda x: x.meant(np.zeros(4, complex), 0.0),
-    lambda x: x.rotated(1, False, 0.0, 0.0, np.zeros(4, complex)),
+    lambda x: x.with_common_error(x, np.zeros(4, complex), 0.0),
     lambda x: x.part(1, 8)])
 def test_arrays_of_another_size_are_refused(wrong):
     with pytest.raises((ValueError, IndexError)):
