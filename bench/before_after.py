@@ -45,6 +45,12 @@ def middle(rows, commit):
             "high": max(values), "commit": commit, "dirty": False}
 
 
+def record_of(found, commits):
+    """Rows of what both builds measured, by measurement: the build of before, then the one of after."""
+    both = sorted(found["before"].keys() & found["after"].keys())
+    return [middle(found[name][key], commits[name]) for key in both for name in ("before", "after")]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("before", "after"):
@@ -66,16 +72,15 @@ def main():
                 for row in measured(getattr(asked, name)[0], program):
                     rows.setdefault(key_of(row), []).append(row)
             print(f"round {at + 1} of {asked.rounds}: {name}", flush=True)
-    record, beyond = [], 0
-    for key in found["before"].keys() & found["after"].keys():
-        pair = [middle(found[name][key], getattr(asked, name)[1]) for name in found]
-        record += pair
-        change = 100 * (pair[1]["value"] / pair[0]["value"] - 1)
+        # After each round: whoever stops the program keeps the rounds that ended.
+        record = record_of(found, {name: getattr(asked, name)[1] for name in found})
+        asked.record.write_text("[\n" + ",\n".join("  " + json.dumps(row) for row in record) + "\n]\n")
+    beyond = 0
+    for old, new in zip(record[::2], record[1::2]):
+        change = 100 * (new["value"] / old["value"] - 1)
         if abs(change) > asked.limit:
             beyond += 1
-            print(f"{change:+6.1f} %  {pair[0]['value']:.4g} -> {pair[1]['value']:.4g} {pair[0]['unit']}  {key}")
-    record.sort(key=lambda row: (key_of(row), row["commit"]))
-    asked.record.write_text("[\n" + ",\n".join("  " + json.dumps(row) for row in record) + "\n]\n")
+            print(f"{change:+6.1f} %  {old['value']:.4g} -> {new['value']:.4g} {old['unit']}  {key_of(old)}")
     print(f"{len(record) // 2} measurements of both builds, {beyond} differ by more than {asked.limit:g} %; "
           f"record written to {asked.record}")
     return 0
