@@ -147,6 +147,16 @@ Dot part_of(const Dot& op, const std::vector<const Dot::Output*>& outputs, const
   return out;
 }
 
+// Whether the kernels of Transform copy limbs of the item: it stays in its domain, or is one phase
+// in place, which reads from a copy.
+bool is_copied(const Transform::Item& item) {
+  if (item.times.segments > 0) return false;
+  if (item.in.domain == item.out.domain) return true;
+  const bool one_phase = item.in.domain == Domain::Half || item.out.domain == Domain::Half;
+  const int prime = item.in.segment[0].prime;
+  return one_phase && item.in.limb(prime) == item.out.limb(prime);
+}
+
 }  // namespace
 
 template <class Record>
@@ -187,6 +197,21 @@ void Splitting::divide(const Convert& op, const Operation&) {
   }
   emit_(divided);
   if (!sums.items.empty()) emit_(sums);
+}
+
+// The parts are in place as the whole is.
+void Splitting::divide(const Transform& op, const Operation&) {
+  Transform divided;
+  for (const Transform::Item& item : op.items) {
+    if (!is_copied(item)) {
+      divided.items.push_back(item);
+      continue;
+    }
+    each_place(item.out, {&item.in}, most_, [&](const Place& place) {
+      divided.items.push_back({.in = place.of(item.in), .out = place.of(item.out)});
+    });
+  }
+  emit_(divided);
 }
 
 void Splitting::divide(const Linear& op, const Operation&) {

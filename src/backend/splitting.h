@@ -15,8 +15,8 @@ class Splitting {
   using Take = std::function<PolyView(const Ring&, const Basis&, Domain)>;  // scratch
   using Emit = std::function<void(const Operation&)>;
 
-  // Transform, KeyInner, ModDownFinish and Project are left as they are: their kernels take any
-  // number of segments.
+  // KeyInner, ModDownFinish, Project, and Transform but for items whose limbs are copied, are left
+  // as they are: their kernels take any number of segments.
   Splitting(int most, Take take, Emit emit)
       : most_(most), take_(std::move(take)), emit_(std::move(emit)) {}
 
@@ -27,6 +27,7 @@ class Splitting {
   template <class Record>
   void divide(const Record& op, const Operation& whole);
   void divide(const Convert& op, const Operation&);
+  void divide(const Transform& op, const Operation&);
   void divide(const Linear& op, const Operation&);
   void divide(const Tensor& op, const Operation&);
   void divide(const Dot& op, const Operation&);

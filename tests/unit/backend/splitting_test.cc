@@ -6,6 +6,7 @@
 #include <functional>
 #include <random>
 
+#include "conformance/conformance.h"
 #include "crypto/gaussian.h"
 #include "math/errors.h"
 #include "ops/slot_transform.h"
@@ -284,6 +285,47 @@ TEST(Splitting, CopiesAndClears) {
     return Copy{{{p.view(basis, Domain::Half), p.view(basis, Domain::Half)},
                  {{}, p.view(wide(p), Domain::Eval)}}};
   });
+}
+
+// Items that stay in their domain, and phases in place, beside items that no kernel copies.
+TEST(Splitting, TransformsWhatIsCopied) {
+  constexpr Domain kDomains[] = {Domain::Coeff, Domain::Half, Domain::Eval};
+  for (const Domain from : kDomains) {
+    for (const Domain to : kDomains) {
+      const bool one_phase = from != to && (from == Domain::Half || to == Domain::Half);
+      for (const bool in_place : {false, true}) {
+        if (from != to && !(in_place && one_phase)) continue;
+        expect_equal([&](Place& p) {
+          const Basis basis = wide(p), other = wide(p), narrow{{3, 7}};
+          const PolyView x = p.view(basis, from), y = p.view(narrow, from);
+          return Transform{{{x, in_place ? x.in(to) : p.view(basis, to)},
+                            {p.view(other, Domain::Coeff), p.view(other, Domain::Eval)},
+                            {p.view(other, Domain::Half), p.view(other, Domain::Eval)},
+                            {.in = p.view(other, Domain::Eval),
+                             .out = p.view(other, Domain::Half),
+                             .times = p.view(other, Domain::Eval)},
+                            {y, in_place ? y.in(to) : p.view(narrow, to)}}};
+        });
+      }
+    }
+  }
+}
+
+// The cases that ./latticino conformance runs on a GPU.
+TEST(Splitting, PassesConformanceOnFreeTerminals) {
+  const auto oracle = [] { return make_cpu_backend({true, 1}); };
+  for (const char* set :
+       {"test-n10-d36-w28-free-insecure", "test-n10-d35-w28-free-boot-insecure"}) {
+    const auto counts = std::make_shared<test::SplitBackend::Counts>();
+    const auto parts = [&] { return std::make_unique<test::SplitBackend>(counts); };
+    conformance::Options options;
+    options.exact = false;
+    options.adversarial = false;
+    options.replays = 0;
+    const conformance::Report report = conformance::run(preset(set), oracle, parts, options);
+    EXPECT_TRUE(report.passed()) << report.str();
+    EXPECT_GT(counts->divided, 20);
+  }
 }
 
 // A table's parts are made once, and belong to it.

@@ -297,7 +297,7 @@ class Phases {
   const Ring& ring_;
   // Parts of the record. Those with an index are [forward].
   std::vector<Pair> whole_[2], single_, in_place_, products_;
-  Copy copies_;
+  Copy copies_;  // of views that backend/splitting.h has divided
   std::vector<Pair> columns_[2], rows_[2], kept_rows_[2];
   std::uint32_t* middle_ = nullptr;
   std::uint32_t used_ = 0;  // limbs of the scratch memory
