@@ -38,7 +38,7 @@ GROUPS = {
     "Many processes and machines": ["cluster", "cluster.Executor", "cluster.Result", "cluster.Local", "cluster.Dask", "cluster.Engine"],
     "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
                "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError", "ServiceError",
-               "ClusterError", "SecurityWarning"],
+               "ClusterError", "AttributeError", "SecurityWarning"],
 }
 
 
@@ -89,9 +89,21 @@ def entry(name, thing, level):
     return f"{'#' * level} `{signature(name, thing)}`\n\n{text}\n"
 
 
+def _members(cls):
+    entries = [operator.attrgetter(name)(lt) for names in GROUPS.values() for name in names]
+    seen = set()
+    for base in cls.__mro__:
+        if base is not cls and base in entries:
+            return
+        if base is not cls and not base.__module__.endswith("_methods"):
+            continue
+        yield from ((name, member) for name, member in vars(base).items() if name not in seen)
+        seen |= vars(base).keys()
+
+
 def members(cls):
-    """Public methods and properties that the class itself defines and documents."""
-    for name, member in vars(cls).items():
+    """Public methods and properties that the class itself documents, and those of bases that have no entry."""
+    for name, member in _members(cls):
         if isinstance(member, property):
             if not name.startswith("_") and member.fget and inspect.getdoc(member.fget):
                 yield f"#### `.{name}`\n\n{markdown(inspect.getdoc(member.fget))}\n"

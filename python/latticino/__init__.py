@@ -42,6 +42,7 @@ from .common.layout import Layout
 from .common.progress_bar import progress
 from .common.tenancy import BundleUse, Residency
 from .errors import (
+                     AttributeError,
                      ClusterError,
                      ContextError,
                      DeviceError,
@@ -101,7 +102,7 @@ from .tfhe.functions import where
 
 __all__ = [
     "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
-    "choose", "cluster", "loads", "profile", "progress", "unpickling",
+    "AttributeError", "choose", "cluster", "loads", "profile", "progress", "unpickling",
     "Layout", "LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "corrcoef", "correlate", "cov",
     "diagonal_map", "linear_map", "matrix_map", "matrix_power",
     "Fit", "Sign", "Sorting", "cos", "exp", "fit", "fit_sign", "fit_sort", "log", "logsumexp", "sigmoid",

@@ -13,6 +13,7 @@ __all__ = [
     "Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
     "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError",
     "SecurityWarning", "ServiceError", "ClusterError",
+    "AttributeError",
 ]
 
 
@@ -101,3 +102,7 @@ class ClusterError(Error):
 
 class UnsupportedError(Error, builtins.NotImplementedError):
     """An option that does not exist."""
+
+
+class AttributeError(UnsupportedError, builtins.AttributeError):
+    """An attribute that arrays of numpy have, and encrypted arrays do not: ``hasattr`` is False."""

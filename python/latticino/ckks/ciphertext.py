@@ -16,7 +16,6 @@ from ..common import powers, roles, views
 from ..common.captured import program_step
 from ..common.layout import Layout
 from ..common.recording import Scope
-from ..common.ufuncs import OfNumpy
 from ..functions import evaluate
 from ..functions import inverse as inverses
 from ..functions import sign as signs
@@ -26,6 +25,7 @@ from ..ops import align, levels, matrix, moves, refreshing, scalar_products, sha
 from ..ops.scalar import Scalar
 from . import ranking
 from . import switching as switching_of
+from .numpy_methods import NumpyMethods
 
 if TYPE_CHECKING:
     from .context import Context
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Operand = Union["Ciphertext", complex, Scalar, np.ndarray, Sequence[complex]]
 
 
-class Ciphertext(OfNumpy):
+class Ciphertext(NumpyMethods):
     """An encrypted array: one ciphertext, or several behind one object if the array has more values than slots.
 
     Immutable: every operation returns a new one, and operands stay usable after an error. ``+ - * / @ **`` take
@@ -52,10 +52,12 @@ class Ciphertext(OfNumpy):
     operands of two layouts                 1 more, of one        2 sqrt(d) where values move by d distances,
                                                                   log2(n) to repeat each n times
     ``x[...]``, reshape, T, stack, roll ..  0                     none
+    ``x.real``, ``x.imag`` of complex       1                     1: a conjugation
     `sum` over axes                         0; 1 where a sum's    log2(n) for n values, 2 sqrt(d) more for
                                             values lie in several d pieces of sums
                                             ciphertexts
     `mean`; `var`                           1; 2                  those of one sum; of two
+    `cumsum`                                1                     2 sqrt(n) for n values
     ``x @ w``, ``w @ x``                    1                     2 sqrt(d) for d diagonals
     `contiguous`                            0 or 1                2 sqrt(d) where values move by d distances
     `rotate`; `spread_sum`                  0 or 1; 1             1 or 2; 3 log2(n), hoisted by threes
@@ -68,20 +70,14 @@ class Ciphertext(OfNumpy):
 
     __slots__ = ("_context", "_layout", "_held", "_known", "_scope")
     _FUNCTION = "x.approximate(np.{name}, domain, bits)"
-    _REMEDY_OF: ClassVar[dict[str, str]] = {
-        **{name: f"lt.{name}(x, domain, bits)" for name in ("exp", "log", "sin", "cos", "tanh")},
-        "sqrt": "x.sqrt(domain, bits)", "reciprocal": "x.inverse(domain, bits)", "absolute": "x.abs(bound, bits)",
-        "fabs": "x.abs(bound, bits)", "sign": "x.sign(bound, gap, bits)", "maximum": "x.maximum(y, bound, bits)",
-        "fmax": "x.maximum(y, bound, bits)", "minimum": "x.minimum(y, bound, bits)",
-        "fmin": "x.minimum(y, bound, bits)", "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(bound=bound)",
-        **{name: f"x.{name}(bound=bound)" for name in ("max", "min", "amax", "amin", "argmax", "argmin")},
-        "sort": "lt.sort(x, domain, bits)", "std": "x.var(axis).sqrt(domain, bits)",
-        "corrcoef": "lt.corrcoef(x, domain)"}
     _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {
         "sum": ("axis", "keepdims"), "mean": ("axis", "keepdims"), "var": ("axis", "ddof", "keepdims"),
         "reshape": ("shape",), "ravel": (), "transpose": ("axes",), "swapaxes": ("axis1", "axis2"),
         "moveaxis": ("source", "destination"), "squeeze": ("axis",), "expand_dims": ("axis",),
-        "broadcast_to": ("shape",), "roll": ("shift", "axis"), "flip": ("axis",)}
+        "broadcast_to": ("shape",), "roll": ("shift", "axis"), "flip": ("axis",), "copy": (),
+        "cumsum": ("axis",), "prod": ("axis", "keepdims"), "diagonal": ("offset", "axis1", "axis2"),
+        "trace": ("offset", "axis1", "axis2"), "repeat": ("repeats", "axis"), "take": ("indices", "axis"),
+        "real": (), "imag": ()}
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
     def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: _native.Known) -> None:
@@ -539,6 +535,20 @@ class Ciphertext(OfNumpy):
         return self._made(self._contents.conjugated(self._evaluator))
 
     @program_step
+    def _real_part(self) -> Ciphertext:
+        if self.range.is_real:
+            return self
+        part = (self + self.conj()) * 0.5
+        return part._like(part._parts, part._known.as_real())
+
+    @program_step
+    def _imaginary_part(self) -> Ciphertext:
+        if self.range.is_real:
+            return self * 0
+        part = (self.conj() - self) * 0.5j
+        return part._like(part._parts, part._known.as_real())
+
+    @program_step
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
         """numpy's sum of all values, over an axis or over several.
 
@@ -596,8 +606,6 @@ class Ciphertext(OfNumpy):
     def ravel(self) -> Ciphertext:
         """All values in one row."""
         return self.reshape(-1)
-
-    flatten = ravel
 
     @program_step
     def transpose(self, *axes: Any) -> Ciphertext:
@@ -772,6 +780,15 @@ class Ciphertext(OfNumpy):
     def minimum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """The smaller of two, element by element. As `maximum`."""
         return signs.minimum(self, other, bound, bits)
+
+    @program_step
+    def clip(self, min: Any = None, max: Any = None, bound: float = 1.0, bits: float = 12) -> Ciphertext:
+        """Real values within ``bound``, cut off at ``min`` and ``max``: within ``2**-bits``, by polynomials.
+
+        ``min``, ``max``: numbers or arrays in the clear within the bound; None leaves out one of them. Levels are those
+        of `maximum`.
+        """
+        return signs.clip(self, min, max, bound, bits)
 
     @program_step
     def bootstrap(self, message: str | None = None, minimal_keys: bool = False,

@@ -24,7 +24,8 @@ _OPERATORS: dict[np.ufunc, tuple[str, str | None]] = {
     np.less: ("__lt__", "__gt__"), np.less_equal: ("__le__", "__ge__"), np.greater: ("__gt__", "__lt__"),
     np.greater_equal: ("__ge__", "__le__"), np.negative: ("__neg__", None), np.invert: ("__invert__", None),
     np.conjugate: ("conj", None), np.positive: ("_itself", None), np.square: ("_squared", None)}
-_DEFAULT_REMEDY = "decrypt first, or use the array's own methods and the functions of latticino"
+DEFAULT_REMEDY = "decrypt first, or use the array's own methods and the functions of latticino"
+_RENAMED = {"newshape": "shape", "a_min": "min", "a_max": "max"}  # numpy before 2.1 calls the shape newshape
 _OF_SHAPES = (np.shape, np.ndim, np.size)
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -40,13 +41,13 @@ def computes(function: Any) -> Callable[[_Function], _Function]:
 
 
 class OfNumpy:
-    """The methods that numpy calls on an encrypted array. ``_REMEDY_OF``: what to call in place of ufuncs and functions
-    of these names. ``_METHODS``: numpy's functions that are methods, with the arguments that the method takes."""
+    """The methods that numpy calls on an encrypted array. ``_REMEDY_OF``: what to call in place of ufuncs, functions
+    and methods of these names. ``_METHODS``: numpy's functions that are methods, with the arguments that these take."""
 
     __slots__ = ()
     _REMEDY_OF: ClassVar[dict[str, str]] = {}
     _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {}
-    _FUNCTION: ClassVar[str] = _DEFAULT_REMEDY  # in place of any other function of a single array
+    _FUNCTION: ClassVar[str] = DEFAULT_REMEDY  # in place of any other function of a single array
 
     def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
         roles.refuse_numpy(self)
@@ -79,7 +80,7 @@ class OfNumpy:
             if name in self._METHODS and getattr(np, name) is function:
                 return self._by_method(name, inspect.signature(function).bind(*arguments, **options))
         # Without an error some functions, such as np.array_equal, would answer without looking at values.
-        remedy = self._REMEDY_OF.get(name, _DEFAULT_REMEDY)
+        remedy = self._REMEDY_OF.get(name, DEFAULT_REMEDY)
         self._refuse(name, roles.name_of(type(self)), "numbers in the clear", remedy)
 
     def _by_function(self, name: str, own: Callable[..., Any], arguments: tuple[Any, ...],
@@ -97,13 +98,14 @@ class OfNumpy:
 
     def _by_method(self, name: str, given: inspect.BoundArguments) -> Any:
         of_numpy, taken = given.signature.parameters, self._METHODS[name]
-        # numpy before 2.1 calls the shape newshape.
-        own = {"shape" if option == "newshape" else option: value
+        own = {_RENAMED.get(option, option): value
                for option, value in list(given.arguments.items())[1:] if value is not of_numpy[option].default}
         for option in own:
             if option not in taken:
                 self._refuse(name, f"the option {option}", f"{', '.join(taken) or 'the array'} only", "leave it out")
         method = getattr(type(self), name)
+        if isinstance(method, property):
+            return getattr(self, name)
         # These two take all of their arguments by position.
         return method(self, *own.values()) if name in ("reshape", "transpose") else method(self, **own)
 
@@ -116,7 +118,7 @@ class OfNumpy:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__":
             self._refuse(f"{ufunc.__name__}.{method}", "an encrypted array", "numbers in the clear",
-                         self._REMEDY_OF.get(f"{ufunc.__name__}.{method}", _DEFAULT_REMEDY))
+                         self._REMEDY_OF.get(f"{ufunc.__name__}.{method}", DEFAULT_REMEDY))
         if options.get("out") is not None:
             self._refuse(ufunc.__name__, "out=, or an operator such as += on an array in the clear", "no such option",
                          "write a = a + x: the result is encrypted")
@@ -133,7 +135,7 @@ class OfNumpy:
         return own(of, *(inputs[1:] if first else inputs[:1]))
 
     def _remedy(self, ufunc: np.ufunc) -> str:
-        single = self._FUNCTION if "d->d" in ufunc.types else _DEFAULT_REMEDY
+        single = self._FUNCTION if "d->d" in ufunc.types else DEFAULT_REMEDY
         return self._REMEDY_OF.get(ufunc.__name__, single).format(name=ufunc.__name__)
 
     @staticmethod

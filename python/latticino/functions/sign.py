@@ -82,6 +82,32 @@ def minimum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
     return x - _positive_part("minimum", x, y, bound, bits)
 
 
+def clip(x: Ciphertext, least: Any, most: Any, bound: float, bits: float) -> Ciphertext:
+    """See Ciphertext.clip."""
+    low, high = (None if v is None else arrays.as_numpy(v, "clip", (float,)) for v in (least, most))
+    given = [v for v in (low, high) if v is not None]
+    if not given:
+        raise errors.ValueError.explain("clip", "neither min nor max", "one of them", "name it")
+    bound, bits = _checked("clip", bound, bits)
+    if any(v.dtype.kind == "c" or not (abs(v) <= bound).all() for v in given):
+        raise errors.ValueError.explain(
+            "clip", "ends that are complex, or larger than the bound", f"real ends within {bound:g}",
+            "raise the bound, or lower the ends")
+    if len(given) == 2 and not np.all(np.less_equal(*given)):
+        raise errors.ValueError.explain("clip", "a min above the max", "ends in order", "exchange them")
+    ends = [v if v is None or v.ndim else float(v) for v in (low, high)]
+    # What lies below the lower end is cut off beside what lies above the upper one, each with half of the error.
+    y, bits = x, bits + len(given) - 1
+    if ends[0] is not None:
+        y = _positive_part("clip", x, ends[0], bound, bits) + ends[0]
+    if ends[1] is not None:
+        y = y - _positive_part("clip", x, ends[1], bound, bits)
+    error = 2.0**-bits * len(given)
+    within = y._known.within_domain(
+        (-bound if low is None else float(low.min())) - error, (bound if high is None else float(high.max())) + error)
+    return y._like(y._parts, within)
+
+
 def _positive_part(operation: str, x: Ciphertext, y: Operand | None, bound: Any, bits: Any) -> Ciphertext:
     """What is positive of x, or of x - y where there is a y."""
     bound, bits = _checked(operation, bound, bits)

@@ -13,12 +13,12 @@ import numpy as np
 from .. import arrays, errors
 from .._native import Comparison, Gate
 from ..common import powers, roles, views
+from ..common.array_methods import ArrayMethods
 from ..common.captured import program_step
 from ..common.recording import Scope
-from ..common.ufuncs import OfNumpy
 from . import engine, modular, reductions, types
 from .pieces import each, each_of
-from .refused import NoQuotients
+from .refused import REMEDIES, NoQuotients
 
 if TYPE_CHECKING:
     from .context import Context
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Operand = Union["EncryptedArray", int, bool, np.ndarray]
 
 
-class EncryptedArray(NoQuotients, OfNumpy, roles.Handle):
+class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
     """Encrypted booleans, unsigned integers of 2 to 64 bits, or integers modulo 16, of any shape.
 
     Immutable. ``& | ^ ~ + - * < <= == != >= > << >>``, ``%`` and ``//`` by powers of two take encrypted
@@ -42,14 +42,15 @@ class EncryptedArray(NoQuotients, OfNumpy, roles.Handle):
 
     __slots__ = ("_context", "_shape", "_bits", "_held", "_scope")
     _FUNCTION = "x.apply(f), any function of small integers"
-    _REMEDY_OF: ClassVar[dict[str, str]] = {
-        "maximum": "lt.maximum(x, y)", "minimum": "lt.minimum(x, y)", "logical_and": "x & y of booleans",
-        "logical_or": "x | y of booleans", "logical_xor": "x ^ y of booleans", "logical_not": "~x of booleans",
-        "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(axis)", "minimum.reduce": "x.min(axis)",
-        "logical_and.reduce": "x.all(axis)", "logical_or.reduce": "x.any(axis)"}
+    _REMEDY_OF: ClassVar[dict[str, str]] = REMEDIES
     _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {
         "sum": ("axis", "dtype"), "min": ("axis",), "max": ("axis",), "any": ("axis",), "all": ("axis",),
-        "reshape": ("shape",), "ravel": (), "transpose": ("axes",)}
+        "reshape": ("shape",), "ravel": (), "transpose": ("axes",), "swapaxes": ("axis1", "axis2"),
+        "moveaxis": ("source", "destination"), "squeeze": ("axis",), "expand_dims": ("axis",),
+        "broadcast_to": ("shape",), "roll": ("shift", "axis"), "flip": ("axis",), "copy": (),
+        "prod": ("axis", "keepdims"), "cumsum": ("axis", "dtype"), "diagonal": ("offset", "axis1", "axis2"),
+        "trace": ("offset", "axis1", "axis2"), "repeat": ("repeats", "axis"), "take": ("indices", "axis"),
+        "clip": ("min", "max")}
     __hash__ = None  # type: ignore[assignment]  # == gives an encrypted array
 
     def __init__(self, context: Context, parts: Any, shape: tuple[int, ...], bits: int) -> None:
@@ -387,6 +388,20 @@ class EncryptedArray(NoQuotients, OfNumpy, roles.Handle):
         the smallest that holds the count.
         """
         return reductions.total(self, axis, dtype)
+
+    def cumsum(self, axis: int | None = None, dtype: types.Type | None = None) -> EncryptedArray:
+        """numpy's cumulative sum along an axis, or of the flat array: about log2(n) sums of n values. ``dtype`` as of
+        `sum`."""
+        return reductions.cumulated(self, axis, dtype)
+
+    @program_step
+    def clip(self, min: Operand | None = None, max: Operand | None = None) -> EncryptedArray:
+        """Integers cut off at ``min`` and ``max``, encrypted or in the clear; None leaves out one of them."""
+        x = self._integer("clip")
+        if min is None and max is None:
+            raise errors.ValueError.explain("clip", "neither min nor max", "one of them", "name it")
+        x = x if min is None else x._arithmetic("maximum", min)
+        return x if max is None else x._arithmetic("minimum", max)
 
     @program_step
     def min(self, axis: int | None = None) -> EncryptedArray:

@@ -20,12 +20,8 @@ _SUM_TERMS = 16  # of one sum: beyond that carries are a small part
 
 def total(x: EncryptedArray, axis: int | None, dtype: types.Type | None) -> EncryptedArray:
     """See EncryptedArray.sum."""
-    params, places = x.context.params, _along(x, axis, "sum")
-    if dtype is None and not x.bits:
-        block = max(params.message_bits, 1)
-        dtype = types.name_of(-(-len(places).bit_length() // block) * block)
-    if dtype is not None:
-        x = x.astype(dtype)
+    places = _along(x, axis, "sum")
+    x = _for_sums_of(x, len(places), dtype)
     if x.bits < 0:
         return modular.total(x._at(places, "sum"))
     x._integer("sum")
@@ -42,6 +38,26 @@ def total(x: EncryptedArray, axis: int | None, dtype: types.Type | None) -> Encr
         x = each("sum", lambda *p: evaluator.sum(list(p)), x.bits, pieces)
         length = rows
     return x.reshape(kept)
+
+
+def cumulated(x: EncryptedArray, axis: int | None, dtype: types.Type | None) -> EncryptedArray:
+    """See EncryptedArray.cumsum. Every place adds the sum that ends `step` places before it, and then steps double."""
+    places = _along(x, axis, "cumsum")
+    x = _for_sums_of(x, len(places), dtype)
+    x = x.reshape(-1) if axis is None else x.moveaxis(axis, 0)
+    step = 1
+    while step < len(x):
+        x = concatenate([x[:step], x[step:] + x[:-step]])
+        step *= 2
+    return x if axis is None else x.moveaxis(0, axis)
+
+
+def _for_sums_of(x: EncryptedArray, terms: int, dtype: types.Type | None) -> EncryptedArray:
+    """The array in the type that so many of its values are added in."""
+    if dtype is None and not x.bits:
+        block = max(x.context.params.message_bits, 1)
+        dtype = types.name_of(-(-terms.bit_length() // block) * block)
+    return x if dtype is None else x.astype(dtype)
 
 
 def fold(x: EncryptedArray, name: str, axis: int | None,

@@ -5,8 +5,51 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .. import errors
+from ..common.remedies import OF_SHAPES
 
 _TABLE = "for values of at most 4 bits take a table"
+_FRACTION = "use x itself: its values are integers from 0 on"
+_PLACES = "x == x.{name}(axis) marks the places, and the client finds them after it decrypts"
+_ORDER = "order pairs with lt.minimum(x, y) and lt.maximum(x, y)"
+_NUMBERS = "decrypt first; list(x) has the encrypted values along the first axis"
+_EQUAL = "(x == y).all(), and decrypt the result"
+_PRODUCTS = "(x * w).sum(axis)"
+_NO_CHANGE = "make a new array, with lt.where(mask, y, x) or lt.concatenate of slices"
+_MEMORY = "x.nbytes says how much memory the ciphertexts take"
+_MEAN = "x.sum(axis), and divide after you decrypt first, or // by a clear power of two"
+
+# What to call in place of functions and methods of numpy.
+REMEDIES: dict[str, str] = {
+    **OF_SHAPES,
+    "maximum": "lt.maximum(x, y)", "minimum": "lt.minimum(x, y)", "logical_and": "x & y of booleans",
+    "logical_or": "x | y of booleans", "logical_xor": "x ^ y of booleans", "logical_not": "~x of booleans",
+    "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(axis)", "minimum.reduce": "x.min(axis)",
+    "logical_and.reduce": "x.all(axis)", "logical_or.reduce": "x.any(axis)", "multiply.reduce": "x.prod(axis)",
+    "add.accumulate": "x.cumsum(axis)", "amax": "x.max(axis)", "amin": "x.min(axis)",
+    "ptp": "x.max(axis) - x.min(axis)", "mean": _MEAN, "average": _MEAN,
+    "std": "the sums of x and of x * x, from which the client computes it after it decrypts",
+    "var": "the sums of x and of x * x, from which the client computes it after it decrypts",
+    "argmax": _PLACES.format(name="max"), "argmin": _PLACES.format(name="min"),
+    **dict.fromkeys(("sort", "argsort", "partition", "argpartition"), _ORDER),
+    **dict.fromkeys(("median", "percentile", "quantile"), f"decrypt first, or {_ORDER}"),
+    "cumprod": "lt.stack([x[: i + 1].prod() for i in range(len(x))])",
+    **dict.fromkeys(("nonzero", "argwhere", "flatnonzero"), "x != 0, and decrypt the result"),
+    "count_nonzero": "(x != 0).sum(axis)",
+    **dict.fromkeys(("array_equal", "array_equiv", "allclose"), _EQUAL), "isclose": "x == y",
+    "isin": "(x.expand_dims(-1) == values).any(-1), and decrypt the result",
+    **dict.fromkeys(("searchsorted", "digitize"), "(x.expand_dims(-1) > edges).sum(-1)"),
+    **dict.fromkeys(("real", "imag", "conj", "conjugate", "round", "around", "rint", "floor", "ceil", "trunc", "fix",
+                     "absolute", "fabs"), _FRACTION),
+    "choose": "lt.where(condition, x, y)", "select": "lt.where(condition, x, y)",
+    **dict.fromkeys(("dot", "inner", "vdot", "tensordot", "einsum", "matmul"), _PRODUCTS),
+    "outer": "x.reshape(-1, 1) * y.reshape(-1)", "kron": "products of reshaped arrays, which broadcast",
+    **dict.fromkeys(("item", "tolist"), _NUMBERS),
+    **dict.fromkeys(("tobytes", "dumps"), "lt.to_bytes(x)"),
+    **dict.fromkeys(("tofile", "dump"), "lt.save_ciphertext(path, x)"),
+    **dict.fromkeys(("view", "byteswap", "getfield"), "x.astype(dtype)"),
+    **dict.fromkeys(("fill", "put", "setfield", "setflags", "resize", "itemset"), _NO_CHANGE),
+    **dict.fromkeys(("strides", "data", "ctypes", "base", "flags", "itemsize"), _MEMORY),
+    "device": "x.context.device"}
 
 
 class NoQuotients:

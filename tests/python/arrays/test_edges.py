@@ -411,8 +411,8 @@ def test_zero_is_not_the_default(option, capsys):
 
 
 NUMPY = {"array_equal": lambda x, y: np.array_equal(x, y), "array_equiv": lambda x, y: np.array_equiv(y, x),
-         "allclose": lambda x, y: np.allclose(x, y), "cumsum": lambda x, y: np.cumsum(x), "median": lambda x, y: np.median(x),
-         "prod": lambda x, y: np.prod(x), "isin": lambda x, y: np.isin(x, y), "unique": lambda x, y: np.unique(x),
+         "allclose": lambda x, y: np.allclose(x, y), "unwrap": lambda x, y: np.unwrap(x), "median": lambda x, y: np.median(x),
+         "isin": lambda x, y: np.isin(x, y), "unique": lambda x, y: np.unique(x),
          "copyto": lambda x, y: np.copyto(y, x), "testing": lambda x, y: np.testing.assert_array_equal(x, y)}
 
 

@@ -74,7 +74,11 @@ def of_arrays(w):
         "bootstrap": (x.bootstrap, (), list(inspect.signature(x.bootstrap).parameters)),
         "bootstrap_with": (x.bootstrap_with, (x,), list(inspect.signature(x.bootstrap_with).parameters)[1:]),
         "apply_lut": (x.apply_lut, (abs,), list(inspect.signature(x.apply_lut).parameters)[1:])}
+    out |= {"clip": (x.clip, (-0.5, 0.5, 1.0, 8), ()), "std": (m.std, (0, 0, False), ("domain", "bits")), "dot": (x.dot, (np.ones(64),), ()),
+            "cumsum": (m.cumsum, (0,), ()), **of_shapes(m)}
     named = {f"Ciphertext.{name}": found for name, found in out.items()}
+    named |= {f"tfhe.EncryptedArray.{name}": found for name, found in of_both(w.n.broadcast_to((2, 2))).items()}
+    named["tfhe.EncryptedArray.clip"] = (w.n.clip, (1, 2), ())
     named |= {name: (getattr(lt, name), (x, (0.5, 1.0), 8), ()) for name in ("exp", "log", "sin", "cos", "tanh", "sigmoid", "sqrt")}
     return named | {
         "sort": (lt.sort, (m, (-1, 1), 8, None, 0), ()), "softmax": (lt.softmax, (m, -1, (-1, 1), 8), ()),
@@ -84,6 +88,19 @@ def of_arrays(w):
         "corrcoef": (lt.corrcoef, (m, (0.1, 1), True, 8), ()), "Client.noise": (w.client.noise, (x, np.zeros(64)), ()),
         "tfhe.Client.noise": (w.ints.client.noise, (w.u,), ()), "tfhe.EncryptedArray.max": (w.n.max, (0,), ()),
         "tfhe.EncryptedArray.all": (w.clear.client.encrypt([True]).all, (0,), ())}
+
+
+def of_shapes(x):
+    diagonals = (0, 0, 1)
+    return {"diagonal": (x.diagonal, diagonals, ()), "trace": (x.trace, diagonals, ()), "repeat": (x.repeat, (2, 0), ()),
+            "take": (x.take, ([0], 0), ()), "prod": (x[:2, :2].prod, (0, True), ())}
+
+
+def of_both(x):
+    return of_shapes(x) | {
+        "cumsum": (x.cumsum, (0,), ("dtype",)), "swapaxes": (x.swapaxes, (0, 1), ()), "moveaxis": (x.moveaxis, (0, 1), ()),
+        "squeeze": (x.squeeze, (None,), ()), "expand_dims": (x.expand_dims, (0,), ()), "broadcast_to": (x.broadcast_to, (x.shape,), ()),
+        "roll": (x.roll, (1, 0), ()), "flip": (x.flip, (0,), ())}
 
 
 def of_fits_and_maps(w):
@@ -160,7 +177,9 @@ def public():
             if inspect.isfunction(found) and inspect.signature(found).parameters:
                 yield prefix + name
             if inspect.isclass(found) and found.__module__.startswith("latticino") and not issubclass(found, Exception):
-                yield from (f"{prefix}{name}.{method}" for method, f in vars(found).items()
+                own = {method: f for base in reversed(found.__mro__) if base is found or base.__module__.endswith("_methods")
+                       for method, f in vars(base).items() if found not in (lt.Answer, lt.tfhe.NotEncryptedArray)}
+                yield from (f"{prefix}{name}.{method}" for method, f in own.items()
                             if not method.startswith("_") and inspect.isfunction(f) and len(inspect.signature(f).parameters) > 1)
 
 

@@ -128,9 +128,9 @@ def test_a_computed_array_as_an_example(ctx):
 
 # Methods that use others, or that answer from facts without data.
 DERIVED = {
-    "ckks": {"apply", "ravel", "flatten", "T", "context", "layout", "shape", "ndim", "dtype", "size", "level", "scale", "slots",
+    "ckks": {"apply", "ravel", "T", "context", "layout", "shape", "ndim", "dtype", "size", "level", "scale", "slots",
              "nbytes", "expected_bits", "expected_worst_bits", "range"},
-    "tfhe": {"apply", "ravel", "T", "context", "shape", "bits", "dtype", "size", "ndim", "nbytes", "log_failure",
+    "tfhe": {"apply", "ravel", "T", "cumsum", "context", "shape", "bits", "dtype", "size", "ndim", "nbytes", "log_failure",
              "rerandomize"},
     "scalar": {"range", "mapped"}}
 OF_PYTHON = {
