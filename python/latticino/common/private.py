@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +18,8 @@ _TO_FILES = {np.save, np.savez, np.savez_compressed, np.savetxt}
 _PRINTING = {np.array2string, np.array_repr, np.array_str}
 # Functions that write into their first argument.
 _WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask}
+# Where functions without a signature in Python take the place for their result.
+_PLACES_OF_OUTPUTS = {"dot": 2, "concatenate": 2}
 
 
 def _refuse(operation: str) -> NoReturn:
@@ -32,6 +36,16 @@ def _require_marked(operation: str, outputs: Any) -> None:
                 operation, "a plain array as the place for decrypted values marked as not to be shared",
                 "an array with the mark, or values without it",
                 "leave the output out, as in b = b + x; or use x.unmarked() where the values stay with the key's owner")
+
+
+@lru_cache(maxsize=256)
+def _place_of_output(function: Callable[..., Any]) -> int | None:
+    """The position of the argument ``out`` of a function of numpy. None if it has none."""
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return _PLACES_OF_OUTPUTS.get(getattr(function, "__name__", ""))
+    return names.index("out") if "out" in names else None
 
 
 def _plain(x: Any) -> Any:
@@ -95,7 +109,7 @@ for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "asty
               "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var"):
     setattr(_Methods, _name, _marking(_name))
 for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__array__", "__complex__", "__dlpack__",
-              "__float__", "__index__", "__int__"):
+              "__float__", "__index__", "__int__", "__trunc__"):
     setattr(_Methods, _name, _refusing(_name))
 # What other packages read the memory by. The last one np.ma asks for when it makes a masked array.
 for _name in ("flat", "data", "ctypes", "__array_interface__", "__array_struct__", "_baseclass"):
@@ -122,11 +136,16 @@ class PrivateArray(_Methods):
     **Where the mark is lost.** The mark reminds the owner. It does not protect the values. The operations of this list
     read the memory of an array directly, so this class cannot refuse them. Their results have no mark:
 
-    - ``np.array(x)``, ``np.asarray(x)`` and functions that begin with it, such as ``np.ndenumerate(x)``;
+    - ``np.array(x)``, ``np.asarray(x)`` and functions that begin with it, such as ``np.ndenumerate(x)``,
+      ``np.full(3, x[0])``, ``np.polynomial.Polynomial(x)`` and ``np.lib.stride_tricks.as_strided(x)``;
+    - numpy's types as functions: ``np.float64(x[0])``, ``np.complex128(x[0])``, ``x.dtype.type(x[0])``;
     - lists of such arrays, wherever numpy makes one array of a list: ``np.array([x])``, ``np.save(file, [x])``;
-    - ``b[...] = x`` and ``b.flat = x``;
-    - ``np.nditer(x)``, ``np.broadcast(x, y)`` and the generators of ``np.random``;
-    - buffers: ``memoryview(x)``, ``np.frombuffer(x)``, ``file.write(x)``;
+    - assignments to plain arrays: ``b[...] = x``, ``b.flat = x``, ``b.real = x``,
+      ``np.fill_diagonal(b, x)``;
+    - methods of plain arrays that take it: ``b.put(i, x)``, ``b.setfield(x, float)``, ``b.choose(x)``;
+    - ``np.nditer(x)``, ``np.broadcast(x, y)``, ``np.lib.format.write_array(file, x)`` into what is no file of the
+      operating system, and the generators of ``np.random``;
+    - buffers: ``memoryview(x)``, ``np.frombuffer(x)``, ``np.ndarray(shape, dtype, x)``, ``file.write(x)``;
     - methods of the base class, such as ``np.ndarray.view(x, np.ndarray)``.
     """
 
@@ -160,6 +179,9 @@ class PrivateArray(_Methods):
         if function in _WRITING:
             _require_marked(function.__name__, arguments[0] if arguments else next(iter(options.values())))
         _require_marked(function.__name__, options.get("out"))
+        place = _place_of_output(function)
+        if place is not None and place < len(arguments) and function is not np.einsum:  # whose operands come first
+            _require_marked(function.__name__, arguments[place])
         if function in _PRINTING:
             plain = [a.unmarked() if isinstance(a, PrivateArray) else a for a in arguments]
             return str(function(*plain, **options)) + _MARK

@@ -2,6 +2,8 @@
 
 import copy
 import io
+import math
+import os
 import pickle
 
 import numpy as np
@@ -49,6 +51,11 @@ def test_several_results_are_marked(z):
         assert len(results) > 1 and all(type(r) is lt.PrivateArray for r in results)
 
 
+def written_to_a_file(z):
+    with open(os.devnull, "wb") as file:
+        np.lib.format.write_array(file, z)
+
+
 REFUSED = {
     "pickle": pickle.dumps, "tobytes": lambda z: z.tobytes(), "tolist": lambda z: z.tolist(), "item": lambda z: z.item(0),
     "dump": lambda z: z.dump("never"), "dumps": lambda z: z.dumps(), "tofile": lambda z: z.tofile("never"),
@@ -56,6 +63,7 @@ REFUSED = {
     "savez compressed": lambda z: np.savez_compressed(io.BytesIO(), z), "savetxt": lambda z: np.savetxt(io.StringIO(), z),
     "float": lambda z: float(z.real[0, 0]), "complex": lambda z: complex(z[0, 0]), "int": lambda z: int(z.real[0, 0]),
     "flat": lambda z: z.flat, "a scalar's bytes": lambda z: z[0, 0].tobytes(), "pickle of a sum": lambda z: pickle.dumps(z.sum()),
+    "write_array to a file": written_to_a_file, "trunc": lambda z: math.trunc(z.real[0, 0]),
     "DLPack": np.from_dlpack, "fromiter": lambda z: np.fromiter(z[0].real, float),
     "masked": np.ma.array, "masked where": lambda z: np.ma.masked_where(z.real > 0, z), "masked, a function": np.ma.sum,
     "a plain view": lambda z: z.view(np.ndarray), "a plain view by name": lambda z: z.view(type=np.ndarray),
@@ -80,6 +88,8 @@ PLAIN_OUTPUTS = {
     "copyto by name": lambda z, b: np.copyto(dst=b, src=z), "put": lambda z, b: np.put(b, [0, 1], z[0]),
     "place": lambda z, b: np.place(b, b == 0, z[0]), "putmask": lambda z, b: np.putmask(b, b == 0, z[0]),
     "full_like": lambda z, b: np.full_like(b, z),
+    "dot's position": lambda z, b: np.dot(z, z.T, b[:, :2].copy()), "concatenate's position": lambda z, b: np.concatenate([z], 0, b),
+    "choose's position": lambda z, b: np.choose([0, 1, 0], z, b[0]), "median's position": lambda z, b: np.median(z.real, 0, b[0].real),
 }
 
 
@@ -110,6 +120,26 @@ def lost_by_assignment(z):
     return b
 
 
+def lost_by(assign):
+    def lost(z):
+        b = np.zeros(z.shape, z.dtype)
+        assign(b, z)
+        return b
+
+    return lost
+
+
+def lost_on_a_diagonal(row):
+    np.fill_diagonal(b := np.zeros((len(row),) * 2, row.dtype), row)
+    return b.diagonal()
+
+
+def lost_by_writing(z):
+    np.lib.format.write_array(file := io.BytesIO(), z)
+    file.seek(0)
+    return np.load(file)
+
+
 def lost_by_saving(z):
     np.save(file := io.BytesIO(), [z])
     file.seek(0)
@@ -123,7 +153,12 @@ LOST = {
     "np.broadcast": lambda z: np.array([v for v, _ in np.broadcast(z, 0)]).reshape(z.shape),
     "np.random": lambda z: np.random.default_rng(1).normal(z, 0),
     "memoryview": memoryview, "np.frombuffer": lambda z: np.frombuffer(z, z.dtype).reshape(z.shape),
-    "the base class": lambda z: np.ndarray.view(z, np.ndarray)}
+    "the base class": lambda z: np.ndarray.view(z, np.ndarray), "np.float64": lambda z: np.array([[np.complex128(v) for v in row] for row in z]),
+    "its type": lambda z: np.array([[z.dtype.type(v) for v in row] for row in z]), "as_strided": np.lib.stride_tricks.as_strided,
+    "write_array": lost_by_writing, "real": lost_by(lambda b, z: setattr(b, "real", z)),
+    "put": lost_by(lambda b, z: b.put(np.arange(z.size), z)), "setfield": lost_by(lambda b, z: b.setfield(z, z.dtype)),
+    "choose": lambda z: np.stack([np.full(3, i).choose(z) for i in range(2)]), "np.full": lambda z: np.full(z.shape, z),
+    "diagonal": lambda z: np.stack([lost_on_a_diagonal(row) for row in z]), "a buffer": lambda z: np.ndarray(z.shape, z.dtype, z)}
 
 
 @pytest.mark.parametrize("f", LOST.values(), ids=LOST)
@@ -132,7 +167,9 @@ def test_where_the_mark_is_lost_is_documented(z, f):
     plain = f(z)
     assert type(plain) is not lt.PrivateArray and (np.asarray(plain) == lost_by_assignment(z)).all()
     for way in ("np.array(x)", "np.asarray(x)", "np.ndenumerate(x)", "np.save(file, [x])", "b[...] = x", "np.nditer(x)",
-                "np.broadcast(x, y)", "np.random", "memoryview(x)", "np.frombuffer(x)", "np.ndarray.view(x, np.ndarray)"):
+                "np.broadcast(x, y)", "np.random", "memoryview(x)", "np.frombuffer(x)", "np.ndarray.view(x, np.ndarray)",
+                "np.float64(x[0])", "x.dtype.type(x[0])", "as_strided(x)", "np.lib.format.write_array(file, x)", "b.real = x", "b.put(i, x)",
+                "b.setfield(x, float)", "b.choose(x)", "np.fill_diagonal(b, x)", "np.full(3, x[0])", "np.ndarray(shape, dtype, x)"):
         assert way in lt.PrivateArray.__doc__, way
 
 
