@@ -42,18 +42,16 @@ def stamped(row: Row) -> Row:
 
 
 def write(path: Path, rows: list[Row]) -> None:
-    """A JSON list, one row per line."""
+    """A JSON list, one row per line. FileError for a name of anything but a regular file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "[\n" + ",\n".join("  " + json.dumps(row) for row in rows) + "\n]\n"
-    if path.is_symlink() or (path.exists() and not path.is_file()):  # a device takes it as it comes
-        path.write_text(text)
-    else:  # in one step: another command may write the same record, and an interrupt may come
-        with _beside(path) as new:
-            new.write(text)
-            new.flush()
-            if path.exists():
-                os.chmod(new.name, stat.S_IMODE(path.stat().st_mode))
-            os.replace(new.name, path)
+    with _beside(path) as new:  # in one step: another command may write the same record, and an interrupt may come
+        new.write(text)
+        new.flush()
+        regular.require_replaceable(path, "record")
+        if path.exists():
+            os.chmod(new.name, stat.S_IMODE(path.stat().st_mode))
+        os.replace(new.name, path)
     print(f"record written to {arrays.printable(str(path))}")
 
 
@@ -91,19 +89,19 @@ def _is_row(row: Any) -> bool:
 
 
 def require_writable(path: Path) -> None:
-    """Raises FileError, before anything is measured, if a record could not be written. A device takes what is printed:
-    a pipe, which would wait for its reader, does not."""
+    """Raises FileError, before anything is measured, if a record could not be written: also for the name of a link, a
+    device or a pipe, which must not be lost to a record."""
     try:
-        pipe = path.is_fifo() or path.is_socket()
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not pipe:
+        regular.require_replaceable(path, "record")
+        if path.exists():
             with path.open("a"):
                 pass
-        elif not pipe:  # the file itself is left alone: another command may be writing it
+        else:  # the file itself is left alone: another command may be writing it
             with _beside(path):
                 pass
+    except errors.FileError:
+        raise
     except OSError as why:
         raise errors.FileError.explain(
             "record", f"{path} ({why.strerror})", "a file that can be written", "name another file") from why
-    if pipe:
-        raise errors.FileError.explain("record", f"{path}: a pipe", "a file that can be written", "name another file")

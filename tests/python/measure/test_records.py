@@ -1,5 +1,7 @@
 """Records that `latticino conformance` and `latticino demo` write."""
 
+import os
+
 import pytest
 
 from latticino import cli, errors
@@ -145,12 +147,23 @@ def test_a_record_that_another_command_writes_is_not_taken_away(tmp_path, monkey
     assert file.read_text() == "theirs" and list(tmp_path.iterdir()) == [file]
 
 
-def test_records_go_through_links_and_to_names_of_all_kinds(tmp_path, capsys):
-    link, target = tmp_path / "link.json", tmp_path / "target.json"
-    target.write_text("[]")
+def test_records_replace_regular_files_only(tmp_path):
+    """A link's target was overwritten, and what was written to a device or a pipe was gone."""
+    link, loose, target, pipe = (tmp_path / name for name in ("link.json", "loose.json", "target.json", "pipe"))
+    target.write_text("theirs")
     link.symlink_to(target)
-    records.write(link, [ROW])
-    assert link.is_symlink() and records.read(target) == [ROW]
+    loose.symlink_to(tmp_path / "none.json")
+    os.mkfifo(pipe)
+    for path, kind in ((link, "a symbolic link"), (loose, "a symbolic link"), (pipe, "a pipe"), (records.Path("/dev/null"), "a device"),
+                       (tmp_path, "a folder")):
+        for use in (records.require_writable, lambda p: records.write(p, [ROW])):
+            with pytest.raises(errors.FileError, match=f"record: had .*{kind}; needs a name that is free"):
+                use(path)
+    assert link.is_symlink() and target.read_text() == "theirs" and pipe.is_fifo() and not (tmp_path / "none.json").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "loose.json", "pipe", "target.json"]
+
+
+def test_records_have_names_of_all_kinds(tmp_path, capsys):
     odd = tmp_path / "ä 100%s {x} $y" / "new\nline \N{SNOWMAN}.json"
     records.require_writable(odd)
     records.write(odd, [ROW])
