@@ -40,7 +40,7 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
            "training": "2026-11-27-h200-helr", "packing": "2026-11-28-cpu-packing",
-           "chains": "2026-11-26-cpu-bitpacker", "networks": "2026-11-27-h200-networks", "sort": "2026-11-27-h200-sort",
+           "chains": "2026-11-28-h200-bitpacker", "networks": "2026-11-27-h200-networks", "sort": "2026-11-27-h200-sort",
            "rnn": "2026-11-27-h200-rnn", "together": "2026-11-27-h200-bootstrap-batch"}
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
@@ -509,18 +509,31 @@ CHAINS = {"packed": "packed", "single": "one prime per level", "double": "two pr
 
 
 def chains() -> str:
-    """The deepest chains that bootstrap, packed and with primes of each level's own."""
-    rows = []
+    """The deepest chains that bootstrap, packed and with primes of each level's own, and their times at the top that is left."""
+    rows, times = [], {}
     for row in record("chains"):
         size = row["params"]
+        key = size["word"], size["log_scale"], size["chain"]
+        if row["name"] in ("bitpacker.bootstrap", "bitpacker.rotate", "bitpacker.multiply"):
+            times.setdefault((row["name"], key), row)  # the first: of the highest level
+    for row in record("chains"):
+        size = row["params"]
+        if size["log_scale"] < size["word"]:
+            scale = "one word"
+        else:
+            scale = f"2^{size['log_scale']:g}"
+        head = (str(size["word"]), scale, CHAINS[size["chain"]])
         if row["name"] == "bitpacker.chain":
-            rows.append((str(size["word"]), f"2^{size['log_scale']:g}", CHAINS[size["chain"]], str(row["levels_left"]),
-                         str(row["limbs_top"]), f"{row['value']:.1f}", f"{row['evalmod_bits']:g}",
-                         f"{row['predicted_mean_bits']:.1f}", f"{row['log_pq']:.0f}"))
+            boot, rotate, multiply = (times[f"bitpacker.{name}", (size["word"], size["log_scale"], size["chain"])]
+                                      for name in ("bootstrap", "rotate", "multiply"))
+            rows.append((*head, str(row["levels_left"]), str(row["limbs_top"]), f"{row['value']:.1f}",
+                         f"{row['evalmod_bits']:g}", f"{boot['mean_error_bits']:.1f}", f"{boot['value']:.2f} ms",
+                         f"{boot['value'] / row['levels_left']:.2f} ms", f"{rotate['value']:.0f} us",
+                         f"{multiply['value']:.0f} us"))
         elif row["name"] == "bitpacker.refused":
-            rows.append((str(size["word"]), f"2^{size['log_scale']:g}", CHAINS[size["chain"]], "none", *[""] * 5))
+            rows.append((*head, "none", *[""] * 8))
     return table(("words", "scale", "chain", "levels left", "limbs at the top", "limbs per level", "EvalMod, bits",
-                  "bits, predicted mean", "log2(P Q)"), rows)
+                  "bits, mean", "bootstrapping", "per level left", "rotation", "product"), rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -19,8 +19,10 @@ NETWORKS = "2026-11-27-h200-networks"
 RNN = "2026-11-27-h200-rnn"
 SORT = "2026-11-27-h200-sort"
 SYSTEMS = "2026-11-26-h100-systems"
-SCALES = "2026-11-26-h100-helr-scales"
-FROM_BASELINE = "2026-11-26-h100-ablation"
+SCALES = "2026-11-28-h200-helr-scales"
+SEPARATE = "2026-11-28-h200-helr-separate"
+FROM_BASELINE = "2026-11-28-h200-ablation"
+TILES = "2026-11-28-h200-tiles"
 FORMS = "2026-11-27-h200-forms"
 TWIDDLES = "2026-11-27-h200-twiddles"
 KERNEL_OPTIONS = "2026-11-27-h200-kernel-options"
@@ -60,7 +62,8 @@ def made_twiddles(limbs: int, name: str = "poly.ntt") -> Ratio:
 
 
 def trained_at(scale: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
-    return Recorded(SCALES, "helr.iteration", {"preset": f"n16-d{scale}-boot-v1"}, member, unit, factor)
+    preset = "n16-d48-dr-boot-v1" if scale == 48 else f"n16-d{scale}-boot-v1"
+    return Recorded(SCALES, "helr.iteration", {"preset": preset}, member, unit, factor)
 
 
 def on_h100(preset: str, member: str = "value", unit: str = "") -> Recorded:
