@@ -40,7 +40,8 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
            "training": "2026-11-27-h200-helr", "packing": "2026-11-28-cpu-packing",
-           "chains": "2026-11-28-h200-bitpacker", "networks": "2026-11-27-h200-networks", "sort": "2026-11-27-h200-sort",
+           "chains": "2026-11-28-h200-bitpacker", "networks": "2026-11-27-h200-networks",
+           "sort": "2026-11-27-h200-sort",
            "rnn": "2026-11-27-h200-rnn", "together": "2026-11-27-h200-bootstrap-batch"}
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
@@ -509,7 +510,8 @@ CHAINS = {"packed": "packed", "single": "one prime per level", "double": "two pr
 
 
 def chains() -> str:
-    """The deepest chains that bootstrap, packed and with primes of each level's own, and their times at the top that is left."""
+    """The deepest chains that bootstrap, packed and with primes of each level's own, and their times at the highest
+    level that is left."""
     rows, times = [], {}
     for row in record("chains"):
         size = row["params"]
@@ -518,10 +520,7 @@ def chains() -> str:
             times.setdefault((row["name"], key), row)  # the first: of the highest level
     for row in record("chains"):
         size = row["params"]
-        if size["log_scale"] < size["word"]:
-            scale = "one word"
-        else:
-            scale = f"2^{size['log_scale']:g}"
+        scale = "one word" if size["log_scale"] < size["word"] else f"2^{size['log_scale']:g}"
         head = (str(size["word"]), scale, CHAINS[size["chain"]])
         if row["name"] == "bitpacker.chain":
             boot, rotate, multiply = (times[f"bitpacker.{name}", (size["word"], size["log_scale"], size["chain"])]
