@@ -1,6 +1,7 @@
 #include "session/claims/error.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -184,6 +185,32 @@ Error Error::shared() const {
     part.white = false;
     out.add(part);
   }
+  return out;
+}
+
+Error Error::repeated(double growth) const {
+  const double more = std::sqrt(std::max(growth * growth - 1, 0.0));
+  Error out;
+  for (ErrorPart part : parts_) {
+    if (!part.white) {
+      ErrorPart further = part;
+      further.id = mixed(mixed(part.id, 0x3C3C3C3Cu), std::bit_cast<std::uint64_t>(growth));
+      further.rms *= more;
+      further.largest *= more;
+      further.rest *= more;
+      further.common_rest = 0;
+      further.white = true;
+      out.add(part);
+      out.add(further);
+      continue;
+    }
+    part.rms *= growth;
+    part.largest *= growth;
+    part.rest *= growth;
+    part.common_rest *= growth;
+    out.add(part);
+  }
+  out.bound_parts();
   return out;
 }
 

@@ -67,6 +67,10 @@ class Error {
   // For values of which some are copies of one value. Their errors are equal, so errors of sums
   // grow with the number of copies.
   Error shared() const;
+  // For values that are repeated in more slots. Decoding then reads more coefficients, so errors
+  // grow by `growth`. An error that is equal in all slots stays so: the further coefficients add
+  // another one, which is not.
+  Error repeated(double growth) const;
   // For products with zeros in the slots without values: nothing is left there.
   Error at_values() const;
   // For weighted sums: white parts grow by `l2`, others by `l1`. Sums over all slots are not white.

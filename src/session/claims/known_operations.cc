@@ -199,7 +199,7 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
 
 Known Known::repeated(std::size_t size, double growth) const {
   const Computation scope(Step::Repeated, name_, size, growth);
-  Estimate grown{widest(), estimate_.error.times(growth, growth)};
+  Estimate grown{widest(), estimate_.error.repeated(growth)};
   if (sample_ == nullptr) return with(std::move(grown), nullptr);
   const double more = white_.value_or(error_seen()) * std::sqrt(std::max(growth * growth - 1, 0.0));
   return with(std::move(grown),

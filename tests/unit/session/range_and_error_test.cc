@@ -169,6 +169,23 @@ TEST(SessionError, SumsAddUpTheErrorsOfSlotsWithoutValues) {
   EXPECT_NEAR(Error::fresh(1, false).summed(3, root, false, 61).rms(), 3, 1e-12);
 }
 
+// The error of a sum in one slot, which is repeated in 256: the sum of all of them has 256 times
+// that error. What decoding reads beside it is independent between slots. It had counted as equal
+// in all.
+TEST(SessionError, WhatDecodingReadsMoreOfRepeatedValuesIsNotAlikeInAllSlots) {
+  const Error one = Error::fresh(1).summed(1, 1, false);
+  const Error all = one.repeated(16);
+  EXPECT_NEAR(all.rms(), 16, 1e-12);
+  EXPECT_NEAR(all.largest(), 16, 1e-12);
+  EXPECT_NEAR(all.summed(256, 16, false).rms(), std::hypot(256, 16 * std::sqrt(255)), 1e-9);
+  EXPECT_NEAR((all + one.repeated(16)).rms(), 32, 1e-12);  // the same error again
+  EXPECT_EQ(one.repeated(1).rms(), 1);
+  // Errors of 4 slots that are repeated in 256: their sum has 64 times the error of a sum of 4.
+  EXPECT_NEAR(Error::fresh(1).repeated(8).summed(256, 16, false).rms(), 64 * 2, 1e-12);
+  // A number that slots without values have in common is one coefficient.
+  EXPECT_EQ(Error::common(1, 2).repeated(16).common_rest(), 2);
+}
+
 TEST(SessionError, ManyPartsAreNeverTooSmall) {
   Error all;
   double squares = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from ...key_generation import keygen
 from ...ops.scalar import Scalar
 from ...programs.program import record
 from .result import Claimed, Result
+from .shapes import STEPS as OF_SHAPES
 
 LEVELED, BOOTSTRAPPED = "test-n10-leveled-insecure", "test-n10-boot-insecure"
 SIZES = (1, 5, 64, 512, 512, 700, 1024)
@@ -63,19 +65,21 @@ class Program:
     """Steps on a list of arrays, encrypted or not: each appends its result, the last one is the program's.
 
     ``numbers`` that each run brings anew, as they were drawn: the largest in size that they can be. Steps find those of
-    the run in ``given``.
+    the run in ``given``. ``apart``: how many values of the result may have errors that are independent of each other.
     """
 
     names: list[str]
     steps: list[Step]
     numbers: dict[str, float] = field(default_factory=dict)
     given: dict[str, Any] = field(default_factory=dict)
+    apart: int = 0
 
     def __call__(self, *operands: Any, **given: Any) -> Any:
         self.given = given
         values = list(operands)
         for step in self.steps:
-            values.append(step(values))
+            value = step(values)
+            values.append(np.asarray(value) if isinstance(value, np.generic) else value)
         return values[-1]
 
 
@@ -111,15 +115,24 @@ class Drawing:
     """Draws a program of a few steps whose values stay within what the modulus holds, whatever it does."""
 
     def __init__(self, rng: np.random.Generator, operands: Operands, left: list[int], fresh: int,
-                 bootstraps: bool, numbers: bool = False) -> None:
+                 bootstraps: bool, mode: str = "eager") -> None:
         self.rng, self.fresh = rng, fresh
         self.clear, self.left = [np.asarray(x) for x in operands], left
-        self.program, self.size = Program([], []), operands[0].size
-        self.kinds = [*_STEPS, *([_bootstrap] * 2 if bootstraps else []), *(_OF_NUMBERS * 3 if numbers else [])]
+        self.apart = [x.size for x in operands]  # values whose errors are independent of each other
+        self.program, self.shape, self.of_shapes = Program([], []), operands[0].shape, mode == "shapes"
+        more = {"numbers": _OF_NUMBERS * 3, "shapes": OF_SHAPES * 2}.get(mode, [])
+        self.kinds = [*_STEPS, *([_bootstrap] * 2 if bootstraps else []), *more]
+        self._to_move = 0
 
-    def add(self, name: str, step: Step, cost: int, *used: int, left: int | None = None) -> None:
-        """A step that takes `cost` levels of the values that it uses, if its result is worth having."""
-        result = np.asarray(step(self.clear))
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def add(self, name: str, step: Step, cost: int, *used: int, left: int | None = None,
+            apart: int | None = None) -> None:
+        """A step that takes `cost` levels of the values that it uses, if its result is worth having. `apart`: at most
+        so many of its values have independent errors."""
+        result, cost = np.asarray(step(self.clear)), cost + self._to_move
         if min(self.left[i] for i in used) < cost or result.size == 0 or not np.isfinite(result).all():
             return
         if not 1e-9 < np.abs(result).max() < 1e5:
@@ -128,6 +141,7 @@ class Drawing:
         self.program.steps.append(step)
         self.clear.append(result)
         self.left.append(min(self.left[i] for i in used) - cost if left is None else left)
+        self.apart.append(min(result.size, *(self.apart[i] for i in used), result.size if apart is None else apart))
 
     def number(self, decades: float) -> str:
         """The name of a number that each run brings anew, from the negative of what is drawn to it."""
@@ -137,29 +151,39 @@ class Drawing:
         return name
 
     def one(self) -> int:
-        """A value of the operands' shape."""
-        here = [i for i, v in enumerate(self.clear) if v.shape == self.clear[0].shape]
+        """A value of the shape of this step: that of the operands, if the program has no steps of shapes."""
+        here = [i for i, v in enumerate(self.clear) if v.shape == self.shape]
         return int(self.rng.choice(here))
+
+    def plain(self) -> np.ndarray:
+        """A clear array of that shape."""
+        return operand(self.rng, self.rng, self.size).reshape(self.shape)
 
     def last(self) -> None:
         """A sum or a product with a matrix, at times, which ends a program."""
         i = len(self.clear) - 1
+        rows = self.clear[i].shape[-1:]
         kind = int(self.rng.integers(8))
         if kind <= 1:
             self.add("sum", lambda v: v[i].sum(), 1, i)
-        elif kind == 2 and self.size <= 64:
-            w = self.rng.uniform(-1, 1, (self.size, int(self.rng.integers(1, 40))))
+        elif kind == 2 and rows and rows[0] <= 64:
+            w = self.rng.uniform(-1, 1, (rows[0], int(self.rng.integers(1, 40))))
             self.add("matmul", lambda v: v[i] @ w, 1, i)
 
     def drawn(self) -> Program:
         for _ in range(int(self.rng.integers(2, 9))):
-            self.kinds[int(self.rng.integers(len(self.kinds)))](self)
+            step = self.kinds[int(self.rng.integers(len(self.kinds)))]
+            if self.of_shapes:  # values of other shapes may have to move first
+                self.shape = self.clear[int(self.rng.integers(len(self.clear)))].shape
+                self._to_move = 0 if step in OF_SHAPES else 1
+            step(self)
         self.last()
-        size = self.size
+        self._to_move = 0
         if not self.program.steps:
-            self.add("plus array", lambda v: v[0] + np.ones(size), 0, 0)
+            self.add("plus array", lambda v: v[0] + np.ones(v[0].shape), 0, 0)
         if not self.program.steps:
             self.add("negative", lambda v: -v[0], 0, 0)
+        self.program.apart = self.apart[-1]
         return self.program
 
 
@@ -179,17 +203,17 @@ def _multiply(d: Drawing) -> None:
 
 
 def _times_array(d: Drawing) -> None:
-    i, w = d.one(), operand(d.rng, d.rng, d.size)
+    i, w = d.one(), d.plain()
     d.add("times array", lambda v: v[i] * w, 1, i)
 
 
 def _plus_array(d: Drawing) -> None:
-    i, w = d.one(), operand(d.rng, d.rng, d.size)
+    i, w = d.one(), d.plain()
     d.add("plus array", lambda v: v[i] + w, 0, i)
 
 
 def _divide(d: Drawing) -> None:
-    i, w = d.one(), 10.0 ** d.rng.uniform(-2, 2, d.size)
+    i, w = d.one(), 10.0 ** d.rng.uniform(-2, 2, d.shape)
     d.add("divide", lambda v: v[i] / w, 1, i)
 
 
@@ -230,8 +254,8 @@ def _conjugate(d: Drawing) -> None:
 
 def _spread_sum(d: Drawing) -> None:
     i, factor = d.one(), float(d.rng.uniform(-1, 1)) / d.size
-    if d.size in (64, 512):
-        d.add("spread_sum", lambda v: _spread(v[i], factor), 1, i)
+    if d.shape in ((64,), (512,)):
+        d.add("spread_sum", lambda v: _spread(v[i], factor), 1, i, apart=1)
 
 
 def _polyval(d: Drawing) -> None:
@@ -239,7 +263,8 @@ def _polyval(d: Drawing) -> None:
     basis = str(d.rng.choice(["chebyshev", "monomial"]))
     x = d.clear[i]
     bound = float(np.abs(x).max()) * 1.1
-    if np.iscomplexobj(x) or bound <= 1e-3:
+    # A sum of other data of the same make may lie outside of any domain.
+    if np.iscomplexobj(x) or bound <= 1e-3 or (d.of_shapes and d.apart[i] < d.clear[0].size):
         return
     domain = (-bound, bound) if d.rng.integers(2) else (float(x.min()) - 0.1 * bound, float(x.max()) + 0.1 * bound)
     if d.size < FEW:  # other data of the same make lie beside a few values, and are to lie in the domain as well
@@ -307,14 +332,15 @@ def drawn_program(rng: np.random.Generator, context: Context, mode: str) -> tupl
     several = [[_made(s, salt, size) for s in made] for salt in range(3)]
     levels = [_level(rng, context) for _ in made]
     left = [60 if mode == "auto" else level - 1 for level in levels]
-    program = Drawing(rng, several[0], left, context.level - 2, bool(bootstraps), mode == "numbers").drawn()
+    program = Drawing(rng, several[0], left, context.level - 2, bool(bootstraps), mode).drawn()
     return program, several, levels
 
 
 def run(world: World, seed: int, kind: str, mode: str) -> Result:
     """One program. `kind` of claim: "calibrated" on other data of the same make, or "declared" bounds; `mode`: "eager",
     "recorded" (on the arguments of the recording and replayed on others), "numbers" (the same with numbers that each
-    run brings anew) or "auto" (bootstraps by itself)."""
+    run brings anew), "shapes" (the first or the second, with values of other shapes) or "auto" (bootstraps by itself).
+    """
     rng, context = np.random.default_rng(seed), world.context
     program, (operands, samples, others), levels = drawn_program(rng, context, mode)
     drawn = program.numbers
@@ -331,21 +357,22 @@ def run(world: World, seed: int, kind: str, mode: str) -> Result:
         warnings.simplefilter("error", RangeWarning)
         try:
             first = encrypted(operands)
-            runs = program if mode in ("eager", "auto") else record(program, **most)
-            world.use_keys(seed if mode != "numbers" else None, runs, first)
+            recorded = mode in ("recorded", "numbers") or (mode == "shapes" and seed % 2 == 1)
+            runs = record(program, **most) if recorded else program
+            world.use_keys(seed if mode not in ("numbers", "shapes") else None, runs, first)
             results = [(runs(*first, **drawn), operands, drawn)]
-            if mode in ("recorded", "numbers"):
+            if recorded:
                 results.append((runs(*encrypted(others), **later), others, later))
         except (errors.ScaleError, errors.LevelError, RangeWarning) as refused:
             return Result(title, len(program.steps), refused=f"{type(refused).__name__}: {refused}")
-    alike = "spread_sum" in program.names  # slots have one error: they count as one value
-    compared = [_compared(world.client, y, np.asarray(program(*values, **n)), alike) for y, values, n in results]
+    compared = [_compared(world.client, y, np.asarray(program(*values, **n)), program.apart)
+                for y, values, n in results]
     return Result(title, len(program.steps), next((wrong for wrong, _ in compared if wrong), ""),
                   [claim for _, claim in compared])
 
 
-def _compared(client: Client, y: Any, want: np.ndarray, alike: bool) -> tuple[str, Claimed]:
-    """Which value is wrong, if any, and what was claimed and measured."""
+def _compared(client: Client, y: Any, want: np.ndarray, apart: int) -> tuple[str, Claimed]:
+    """Which value is wrong, if any, and what was claimed and measured, of so many values with errors of their own."""
     have = client.decrypt(y).unmarked()
     difference = np.abs(np.asarray(have) - want)
     claimed = y._known.errors(y.size, y._full)
@@ -354,7 +381,9 @@ def _compared(client: Client, y: Any, want: np.ndarray, alike: bool) -> tuple[st
     if have.shape != want.shape or worst > WRONG * max(claimed[1], 1e-300):
         wrong = f"an error of {worst:.3g} where {claimed[1]:.3g} is claimed"
     bits = [float(-np.log2(max(v, 1e-300))) for v in (*claimed, mean, worst)]
-    return wrong, Claimed(y._known.kind, 1 if alike else y.size, *bits)
+    # Of a number of a declared range, only bounds are known, and so of what it multiplies, whatever sample that has.
+    kind = "declared" if y._known.range.only_bounds else y._known.kind
+    return wrong, Claimed(kind, apart, *bits)
 
 
 def _level(rng: np.random.Generator, context: Context) -> int:
@@ -368,7 +397,8 @@ def declared(x: np.ndarray) -> Any:
 
 
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
-    """Programs without end: leveled, with bootstrappings, and bootstrapped automatically; at once and recorded."""
+    """Programs without end: leveled, with bootstrappings, and bootstrapped automatically; at once and recorded; with
+    numbers of each run, and with values of several shapes."""
     leveled, bootstrapped = World(LEVELED, device, threads), World(BOOTSTRAPPED, device, threads)
     auto = World(BOOTSTRAPPED, device, threads, auto_bootstrap=True)
     while True:
@@ -376,7 +406,9 @@ def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
             yield run(leveled, seed, kind, "eager")
             yield run(leveled, seed, kind, "recorded")
             yield run(leveled, seed, kind, "numbers")
+            yield run(leveled, seed, kind, "shapes")
             yield run(bootstrapped, seed, kind, "recorded" if seed % 2 else "eager")
             yield run(bootstrapped, seed, kind, "numbers")
+            yield run(bootstrapped, seed, kind, "shapes")
             yield run(auto, seed, kind, "auto")
         seed += 1
