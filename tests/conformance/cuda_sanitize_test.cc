@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 
+#include "backend/cuda/device/view.h"
 #include "backend/cuda/ntt/forms.h"
 #include "backend/cuda/rotate/forms.h"
 #include "conformance/conformance.h"
@@ -43,6 +44,23 @@ std::shared_ptr<const Params> few_limbs(int log_n) {
   return Params::check(std::move(x));
 }
 
+// Level 0 is the free terminals t5, t3, t1 and a main prime: every second prime of the ring, in
+// four runs, where most sets have three at most.
+std::shared_ptr<const Params> free_terminals(int log_n) {
+  const Words primes = test::ntt_primes(log_n, 8, 1u << 30);
+  ParamsLiteral x;
+  x.name = "sanitize-free-insecure";
+  x.security = ParamsLiteral::Security::Insecure;
+  x.log_n = log_n;
+  x.terminals.assign(primes.begin(), primes.begin() + 6);
+  x.mains.assign(primes.begin() + 6, primes.end());
+  x.aux = test::ntt_primes(log_n, 2);
+  x.levels = {{1, 3, 0, 0b101010, 0}, {1, 5, 0, 0b101111, 0}, {2, 6, 0, 0, 0}};
+  x.alpha = 2;
+  x.log_scale = 60;
+  return Params::check(std::move(x));
+}
+
 Options once() {
   Options options;
   options.adversarial = false;
@@ -70,6 +88,9 @@ std::set<std::string> kernels_of_this_program() {
 
 TEST(Sanitize, ParametersOfFewLimbsExist) {
   EXPECT_EQ(few_limbs(16)->dnum(), 5);
+  for (int log_n = kSmallestDegree; log_n <= kLargestDegree; ++log_n) {
+    EXPECT_GT(free_terminals(log_n)->basis(0).runs(), cuda::kViewSegments) << log_n;
+  }
   EXPECT_EQ(kernels_of_this_program().empty(), !cuda_built());
 }
 
@@ -104,6 +125,23 @@ class CudaSanitize : public testing::Test {
     options.levels = levels;
     const Report report = conformance::run(few_limbs(log_n), oracle, on_device, options);
     EXPECT_TRUE(report.passed()) << report.str();
+  }
+
+  // Decoding of polynomials with more segments than other kernels take.
+  void expect_projections(int log_n) {
+    const std::shared_ptr<const Params> params = free_terminals(log_n);
+    Options options = once();
+    options.record = "Project";
+    options.parts = params->top_level() + 1;  // level 0 only
+    const Report report = conformance::run(
+        params, oracle, [&] { return device(-1); }, options);
+    EXPECT_TRUE(report.passed()) << report.str();
+    const auto wide = [](const std::string& kernel) {
+      return kernel.find("project_") != std::string::npos &&
+             kernel.find("ViewOfILi" + std::to_string(Basis::kMaxRuns)) != std::string::npos;
+    };
+    // More than 2^11 slots have columns as well.
+    EXPECT_GE(std::ranges::count_if(*launched_, wide), log_n > 12 ? 3 : 2) << log_n;
   }
 
   // The records of TFHE in small rings: in one block, step by step and spread over blocks.
@@ -203,6 +241,7 @@ class CudaSanitize : public testing::Test {
   void expect_degree(int log_n) {
     expect_records(log_n, -1);
     expect_conversions(log_n, -1);
+    expect_projections(log_n);
     if (log_n - 2 >= kSmallestDegree) expect_dots(log_n);
   }
   void expect_variant(int variant) {
