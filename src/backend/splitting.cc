@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "ops/views.h"
@@ -157,6 +158,31 @@ bool is_copied(const Transform::Item& item) {
   return one_phase && item.in.limb(prime) == item.out.limb(prime);
 }
 
+// Targets of a key switch in parts of its digits that are computed together: they share what is
+// transformed, and scratch is bounded.
+constexpr std::size_t kTargetsAtOnce = 4;
+
+std::array<PolyView*, 4> outputs(KeyInner::Target& target) {
+  return {&target.eval[0], &target.eval[1], &target.half[0], &target.half[1]};
+}
+
+// Digits [first, last) of a group. The addends of targets go with its first digits. Those of a
+// product go with the digits that own their primes.
+KeyInner::Group part_of(const KeyInner::Group& group, int first, int last) {
+  KeyInner::Group part;
+  part.digits.assign(group.digits.begin() + first, group.digits.begin() + last);
+  const auto has_own = [](const KeyInner::Digit& digit) { return digit.own.segments > 0; };
+  if (std::any_of(part.digits.begin(), part.digits.end(), has_own)) part.product = group.product;
+  for (const KeyInner::Target& target : group.targets) {
+    part.targets.push_back({.key = {target.key.begin() + first, target.key.begin() + last},
+                            .eval = target.eval,
+                            .half = target.half,
+                            .galois = target.galois});
+    if (first == 0) part.targets.back().add = target.add;
+  }
+  return part;
+}
+
 }  // namespace
 
 template <class Record>
@@ -172,7 +198,7 @@ void Splitting::run(const Operation& op) {
   int segments = 0;
   for_each_view(op,
                 [&](const PolyView& v, bool) { segments = std::max<int>(segments, v.segments); });
-  if (segments <= most_) return emit_(op);
+  if (segments <= most_ && !std::holds_alternative<KeyInner>(op)) return emit_(op);
   std::visit([&](const auto& record) { divide(record, op); }, op);
 }
 
@@ -212,6 +238,58 @@ void Splitting::divide(const Transform& op, const Operation&) {
     });
   }
   emit_(divided);
+}
+
+void Splitting::divide(const KeyInner& op, const Operation& whole) {
+  if (op.groups.empty()) return emit_(whole);
+  const int most = limits_.digits(op);
+  const auto parts = [&](const KeyInner::Group& group) {
+    return (static_cast<int>(group.digits.size()) + most - 1) / most;
+  };
+  const auto fits = [&](const KeyInner::Group& group) { return parts(group) == 1; };
+  if (std::all_of(op.groups.begin(), op.groups.end(), fits)) return emit_(whole);
+  KeyInner rest{.groups = {}, .add_factor = op.add_factor};
+  std::vector<PolyView> scratch;
+  for (const KeyInner::Group& group : op.groups) {
+    if (fits(group)) {
+      rest.groups.push_back(group);
+      continue;
+    }
+    for (std::size_t first = 0; first < group.targets.size(); first += kTargetsAtOnce) {
+      const std::size_t last = std::min(first + kTargetsAtOnce, group.targets.size());
+      const KeyInner::Group some{
+          .digits = group.digits,
+          .targets = {group.targets.begin() + first, group.targets.begin() + last},
+          .product = group.product};
+      add_digits(op, some, parts(group), scratch);
+    }
+  }
+  if (!rest.groups.empty()) emit_(rest);
+}
+
+// Parts of the digits one after the other: the first writes the outputs, the others add to them.
+// All use the same scratch.
+void Splitting::add_digits(const KeyInner& op, const KeyInner::Group& group, int parts,
+                           std::vector<PolyView>& scratch) {
+  const int digits = static_cast<int>(group.digits.size());
+  for (int k = 0; k < parts; ++k) {
+    KeyInner::Group part = part_of(group, digits * k / parts, digits * (k + 1) / parts);
+    Linear sums;
+    for (KeyInner::Target& target : part.targets) {
+      for (PolyView* out : outputs(target)) {
+        if (k == 0 || out->segments == 0) continue;
+        const std::size_t next = sums.items.size();
+        if (next == scratch.size()) scratch.emplace_back();
+        if (scratch[next].basis() != out->basis()) {
+          scratch[next] = take_(*out->ring, out->basis(), out->domain);
+        }
+        const PolyView sum = std::exchange(*out, scratch[next].in(out->domain));
+        sums.items.push_back({.terms = {{.x = sum}, {.x = *out}}, .out = sum});
+      }
+    }
+    emit_(KeyInner{{std::move(part)}, op.add_factor});
+    if (!sums.items.empty()) run(sums);
+  }
 }
 
 void Splitting::divide(const Linear& op, const Operation&) {

@@ -1,10 +1,12 @@
-// Divides records for a backend whose kernels take views of few segments. A record over more of
-// them, as sets with free terminals have, becomes records over parts of the primes: the same
-// integers. Others pass through.
+// Divides records for a backend whose kernels take views of few segments, and few digits of a key
+// switch. A record over more segments, as sets with free terminals have, becomes records over parts
+// of the primes, and one with more digits a sum over parts of these: the same integers. Others pass
+// through.
 #pragma once
 
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "ops/operations.h"
 
@@ -15,10 +17,18 @@ class Splitting {
   using Take = std::function<PolyView(const Ring&, const Basis&, Domain)>;  // scratch
   using Emit = std::function<void(const Operation&)>;
 
-  // KeyInner, ModDownFinish, Project, and Transform but for items whose limbs are copied, are left
-  // as they are: their kernels take any number of segments.
-  Splitting(int most, Take take, Emit emit)
-      : most_(most), take_(std::move(take)), emit_(std::move(emit)) {}
+  struct Limits {
+    // Of a view. KeyInner, ModDownFinish, Project, and Transform but for items whose limbs are
+    // copied, have no such limit.
+    int segments;
+    std::function<int(const KeyInner&)> digits;  // of a group of the record, at least one
+  };
+
+  Splitting(Limits limits, Take take, Emit emit)
+      : limits_(std::move(limits)),
+        most_(limits_.segments),
+        take_(std::move(take)),
+        emit_(std::move(emit)) {}
 
   // Emits `op`, or the records that replace it. Scratch is free again when this returns.
   void run(const Operation& op);
@@ -28,13 +38,18 @@ class Splitting {
   void divide(const Record& op, const Operation& whole);
   void divide(const Convert& op, const Operation&);
   void divide(const Transform& op, const Operation&);
+  void divide(const KeyInner& op, const Operation& whole);
   void divide(const Linear& op, const Operation&);
   void divide(const Tensor& op, const Operation&);
   void divide(const Dot& op, const Operation&);
   void divide(const Automorphism& op, const Operation&);
   void divide(const Copy& op, const Operation&);
 
-  int most_;
+  void add_digits(const KeyInner& op, const KeyInner::Group& group, int parts,
+                  std::vector<PolyView>& scratch);
+
+  Limits limits_;
+  int most_;  // segments
   Take take_;
   Emit emit_;
 };

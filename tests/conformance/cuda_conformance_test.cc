@@ -11,6 +11,28 @@ namespace {
 using conformance::Options;
 using conformance::Report;
 
+constexpr int kManyDigits = 40;
+
+// A key switch of many digits, one prime each.
+std::shared_ptr<const Params> many_digits(int log_n) {
+  ParamsLiteral x;
+  x.name = "many-digits-insecure";
+  x.security = ParamsLiteral::Security::Insecure;
+  x.log_n = log_n;
+  x.mains = test::ntt_primes(log_n, kManyDigits, 1u << 30);
+  x.aux = test::ntt_primes(log_n, 1);
+  x.levels = {{kManyDigits, 0}};
+  x.alpha = 1;
+  x.log_scale = 60;
+  return Params::check(std::move(x));
+}
+
+TEST(ManyDigits, AreDigitsOfOnePrime) {
+  for (const int log_n : {10, 12}) {
+    EXPECT_EQ(many_digits(log_n)->digit_groups(0).size(), std::size_t{kManyDigits});
+  }
+}
+
 class CudaConformance : public testing::Test {
  protected:
   void SetUp() override {
@@ -44,6 +66,15 @@ TEST_F(CudaConformance, SampledLevelsOfABootstrappingSet) {
   Options options;
   options.levels = 3;
   expect_passed(conformance::run(preset("n16-d40-boot-v1"), oracle_, device_, options));
+}
+
+// More digits than a launch takes: 32 at most, and 19 at N = 2^12 where a block has 48 KB.
+TEST_F(CudaConformance, KeySwitchesOfManyDigits) {
+  Options options;
+  options.record = "KeyInner";
+  expect_passed(conformance::run(many_digits(10), oracle_, device_, options));
+  const auto small = [] { return make_cuda_backend({.shared_limit = 48 << 10}); };
+  expect_passed(conformance::run(many_digits(12), oracle_, small, options));
 }
 
 // A launch is shaped by the item with most sources; those with fewer, whose view lacks the first

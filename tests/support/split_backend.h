@@ -1,9 +1,11 @@
 // A CPU that is given records in parts, as a GPU is (backend/splitting.h). Records whose kernels
-// take views of three segments fail if they still have more.
+// take views of three segments fail if they still have more, and key switches with more digits than
+// it takes.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -15,7 +17,7 @@ namespace latticino::test {
 
 class SplitBackend : public WitnessBackend {
  public:
-  static constexpr int kSegments = 3;
+  static constexpr int kSegments = 3, kDigits = 2;
   struct Counts {
     int records = 0, emitted = 0, divided = 0;
   };
@@ -24,7 +26,7 @@ class SplitBackend : public WitnessBackend {
       : WitnessBackend([](const Operation&) {}),
         counts_(std::move(counts)),
         splitting_(
-            kSegments,
+            {kSegments, [](const KeyInner&) { return kDigits; }},
             [this](const Ring& ring, const Basis& basis, Domain domain) {
               scratch_.emplace_back(static_cast<std::size_t>(ring.n()) * basis.size(), 0xAAAAAAAA);
               return PolyView::contiguous(scratch_.back().data(), ring, basis, domain);
@@ -35,6 +37,7 @@ class SplitBackend : public WitnessBackend {
               each_limited(op, [&](const PolyView& v) {
                 EXPECT_LE(int{v.segments}, kSegments) << name(op) << " " << v.str();
               });
+              EXPECT_LE(most_digits(op), kDigits);
               WitnessBackend::run(op);
             }) {}
 
@@ -42,7 +45,7 @@ class SplitBackend : public WitnessBackend {
     ++counts_->records;
     emitted_ = 0;
     splitting_.run(op);
-    bool wide = false, limited = false;
+    bool wide = most_digits(op) > kDigits, limited = wide;
     for_each_view(op, [&](const PolyView& v, bool) { wide = wide || v.segments > kSegments; });
     each_limited(op, [&](const PolyView& v) { limited = limited || v.segments > kSegments; });
     if (limited) ++counts_->divided;
@@ -62,6 +65,14 @@ class SplitBackend : public WitnessBackend {
     } else if (!takes_any(op)) {
       for_each_view(op, [&](const PolyView& v, bool) { visit(v); });
     }
+  }
+
+  static int most_digits(const Operation& op) {
+    std::size_t most = 0;
+    if (const auto* inner = std::get_if<KeyInner>(&op)) {
+      for (const KeyInner::Group& group : inner->groups) most = std::max(most, group.digits.size());
+    }
+    return static_cast<int>(most);
   }
 
  private:

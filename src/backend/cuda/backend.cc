@@ -7,6 +7,7 @@
 
 #include "backend/cuda/device/view.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/key_switch/key_inner.h"
 #include "backend/cuda/poly/transfer.h"
 #include "backend/gpu_arch.h"
 #include "backend/splitting.h"
@@ -53,7 +54,7 @@ class CudaBackend : public Backend {
   explicit CudaBackend(const CudaOptions& options)
       : launcher_(std::make_shared<Launcher>(options)),
         splitting_(
-            kViewSegments,
+            {kViewSegments, [this](const KeyInner& op) { return most_digits(*launcher_, op); }},
             [this](const Ring& ring, const Basis& basis, Domain domain) {
               scratch_.push_back(
                   launcher_->scratch(sizeof(std::uint32_t) * ring.n() * basis.size()));

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <random>
+#include <set>
 
 #include "conformance/conformance.h"
 #include "crypto/gaussian.h"
@@ -325,6 +326,66 @@ TEST(Splitting, PassesConformanceOnFreeTerminals) {
     const conformance::Report report = conformance::run(preset(set), oracle, parts, options);
     EXPECT_TRUE(report.passed()) << report.str();
     EXPECT_GT(counts->divided, 20);
+  }
+}
+
+// Primes [first, last) of a basis by position.
+Basis slice(const Basis& of, int first, int last) {
+  Basis out;
+  for (int i = first; i < last; ++i) {
+    const auto p = static_cast<std::uint16_t>(of.prime(i));
+    out = out.with(Basis{{p, static_cast<std::uint16_t>(p + 1)}});
+  }
+  return out;
+}
+
+// Digits of any sizes, some with no primes of their own; targets with and without addends, results
+// in Half and automorphisms; or a product, with `square` of one ciphertext.
+KeyInner::Group random_group(Place& p, int digits, bool product, bool square) {
+  const Basis all{{0, 3}, {4, 9}, {11, 14}, {16, 18}}, aux{{16, 18}}, q = all.without(aux);
+  const auto pair = [&](const Basis& basis, Domain domain) -> std::array<PolyView, 2> {
+    return {p.view(basis, domain), p.view(basis, domain)};
+  };
+  KeyInner::Group group;
+  if (product) {
+    group.product.a = pair(q, Domain::Eval);
+    group.product.b = square ? group.product.a : pair(q, Domain::Eval);
+  }
+  std::set<int> cuts = {0, q.size()};
+  while (static_cast<int>(cuts.size()) <= digits) cuts.insert(static_cast<int>(p.random() % 11));
+  for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
+    const Basis own = slice(q, *cut, *std::next(cut));
+    const Domain domain = p.random() % 2 == 0 ? Domain::Half : Domain::Eval;
+    KeyInner::Digit& digit = group.digits.emplace_back();
+    const bool has_own = p.random() % 4 != 0;
+    if (has_own) digit.own = product ? group.product.a[1].select(own) : p.view(own, Domain::Eval);
+    digit.converted = p.view(has_own ? all.without(own) : all, domain);
+  }
+  for (int t = product ? 1 : 1 + static_cast<int>(p.random() % 6); t > 0; --t) {
+    const Basis halves[] = {{}, aux, {{4, 9}}};
+    const Basis half = halves[p.random() % 3];
+    KeyInner::Target& target = group.targets.emplace_back();
+    for (int d = 0; d < digits; ++d) target.key.push_back(pair(all, Domain::Eval));
+    target.eval = pair(all.without(half), Domain::Eval);
+    if (half.size() > 0) target.half = pair(half, Domain::Half);
+    if (half.size() == 0) target.galois = static_cast<std::uint32_t>(p.random() % 2048) | 1;
+    for (int h = 0; h < 2 && !product; ++h) {
+      if (p.random() % 2 == 0) target.add[h] = p.view(p.some(all), Domain::Eval);
+    }
+  }
+  return group;
+}
+
+TEST(Splitting, SumsDigits) {
+  for (const bool product : {false, true}) {
+    expect_equal([&](Place& p) {
+      KeyInner op;
+      for (const int digits : {3 + static_cast<int>(p.random() % 5), 2, 4}) {
+        op.groups.push_back(random_group(p, digits, product, digits == 4));
+      }
+      op.add_factor = p.residues({{0, kPrimes}});
+      return op;
+    });
   }
 }
 

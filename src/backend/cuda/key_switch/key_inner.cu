@@ -1,9 +1,10 @@
 // KeyInner: packs groups into launches of the kernel in key_switch/key_inner.cuh.
-#include "backend/cuda/key_switch/key_inner.cuh"
+#include "backend/cuda/key_switch/key_inner.h"
 
 #include <algorithm>
 
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/key_switch/key_inner.cuh"
 #include "backend/cuda/key_switch/key_inner_batch.cuh"
 #include "backend/cuda/launch/dispatch.h"
 
@@ -11,6 +12,12 @@ namespace latticino::cuda {
 namespace {
 
 using Args = KeyInnerArgs;
+
+constexpr int kDigits = 32;  // at most; backend/splitting.h divides others
+
+// For any number of digits.
+template <int LOG_COLS>
+using AnyDigits = InnerShape<LOG_COLS, 0, 8, 2>;
 
 // The primes of a group in runs, auxiliary primes first: their results are transformed back, which
 // takes longest, so their blocks should start early.
@@ -101,16 +108,14 @@ class KeyInnerBatch {
     if (log_cols == 8 && equal && digits <= 4) {
       product ? launch_products(primes, digits) : launch_staged(primes, digits);
     } else {
-      dispatch<5, 9>(log_cols, [&](auto log) {
-        launch<InnerShape<decltype(log)::value, 0, 8, 2>>(primes, digits);
-      });
+      dispatch<5, 9>(log_cols,
+                     [&](auto log) { launch<AnyDigits<decltype(log)::value>>(primes, digits); });
     }
     groups_ = runs_ = targets_ = bases_ = 0;
     args_.own_exchange = false;
   }
 
  private:
-  static constexpr int kDigits = 32;
   static constexpr int kBatchGroups = 8;  // by one key: as many as a block has warps
   // Blocks of 256 threads, or of a PART of them; at least two warps share a team's vectors then.
   template <int DIGITS, int PART, bool PRODUCT>
@@ -259,12 +264,36 @@ class KeyInnerBatch {
   int groups_ = 0, runs_ = 0, targets_ = 0, bases_ = 0;
 };
 
+const Ring& ring_of(const KeyInner& op) {
+  const KeyInner::Digit& first = op.groups.front().digits.front();
+  return *(first.own.segments != 0 ? first.own : first.converted).ring;
+}
+
 }  // namespace
+
+int most_digits(const Launcher& launcher, const KeyInner& op) {
+  const int log_n = ring_of(op).log_n();
+  const auto half = [](const KeyInner::Target& target) {
+    return target.half[0].segments + target.half[1].segments > 0;
+  };
+  // As KeyInnerBatch has it, or more often.
+  const auto exchanges = [&](const KeyInner::Group& group) {
+    return group.targets.size() > 1 &&
+           std::any_of(group.targets.begin(), group.targets.end() - 1, half);
+  };
+  const bool own_exchange = std::any_of(op.groups.begin(), op.groups.end(), exchanges);
+  int digits = kDigits;
+  dispatch<5, 9>(log_n - half_log_rows(log_n), [&](auto log) {
+    using S = AnyDigits<decltype(log)::value>;
+    const std::size_t most = launcher.properties().shared_per_block;
+    while (digits > 1 && S::shared_bytes(digits, own_exchange) > most) --digits;
+  });
+  return digits;
+}
 
 void run(Launcher& launcher, const KeyInner& op) {
   if (op.groups.empty()) return;
-  const KeyInner::Digit& first = op.groups.front().digits.front();
-  const Ring& ring = *(first.own.segments != 0 ? first.own : first.converted).ring;
+  const Ring& ring = ring_of(op);
   KeyInnerBatch batch(launcher, op, ring);
   for (const KeyInner::Group& group : op.groups) batch.add(group);
   batch.flush();
