@@ -140,15 +140,17 @@ void bind_places(nb::class_<Known>& k) {
       .def("placed", &Known::placed, "name"_a, "added"_a, "rounded"_a)
       .def(
           "copied",
-          [](const Known& x, std::uint64_t name, const Index& sources, double added,
-             double rounded) {
+          [](const Known& x, std::uint64_t name, const Index& sources, double added, double rounded,
+             double added_to_each, double rounded_in_each) {
             const std::span<const std::int64_t> of(sources.data(), sources.size());
             if (x.sample() != nullptr && x.sample()->size != of.size()) {
               throw std::invalid_argument("a source for each value");
             }
-            return released(x, [&] { return x.copied(name, of, added, rounded); });
+            return released(x, [&] {
+              return x.copied(name, of, added, rounded, added_to_each, rounded_in_each);
+            });
           },
-          "name"_a, "sources"_a, "added"_a, "rounded"_a)
+          "name"_a, "sources"_a, "added"_a, "rounded"_a, "added_to_each"_a, "rounded_in_each"_a)
       .def_static(
           "joined",
           [](const std::vector<Known>& several, const Sizes& sizes, const Index& index) {

@@ -868,6 +868,9 @@ class Ciphertext(NumpyMethods):
         ``method="polynomial"`` takes minimax polynomials as `sign` does. If the values differ by ``gap`` (by default
         1/128 of the bound) or more, the result is within ``2**-bits`` (by default 20) of 0 or 1. If they differ by
         less, it is between 0 and 1; if they are equal, it is 1/2.
+
+        The claimed precision of the result, and that of a plan, counts only values that differ by these distances or
+        more. A note of the plan says so.
         """
         method = arrays.as_text(method, "compare", "method")
         if method == "polynomial":

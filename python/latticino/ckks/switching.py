@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MAX_PAIRED = 256  # values whose pairs are all compared at once: 32,640
 _OPTIONS, _ROUTES = ("switching", "minimal_keys", "route"), ("automatic", "ring", "matvec")
+_NEAR = 2.0**-6  # of the bound: values that differ by less may be told apart wrongly
 _SMALLEST, _LARGEST = -40, 64  # binary logarithms: bounds that the constants of every set can express
 
 
@@ -225,7 +226,9 @@ def _mask(x: Ciphertext, where: Any) -> np.ndarray:
 
 def compare(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.compare."""
-    return positive("compare", _difference("compare", x, y, bound, options), bound, **options)
+    difference = _difference("compare", x, y, bound, options)
+    sign.note_of_ties(x, f"about {bound * _NEAR:.2g}", "0 or 1")
+    return positive("compare", difference, bound, **options)
 
 
 def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:

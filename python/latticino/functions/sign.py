@@ -58,7 +58,13 @@ def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: fl
     bits = 20.0 if bits is None else arrays.as_real(bits, "compare", "bits", above=0)
     # The step is half of the sign.
     fit = composite.checked("compare", bound, gap, max(bits - 1, 1.0), margin(x))
+    note_of_ties(x, f"{fit.gap:.2g}", "a number from 0 to 1")
     return outlined("compare", difference("compare", x, y), fit, STEP, bits)[0]
+
+
+def note_of_ties(x: Ciphertext, distance: str, result: str) -> None:
+    """Says in a plan which results of a comparison its bits leave out."""
+    x.context.note(f"compare: bits are of values that differ by {distance} or more; nearer ones give {result}")
 
 
 def absolute(x: Ciphertext, bound: float, bits: float) -> Ciphertext:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from .. import _native, errors
-from ..claims import noise
+from ..claims import copies, noise
 from ..claims.known import flat_index
 from ..common.layout import Layout, Rest, weakest
 from ..common.locks import Lock
@@ -503,14 +503,20 @@ class Move:
     def _common_errors(self, source: Layout, target: Layout, scale: float) -> tuple[np.ndarray, float]:
         profile = self.map.profile(source, scale) if self.runs is None else None
         if profile is None:
-            copies = math.prod(count for _, count in self.spreads) * (2 ** self.runs[1] - 1 if self.runs else 1)
-            error = self.map.common_error(source, scale) * copies
+            times = math.prod(count for _, count in self.spreads) * (2 ** self.runs[1] - 1 if self.runs else 1)
+            error = self.map.common_error(source, scale) * times
             return np.array([error], complex), abs(error)
         for step, count in self.spreads:
             profile = np.sum([np.roll(profile, k * step, axis=-1) for k in range(count)], axis=0)
         elsewhere = profile.reshape(-1)[~target.used.reshape(-1)]
         rest = float(abs(elsewhere.mean())) if elsewhere.size else 0.0
         return np.ascontiguousarray(profile.reshape(-1)[target.places.reshape(-1)]), rest
+
+    def of_copies(self, error: float, switched: float) -> copies.Parts:
+        """An error of what the map leaves, after the rotations that repeat it and add the error `switched` each."""
+        if self.runs is not None:
+            return copies.of_runs(error, switched, self.runs[1])
+        return copies.of_spreads(error, switched, self.spreads, self.map.slots)
 
     @property
     def cost(self) -> float:
@@ -644,17 +650,14 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
     switched = noise.switched(x.context.params, parts[0].level, target.slots, parts[0].scale)
     for step, count in plan.spreads:
         parts = windows(x._evaluator, parts, -step, count, target.slots)
-        added = math.hypot(added * math.sqrt(count), switched * math.sqrt(count - 1))
-        rounded *= math.sqrt(count)
     if plan.runs is not None:
-        step, bits = plan.runs
+        step, _ = plan.runs
         parts = [_filled(x._evaluator, made[i :: target.count], step, target.slots) for i in range(target.count)]
-        added = math.hypot(added, switched) * math.sqrt(2**bits - 1)
-        rounded *= math.sqrt(2**bits - 1)
     where = target.with_rest(plan.rest, x._known.reach)
     name = int.from_bytes(target.name[:8], "little")
     if plan.spreads or plan.runs is not None:
-        known = known.copied(name, flat_index(x.layout.places), added, rounded)
+        (added, added_to_each), (rounded, rounded_in_each) = plan.of_copies(added, switched), plan.of_copies(rounded, 0)
+        known = known.copied(name, flat_index(x.layout.places), added, rounded, added_to_each, rounded_in_each)
     else:
         known = known.placed(name, added, rounded)
     common = plan.common_errors(x.layout, target, noise.weight_scale(x.context.params, x.level))

@@ -11,6 +11,7 @@ namespace latticino::session {
 namespace {
 
 constexpr std::size_t kMaxParts = 24;
+constexpr double kAll = HUGE_VAL;  // values that may have one error
 
 // Expected largest modulus of n complex normal numbers of mean square 1.
 double largest_of_normal(double n) { return std::sqrt(std::log(n) + 1); }
@@ -31,7 +32,7 @@ Error Error::fresh(double rms, bool white, bool by_secret) {
   Error out;
   if (rms > 0) {
     const std::uint64_t id = Computation::new_id();
-    out.parts_.push_back({id, id, rms, rms, white, by_secret, white ? rms : 0});
+    out.parts_.push_back({id, id, rms, rms, white ? 1 : kAll, by_secret, white ? rms : 0});
   }
   return out;
 }
@@ -54,6 +55,12 @@ Error Error::uneven(double rms, bool by_secret, const Uneven& where, double slot
 Error Error::common(double size, double rest) {
   Error out = fresh(size, false, false);
   for (ErrorPart& part : out.parts_) part.common_rest = rest;
+  return out;
+}
+
+Error Error::of_copies(double rms, double copies) {
+  Error out = fresh(rms, false);
+  for (ErrorPart& part : out.parts_) part.alike = copies;
   return out;
 }
 
@@ -108,7 +115,7 @@ void Error::add(const ErrorPart& part) {
     at->largest += part.largest;
     at->rest += part.rest;
     at->common_rest += part.common_rest;
-    at->white = at->white && part.white;
+    at->alike = std::max(at->alike, part.alike);
     at->by_secret = at->by_secret || part.by_secret;
   } else {
     parts_.push_back(part);
@@ -133,7 +140,7 @@ void Error::bound_parts() {
     parts_[b].largest += parts_[a].largest;
     parts_[b].rest += parts_[a].rest;
     parts_[b].common_rest += parts_[a].common_rest;
-    parts_[b].white = parts_[b].white && parts_[a].white;
+    parts_[b].alike = std::max(parts_[b].alike, parts_[a].alike);
     parts_[b].by_secret = parts_[b].by_secret || parts_[a].by_secret;
     parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(a));
   }
@@ -173,16 +180,16 @@ Error Error::times_aligned(double rms, double bound) const {
 Error Error::moved(std::uint64_t by) const {
   Error out;
   for (ErrorPart part : parts_) {
-    if (part.white) part.id = mixed(part.id, by);
+    if (part.white()) part.id = mixed(part.id, by);
     out.add(part);
   }
   return out;
 }
 
-Error Error::shared() const {
+Error Error::shared(double copies) const {
   Error out;
   for (ErrorPart part : parts_) {
-    part.white = false;
+    part.alike *= copies;
     out.add(part);
   }
   return out;
@@ -192,14 +199,14 @@ Error Error::repeated(double growth) const {
   const double more = std::sqrt(std::max(growth * growth - 1, 0.0));
   Error out;
   for (ErrorPart part : parts_) {
-    if (!part.white) {
+    if (part.alike == kAll) {
       ErrorPart further = part;
       further.id = mixed(mixed(part.id, 0x3C3C3C3Cu), std::bit_cast<std::uint64_t>(growth));
       further.rms *= more;
       further.largest *= more;
       further.rest *= more;
       further.common_rest = 0;
-      further.white = true;
+      further.alike = 1;
       out.add(part);
       out.add(further);
       continue;
@@ -226,12 +233,13 @@ Error Error::at_values() const {
 Error Error::summed(double l1, double l2, bool white, double unused) const {
   Error out;
   for (ErrorPart part : parts_) {
-    const double factor = part.white ? l2 : l1, beside = part.rest * std::sqrt(unused);
+    const double factor = part.white() ? l2 : std::min(l1, l2 * std::sqrt(part.alike));
+    const double beside = part.rest * std::sqrt(unused);
     const double common = part.common_rest * unused;
     part.rms = std::hypot(part.rms * factor + common, beside);
     part.largest = std::hypot(part.largest * factor + common, beside);
     part.rest = part.common_rest = 0;
-    part.white = part.white && white;
+    part.alike = part.white() && white ? 1 : kAll;
     part.by_secret = false;  // sums of many are normal again
     part.id = mixed(part.id, 0x5A5A5A5Au);
     out.add(part);
@@ -244,13 +252,14 @@ Error Error::renamed(std::uint64_t* source) const {
   *source = 0;
   if (exact()) return out;
   *source = Computation::new_id();
-  bool white = true, by_secret = false;
+  double alike = 1;
+  bool by_secret = false;
   for (const ErrorPart& part : parts_) {
-    white = white && part.white;
+    alike = std::max(alike, part.alike);
     by_secret = by_secret || part.by_secret;
   }
   out.parts_.push_back(
-      {*source, *source, rms(), largest(), white, by_secret, rest(), common_rest()});
+      {*source, *source, rms(), largest(), alike, by_secret, rest(), common_rest()});
   return out;
 }
 

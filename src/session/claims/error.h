@@ -3,6 +3,7 @@
 // source are correlated and add up linearly, parts of different sources in squares.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -13,13 +14,17 @@ struct ErrorPart {
   std::uint64_t source = 0;  // the id that the part had at first
   double rms = 0;            // root mean square over the slots
   double largest = 0;        // the same in the slots with the largest factors
-  bool white = true;         // uncorrelated between slots
+  // At most so many values have one error, as copies of one value do: 1 if errors are independent
+  // between slots (white), infinite if they may be the same in all.
+  double alike = 1;
   // A random polynomial times the secret, as divisions leave it. If all slots are in use, its value
   // in a slot is a product of two complex normal numbers. The largest of such products is further
   // above the mean than that of single normal numbers.
   bool by_secret = true;
   double rest = 0;         // root mean square in the slots without values
   double common_rest = 0;  // an error that is the same in all of these slots
+
+  bool white() const { return alike == 1; }
 };
 
 // Errors that are larger in some slots: in this part of them by this factor, compared with the root
@@ -43,6 +48,8 @@ class Error {
   // normal errors.
   static Error of_values(double rms, double worst, double slots);
 
+  // The same for an error that up to `copies` values have in common.
+  static Error of_copies(double rms, double copies);
   // The same for an error that is about equal in all slots, and `rest` in those without values.
   static Error common(double size, double rest);
 
@@ -64,16 +71,17 @@ class Error {
   // Values moved to other slots. The white part becomes independent of what it was before, but
   // another array that is moved in the same way has the same part.
   Error moved(std::uint64_t by) const;
-  // For values of which some are copies of one value. Their errors are equal, so errors of sums
-  // grow with the number of copies.
-  Error shared() const;
+  // For values of which up to `copies` are copies of one value. Their errors are equal, so errors
+  // of sums grow with the number of copies.
+  Error shared(double copies) const;
   // For values that are repeated in more slots. Decoding then reads more coefficients, so errors
   // grow by `growth`. An error that is equal in all slots stays so: the further coefficients add
   // another one, which is not.
   Error repeated(double growth) const;
   // For products with zeros in the slots without values: nothing is left there.
   Error at_values() const;
-  // For weighted sums: white parts grow by `l2`, others by `l1`. Sums over all slots are not white.
+  // For weighted sums: white parts grow by `l2`, those of c copies by up to sqrt(c) times that, and
+  // none by more than `l1`. Sums over all slots are not white.
   // `unused`: how many slots without values each sum adds up as well. They hold zeros with errors.
   Error summed(double l1, double l2, bool white, double unused = 0) const;
   // All errors as one source, whose name is written to `source`. Nothing changes if the error is 0.

@@ -131,9 +131,9 @@ class Known {
   // Values moved to other slots by rotations and masks. `name` stands for these slots.
   Known placed(std::uint64_t name, double added, double rounded) const;
   // The same, and then rotations make copies of values. Values with equal `sources` are copies of
-  // one value. The errors of the rotations are nearly the same in all copies.
+  // one value. Errors that are the same in all copies (`added`, `rounded`), and those of each copy.
   Known copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
-               double rounded) const;
+               double rounded, double added_to_each, double rounded_in_each) const;
   // Several arrays as one: its value i is value index[i] of the concatenation of the arrays, which
   // have these `sizes`.
   static Known joined(std::span<const Known> several, std::span<const std::size_t> sizes,

@@ -72,15 +72,13 @@ Rows both(const SamplePtr& x, const SamplePtr& y, double added, F f) {
   return out;
 }
 
-// Whether an index names a place more than once.
-bool repeats(std::span<const std::int64_t> index) {
-  if (index.empty()) return false;
-  std::vector<bool> seen(static_cast<std::size_t>(*std::ranges::max_element(index)) + 1);
-  for (const std::int64_t i : index) {
-    if (seen[static_cast<std::size_t>(i)]) return true;
-    seen[static_cast<std::size_t>(i)] = true;
-  }
-  return false;
+// How often an index names a place, at most.
+double most_repeats(std::span<const std::int64_t> index) {
+  if (index.empty()) return 1;
+  std::vector<std::uint32_t> seen(static_cast<std::size_t>(*std::ranges::max_element(index)) + 1);
+  std::uint32_t most = 1;
+  for (const std::int64_t i : index) most = std::max(most, ++seen[static_cast<std::size_t>(i)]);
+  return most;
 }
 
 // The error that rounded weights cause, in units of the rounding error of one weight. `windows[k]`
@@ -178,7 +176,7 @@ Known Known::taken(std::span<const std::size_t> shape, std::span<const std::int6
   const std::uint64_t places = Computation::name_of(shape, index);
   const Computation scope(Step::Taken, name_, places);
   Known out(session::moved(estimate_, places, false, 0));
-  if (repeats(index)) out.estimate_.error = out.estimate_.error.shared();
+  out.estimate_.error = out.estimate_.error.shared(most_repeats(index));
   out.measured_ = measured_;
   if (too_large(index.size())) {
     out.measured_ = errors(static_cast<double>(index.size()), false);
@@ -217,28 +215,31 @@ Known Known::placed(std::uint64_t name, double added, double rounded) const {
 }
 
 Known Known::copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
-                    double rounded) const {
-  const Computation scope(Step::Copied, name_, name, sources, added, rounded);
+                    double rounded, double added_to_each, double rounded_in_each) const {
+  const Computation scope(Step::Copied, name_, name, sources, added, rounded, added_to_each,
+                          rounded_in_each);
   rounded *= of_rounding(range());
+  rounded_in_each *= of_rounding(range());
   const Estimate masked{estimate_.range, estimate_.error.at_values()};
-  Estimate estimate = session::moved(masked, name, false, 0);
-  estimate = session::plus_error(estimate, claimed(added, rounded), false);
+  Estimate estimate = session::moved(masked, name, false, claimed(added_to_each, rounded_in_each));
+  estimate.error =
+      estimate.error + Error::of_copies(claimed(added, rounded), most_repeats(sources));
   if (sample_ == nullptr) return with(std::move(estimate), nullptr);
-  const Noise own{added, rounded};
+  const Noise common{added, rounded};
   Random& random = Random::of_this_thread();
-  return with(
-      std::move(estimate),
-      each(sample_, sample_->size, 0, [&](NumbersView in, std::span<Complex> out, std::size_t r) {
-        std::unordered_map<std::int64_t, Complex> noise;
-        const double size = own.of_row(*sample_, r) * std::numbers::sqrt2 / 2;
-        for (std::size_t i = 0; i < out.size(); ++i) {
-          out[i] = in[i];
-          if (!sample_->noisy(r)) continue;
-          const auto [at, fresh] = noise.try_emplace(sources[i]);
-          if (fresh) at->second = random.normal() * size;
-          out[i] += at->second;
-        }
-      }));
+  return with(std::move(estimate),
+              each(sample_, sample_->size, Noise(added_to_each, rounded_in_each),
+                   [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                     std::unordered_map<std::int64_t, Complex> noise;
+                     const double size = common.of_row(*sample_, r) * std::numbers::sqrt2 / 2;
+                     for (std::size_t i = 0; i < out.size(); ++i) {
+                       out[i] = in[i];
+                       if (!sample_->noisy(r)) continue;
+                       const auto [at, fresh] = noise.try_emplace(sources[i]);
+                       if (fresh) at->second = random.normal() * size;
+                       out[i] += at->second;
+                     }
+                   }));
 }
 
 Known Known::joined(std::span<const Known> several, std::span<const std::size_t> sizes,

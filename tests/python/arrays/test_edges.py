@@ -306,6 +306,17 @@ def test_equal_values_compare_as_zero_or_one(ctx, client):
         assert set(near) <= {0, 1} and np.abs(values - near).max() < 2**-8
 
 
+def test_plans_of_comparisons_say_which_values_their_bits_leave_out(ctx):
+    """Equal values may give 0 or 1. The claims of a comparison leave them out, and nothing said so."""
+    x = lt.Shape((512,), None, (-0.5, 0.5))
+    plan = ctx.plan(lambda a: a.compare(0.25, 0.5, "polynomial", gap=0.125, bits=8), x)
+    note = "compare: bits are of values that differ by 0.12 or more; nearer ones give a number from 0 to 1"
+    assert note in plan.notes and note in str(plan)
+    plan = ctx.plan(lambda a, b: (a.compare(b, 0.5), a.compare(0.0, 0.5)), x, x)
+    assert plan.notes.count("compare: bits are of values that differ by about 0.0078 or more; nearer ones give 0 or 1") == 1
+    assert not any("compare" in note for note in ctx.plan(lambda a: a * a, x).notes)
+
+
 def test_the_index_of_equal_largest_values_is_an_integer(ctx, client):
     x = np.array([0.1, 0.5, 0.5, -0.2, 0.5, 0.0, 0.5])
     ctx.use(client.server_keys(lambda a: (a.max(), a.argmax()), x))

@@ -161,6 +161,23 @@ TEST(SessionKnown, SumsOfAFewValuesAddUpTheErrorsOfAllSlots) {
   }
 }
 
+// 16 copies each of 16 values, of which three quarters of the error's square are common.
+TEST(SessionKnown, CopiesHaveErrorsInCommonAndOfTheirOwn) {
+  std::vector<std::int64_t> sources(256);
+  for (std::size_t i = 0; i < sources.size(); ++i) sources[i] = static_cast<std::int64_t>(i % 16);
+  const double common = kError * std::sqrt(0.75), own = kError / 2;
+  const auto copied = [&](const Known& x) { return x.copied(1, sources, common, 0, own, 0); };
+  const Known sampled = copied(Known::fresh(Numbers(256, 1.0), false, 0));
+  EXPECT_NEAR(sampled.error_seen() / kError, 1, 0.15);  // 64 normal numbers, and 1,024
+  const Known sums = sampled.reduced(std::vector<std::size_t>{16, 16}, std::vector<std::size_t>{0},
+                                     16, 1, 0, 0, {});
+  const double sum = std::sqrt(16 * 16 * 0.75 + 16 * 0.25);
+  EXPECT_NEAR(sums.error_seen() / kError / sum, 1, 0.3);
+  const Known declared = copied(Known::fresh(Range::declared({-1, 1}, {}), 0));
+  EXPECT_NEAR(declared.error() / kError, 1, 1e-9);
+  EXPECT_NEAR(declared.summed(1, 256, 0, false).error() / kError / (4 * sum), 1, 1e-9);
+}
+
 // The claim of a single number lies between what the sample shows and what the rules say. The rules
 // were 28 times as large here.
 TEST(SessionKnown, SumsOfARepeatedSumAreClaimedNearTheirSample) {
@@ -566,7 +583,7 @@ TEST(SessionKnown, ComputingAgainAddsTheSameError) {
       [&](const Known& x, double p) { return x.spread(p, 4, kError, 0, 512); },
       [&](const Known& x, double p) { return x.placed(static_cast<unsigned>(p), kError, 0); },
       [&](const Known& x, double p) {
-        return x.copied(static_cast<unsigned>(p), twice, kError, 0);
+        return x.copied(static_cast<unsigned>(p), twice, kError, 0, 0, 0);
       },
       [&](const Known& x, double p) {
         const std::vector<Complex> coefficients{0, p, 1};

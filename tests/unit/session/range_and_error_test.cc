@@ -186,6 +186,19 @@ TEST(SessionError, WhatDecodingReadsMoreOfRepeatedValuesIsNotAlikeInAllSlots) {
   EXPECT_EQ(Error::common(1, 2).repeated(16).common_rest(), 2);
 }
 
+// Of 256 values, 16 copies each of 16 values: a sum adds up 16 errors that are independent, each 16
+// times. They had counted as one error, 256 times.
+TEST(SessionError, CopiesOfSeveralValuesHaveErrorsOfTheirOwn) {
+  const Error copies = Error::fresh(1).shared(16);
+  EXPECT_NEAR(copies.summed(256, 16, false).rms(), 64, 1e-12);
+  EXPECT_NEAR(Error::of_copies(1, 16).summed(256, 16, false).rms(), 64, 1e-12);
+  EXPECT_NEAR(copies.shared(4).summed(256, 16, false).rms(), 128, 1e-12);
+  EXPECT_NEAR(copies.shared(256).summed(256, 16, false).rms(), 256, 1e-12);  // all of them
+  EXPECT_NEAR(Error::fresh(1).shared(1).moved(3).summed(256, 16, false).rms(), 16, 1e-12);
+  // Where one value meets its copies, they are the same error all the same.
+  EXPECT_NEAR((copies + copies.moved(3)).rms(), 2, 1e-12);
+}
+
 TEST(SessionError, ManyPartsAreNeverTooSmall) {
   Error all;
   double squares = 0;
