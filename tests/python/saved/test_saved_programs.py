@@ -189,7 +189,7 @@ for name, (count, numbers, results) in json.loads((folder / "programs.json").rea
 def test_random_programs_give_the_same_bits(device):
     """Programs of the fuzz of CKKS."""
     world = of_ckks.World(of_ckks.LEVELED, device, 1)
-    results = [of_saved.run(world, seed) for seed in range(50)]
+    results = [of_saved.run(world, seed) for seed in range(50)] + [of_saved.run(world, seed, "shapes") for seed in range(30)]
     assert [r for r in results if r.wrong] == [] and sum(bool(r.refused) for r in results) < 5
     auto = of_ckks.World(of_ckks.BOOTSTRAPPED, device, 1, auto_bootstrap=True)
     assert [r for r in (of_saved.run(auto, seed) for seed in range(2)) if r.wrong] == []

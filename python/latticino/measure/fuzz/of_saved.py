@@ -56,15 +56,16 @@ def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
     while True:
         for world in worlds:
             yield run(world, seed)
+        yield run(worlds[seed % 2], seed, "shapes")
         seed += 1
 
 
-def run(world: of_ckks.World, seed: int) -> Result:
-    """One program, with numbers that each run brings if the context does not bootstrap by itself."""
+def run(world: of_ckks.World, seed: int, mode: str = "") -> Result:
+    """One program of a mode of `of_ckks.run`: left out, "auto" if the context bootstraps by itself, else "numbers"."""
     context, rng = world.context, np.random.default_rng(seed)
-    mode = "auto" if context.auto_bootstrap else "numbers"
+    mode = mode or ("auto" if context.auto_bootstrap else "numbers")
     drawn, (operands, *_), levels = of_ckks.drawn_program(rng, context, mode)
-    title = f"saved {context.params.name} seed {seed}: {', '.join(drawn.names)}"
+    title = f"saved {context.params.name} {mode} seed {seed}: {', '.join(drawn.names)}"
     scalars = {name: Scalar(-value, value) for name, value in drawn.numbers.items()}
     inputs = [world.client.encrypt(x, level, range=of_ckks.declared(x)) for x, level in zip(operands, levels)]
     try:
