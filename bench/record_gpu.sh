@@ -44,6 +44,7 @@ for set in d40-fp64 d35-fp64 d40-precise; do
 done
 step "$build/bench_transforms" --output="$out/transforms.json"
 step "$build/bench_ablation" --output="$out/ablation.json"
+step "$build/bench_pipelining" --output="$out/pipelining.json"
 step "$build/bench_growth" --output="$out/growth.json"
 step python3 "$here/counters.py" "$build" "$out/counters.json"
 # 10^4 replays of one input and runs into poisoned buffers, compared bit for bit.

@@ -7,6 +7,7 @@ add_executable(bench_client bench/client.cc bench/support/world.cc)
 add_executable(bench_cpu bench/cpu.cc bench/support/world.cc)
 add_executable(bench_ablation bench/ablation.cc bench/record_cases.cc bench/one_digit_cases.cc
   bench/support/world.cc)
+add_executable(bench_pipelining bench/pipelining.cc bench/record_cases.cc bench/one_digit_cases.cc)
 add_executable(bench_growth bench/growth.cc bench/record_cases.cc bench/one_digit_cases.cc)
 add_executable(bench_switch bench/switch.cc bench/switch_cases.cc bench/support/world.cc)
 add_executable(bench_host bench/host.cc bench/support/world.cc)
@@ -24,8 +25,8 @@ add_executable(bench_ceilings bench/ceilings/ceilings.cc bench/ceilings/cpu.cc b
 set_source_files_properties(bench/ceilings/cpu_avx512.cc PROPERTIES COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mfma")
 set_source_files_properties(bench/ceilings/cpu_avx2.cc PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
 set(LATTICINO_BENCH_PROGRAMS bench_records bench_operations bench_bootstrap bench_precision bench_client bench_cpu
-  bench_ablation bench_growth bench_switch bench_host bench_bitpacker bench_tune bench_transforms bench_gates chain_study
-  packing_study bench_ceilings bench_repack)
+  bench_ablation bench_pipelining bench_growth bench_switch bench_host bench_bitpacker bench_tune bench_transforms
+  bench_gates chain_study packing_study bench_ceilings bench_repack)
 if(LATTICINO_HAVE_CUDA)
   target_sources(bench_ceilings PRIVATE bench/ceilings/gpu.cu)
   set_target_properties(bench_ceilings PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"

@@ -7,6 +7,8 @@ if(LATTICINO_GTEST_ROOT)
 else()
   find_package(GTest REQUIRED)
 endif()
+set_source_files_properties(tests/unit/bench/split_inner_test.cc PROPERTIES
+  INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/bench)
 # A suite that hangs is ended after so many seconds, and named.
 set(LATTICINO_TEST_SECONDS 1200)
 # Of tests' own code: the compiler's time matters more than theirs.

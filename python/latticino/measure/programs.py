@@ -91,9 +91,12 @@ def _computes_in(name: str, arithmetic: str) -> bool:
 
 def ablation(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Measures key switching and bootstrapping while one step of the design after the other is added, and with one left
-    out."""
+    out. Then rotations whose inner product runs beside the conversion after it: a CPU has no such form."""
     options = {"device": device_of(args.device or "cuda"), "runs": args.runs or 9}
-    return run_program("bench_ablation", options | ({"preset": args.preset} if args.preset else {}))
+    rows, good = run_program("bench_ablation", options | ({"preset": args.preset} if args.preset else {}))
+    forms = {} if options["device"] == "cuda" else {"forms": "whole,split"}
+    more, well = run_program("bench_pipelining", {**options, **forms})
+    return rows + more, good and well
 
 
 def systems(args: argparse.Namespace) -> tuple[list[Row], bool]:

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/branches.h"
 #include "backend/cuda/device/view.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/key_switch/key_inner.h"
@@ -23,7 +24,10 @@ class GraphReplay : public Backend::Replay {
   GraphReplay(std::shared_ptr<Launcher> launcher, cudaGraph_t graph,
               std::vector<std::pair<void*, std::size_t>> scratch)
       : launcher_(std::move(launcher)), scratch_(std::move(scratch)) {
-    const cudaError_t status = cudaGraphInstantiate(&exec_, graph, 0);
+    // Without the flag the kernels of both branches have the priority of the stream.
+    const unsigned flags =
+        launcher_->capture_forked() ? cudaGraphInstantiateFlagUseNodePriority : 0;
+    const cudaError_t status = cudaGraphInstantiate(&exec_, graph, flags);
     cudaGraphDestroy(graph);
     if (status != cudaSuccess) free_scratch();
     check(status, "cuda.end_record");
@@ -49,7 +53,7 @@ class GraphReplay : public Backend::Replay {
   std::vector<std::pair<void*, std::size_t>> scratch_;
 };
 
-class CudaBackend : public Backend {
+class CudaBackend : public Backend, public Branches {
  public:
   explicit CudaBackend(const CudaOptions& options)
       : launcher_(std::make_shared<Launcher>(options)),
@@ -131,6 +135,16 @@ class CudaBackend : public Backend {
     return std::make_unique<GraphReplay>(launcher_, graph, std::move(scratch));
   }
   void abandon_record() noexcept override { launcher_->abandon_capture(); }
+
+  void fork() override {
+    launcher_->activate();
+    launcher_->fork();
+  }
+  void choose(Branch branch) override { launcher_->choose(branch); }
+  void join() override {
+    launcher_->activate();
+    launcher_->join();
+  }
 
  private:
   void begin_transfer(const char* operation) const {

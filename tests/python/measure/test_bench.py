@@ -28,8 +28,8 @@ sys.exit({status})
 
 
 PROGRAMS = ("bench_host", "bench_precision", "bench_cpu", "bench_bootstrap", "bench_operations", "bench_client", "bench_records",
-            "bench_ablation", "bench_growth", "bench_switch", "bench_tune", "bench_gates", "bench_bitpacker", "packing_study",
-            "bench_transforms", "bench_transform_forms", "bench_ceilings", "bench_repack")
+            "bench_ablation", "bench_pipelining", "bench_growth", "bench_switch", "bench_tune", "bench_gates", "bench_bitpacker",
+            "packing_study", "bench_transforms", "bench_transform_forms", "bench_ceilings", "bench_repack")
 
 
 @pytest.fixture
@@ -267,8 +267,12 @@ def test_ablation_and_tuning_run_their_programs(fake, monkeypatch, tmp_path):
     monkeypatch.setattr(programs.devices, "choose", lambda name: (name or "cuda", 0))
     record = fake()
     assert cli.main(["bench", "ablation", "--runs", "3", "--record", str(record)]) == 0
-    row, = json.loads(record.read_text())
-    assert row["name"] == "bench_ablation" and row["options"]["runs"] == "3" and row["options"]["device"] == "cuda"
+    rows = json.loads(record.read_text())
+    assert [row["name"] for row in rows] == ["bench_ablation", "bench_pipelining"]
+    assert all(row["options"]["runs"] == "3" and row["options"]["device"] == "cuda" for row in rows)
+    assert "forms" not in rows[1]["options"]
+    assert cli.main(["bench", "ablation", "--device", "cpu", "--record", str(record)]) == 0
+    assert json.loads(record.read_text())[-1]["options"]["forms"] == "whole,split"
     told = tmp_path / "told"
     (tmp_path / "bench_tune").write_text(f"#!/bin/sh\necho \"$@\" > {told}\n")
     assert cli.main(["tune", "--presets", "p,q", "--table", "t.txt"]) == 0

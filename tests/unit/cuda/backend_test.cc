@@ -1,6 +1,7 @@
 // The CUDA backend beyond its kernels: transfers, recording, errors, two backends side by side.
 #include <algorithm>
 
+#include "backend/branches.h"
 #include "math/errors.h"
 #include "unit/cuda/pair.h"
 
@@ -72,6 +73,79 @@ TEST_F(CudaBackendTest, RecordedScratchBelongsToTheReplay) {
   for (void* p : blocks) cuda().release(p, bytes);
   for (int i = 0; i < 6; ++i) step(0);
   compare({x, y});
+}
+
+// Rounds of a fork: both branches read x, need scratch memory, and meet again.
+TEST_F(CudaBackendTest, BranchesRunAsOneAfterTheOther) {
+  use_ring(13, ntt_primes(13, 31, 4));
+  const Basis basis{{0, 4}};
+  const Twin x = poly(basis, Domain::Eval), y = poly(basis, Domain::Eval);
+  const Twin z = poly(basis, Domain::Eval);
+  // In place and in one phase, which reads from a copy.
+  const auto branch = [&](int s, const Twin& to, std::int32_t by) {
+    const PolyView out = to.view[s];
+    backend_[s]->run(Linear{{{{{x.view[s], by, {}, {}}}, out, {}, {}}}});
+    backend_[s]->run(Transform{{{out, out.in(Domain::Half)}}});
+    backend_[s]->run(Transform{{{out.in(Domain::Half), out}}});
+  };
+  const auto meet = [&](int s) {
+    const PolyView to = x.view[s];
+    backend_[s]->run(
+        Linear{{{{{to, 1, {}, {}}, {y.view[s], 1, {}, {}}, {z.view[s], 1, {}, {}}}, to, {}, {}}}});
+  };
+  const auto in_turn = [&](int s) {
+    branch(s, y, 3);
+    branch(s, z, 5);
+    meet(s);
+  };
+  for (int s = 0; s < 2; ++s) in_turn(s);
+  Branches& branches = Branches::of(cuda(), "test");
+  cuda().begin_record();
+  for (int round = 0; round < 3; ++round) {
+    branches.fork();
+    branch(1, y, 3);
+    branches.choose(Branches::Branch::Second);
+    branch(1, z, 5);
+    branches.join();
+    meet(1);
+  }
+  const auto replay = cuda().end_record();
+  for (int i = 0; i < 20; ++i) replay->launch();
+  for (int i = 0; i < 60; ++i) in_turn(0);
+  compare({x, y, z});
+  in_turn(0);
+  in_turn(1);  // on the stream as before
+  compare({x, y, z});
+}
+
+TEST_F(CudaBackendTest, BranchesAreOfARecordingAndJoin) {
+  use_ring(12, ntt_primes(12, 31, 3));
+  const Twin x = poly({{0, 3}}, Domain::Eval);
+  for (int s = 0; s < 2; ++s) backend_[s]->run(doubling(x.view[s]));
+  Branches& branches = Branches::of(cuda(), "test");
+  EXPECT_THROW(branches.fork(), UnsupportedError);
+  EXPECT_THROW(branches.join(), UnsupportedError);
+  for (const auto branch : {Branches::Branch::First, Branches::Branch::Second}) {
+    for (const bool abandons : {false, true}) {
+      cuda().begin_record();
+      EXPECT_THROW(branches.choose(branch), UnsupportedError);
+      branches.fork();
+      EXPECT_THROW(branches.fork(), UnsupportedError);
+      branches.choose(branch);
+      cuda().run(doubling(x.view[1]));
+      if (abandons) {
+        cuda().abandon_record();
+      } else {
+        EXPECT_THROW(cuda().end_record(), UnsupportedError);
+      }
+      compare({x});  // and the stream is the backend's own again
+    }
+  }
+  cuda().begin_record();
+  cuda().run(doubling(x.view[1]));
+  cuda().end_record()->launch();
+  backend_[0]->run(doubling(x.view[0]));
+  compare({x});
 }
 
 // A transform of a secret passes through scratch memory: whoever is given that memory next finds

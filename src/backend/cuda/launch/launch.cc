@@ -120,6 +120,8 @@ Launcher::~Launcher() {
   cudaStreamSynchronize(side_);
   cudaStreamDestroy(side_);
   cudaStreamDestroy(stream_);
+  if (other_.stream != nullptr) cudaStreamDestroy(other_.stream);
+  if (reached_ != nullptr) cudaEventDestroy(reached_);
   cudaFreeHost(const_cast<std::uint32_t*>(fault_));
 }
 
@@ -262,9 +264,15 @@ void Launcher::begin_capture() {
   synchronize();
   check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "cuda.begin_record");
   recording_ = true;
+  capture_forked_ = false;
 }
 
 cudaGraph_t Launcher::end_capture(std::vector<std::pair<void*, std::size_t>>& keep) {
+  if (forked_) {
+    abandon_capture();
+    throw UnsupportedError("cuda.end_record", "a fork that is not joined",
+                           "a recording in one branch", "join the branches first");
+  }
   cudaGraph_t graph = nullptr;
   const cudaError_t status = cudaStreamEndCapture(stream_, &graph);
   recording_ = false;
@@ -279,12 +287,60 @@ cudaGraph_t Launcher::end_capture(std::vector<std::pair<void*, std::size_t>>& ke
 
 void Launcher::abandon_capture() noexcept {
   if (!recording_) return;
+  if (forked_ && join_streams() != cudaSuccess) cudaGetLastError();
+  plain_ = false;
   cudaGraph_t graph = nullptr;
   if (cudaStreamEndCapture(stream_, &graph) != cudaSuccess) cudaGetLastError();
   if (graph != nullptr) cudaGraphDestroy(graph);
   recording_ = false;
   idle_scratch_.clear();
   for (const auto& block : std::exchange(recorded_scratch_, {})) release(block.first, block.second);
+}
+
+void Launcher::require_fork(const char* operation, bool forked) const {
+  if (recording_ && forked_ == forked) return;
+  throw UnsupportedError(operation,
+                         !recording_ ? "no recording"
+                         : forked_   ? "a fork that is not joined"
+                                     : "a recording that has not forked",
+                         forked ? "branches of a recording" : "a recording in one branch",
+                         forked ? "fork the recording first" : "join the branches first");
+}
+
+void Launcher::fork() {
+  require_fork("cuda.fork", false);
+  if (other_.stream == nullptr) {
+    int least = 0, most = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &most), "cuda.fork");
+    check(cudaStreamCreateWithPriority(&other_.stream, cudaStreamNonBlocking, most), "cuda.fork");
+  }
+  if (reached_ == nullptr) {
+    check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming), "cuda.fork");
+  }
+  check(cudaEventRecord(reached_, stream_), "cuda.fork");
+  check(cudaStreamWaitEvent(other_.stream, reached_, 0), "cuda.fork");
+  forked_ = plain_ = capture_forked_ = true;
+}
+
+void Launcher::choose(Branches::Branch branch) {
+  require_fork("cuda.choose", true);
+  if (branch == std::exchange(branch_, branch)) return;
+  std::swap(stream_, other_.stream);
+  std::swap(idle_scratch_, other_.idle_scratch);
+}
+
+void Launcher::join() {
+  require_fork("cuda.join", true);
+  check(join_streams(), "cuda.join");
+}
+
+cudaError_t Launcher::join_streams() noexcept {
+  if (branch_ == Branches::Branch::Second) std::swap(stream_, other_.stream);
+  branch_ = Branches::Branch::First;
+  forked_ = false;
+  for (const auto& block : std::exchange(other_.idle_scratch, {})) idle_scratch_.push_back(block);
+  const cudaError_t status = cudaEventRecord(reached_, other_.stream);
+  return status != cudaSuccess ? status : cudaStreamWaitEvent(stream_, reached_, 0);
 }
 
 }  // namespace latticino::cuda

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/branches.h"
 #include "backend/cuda/launch/memory.h"
 
 namespace latticino::cuda {
@@ -96,6 +97,7 @@ class Launcher {
     const LaunchConfig config(sized, stream_);
     note_launch(function);
     check_launch(cudaLaunchKernelEx(&config.config, kernel, std::forward<Args>(args)...), function);
+    plain_ = forked_;
   }
   // Whether a multiprocessor should take one block after the other. Otherwise all of them get an
   // even share of the blocks at once (Shape::overlap).
@@ -123,17 +125,27 @@ class Launcher {
 
   bool recording() const { return recording_; }
   void begin_capture();
+  bool capture_forked() const { return capture_forked_; }  // the present or last one
   // Scratch blocks that the capture uses move to `keep`: they must live as long as the graph.
   cudaGraph_t end_capture(std::vector<std::pair<void*, std::size_t>>& keep);
   void abandon_capture() noexcept;
+
+  // Of a recording (backend/branches.h). Kernels of branches, and the first one after them, start
+  // when what they wait for has ended, with no more shared memory than they need: an even share of
+  // a multiprocessor would leave no room for the other branch.
+  void fork();
+  void choose(Branches::Branch branch);
+  void join();
 
  private:
   friend class Scratch;
   static constexpr std::size_t kEvenBlocks = 8;
   cudaStream_t memory_stream() const { return recording_ ? side_ : stream_; }
   bool overlaps(const Shape& shape) const {
-    return shape.overlap && properties_.arch >= 90 && features_->overlap;
+    return shape.overlap && properties_.arch >= 90 && features_->overlap && !plain_;
   }
+  void require_fork(const char* operation, bool forked) const;
+  cudaError_t join_streams() noexcept;
   std::size_t blocks_per_sm(const Shape& shape) const;
   void raise_shared_limit(const void* function, std::size_t bytes);
   std::size_t static_shared(const void* function);
@@ -157,6 +169,15 @@ class Launcher {
   std::shared_ptr<std::set<std::string>> launched_;  // CudaOptions::launched
   // Scratch memory of the present recording: all blocks, and those that the next record may use.
   std::vector<std::pair<void*, std::size_t>> recorded_scratch_, idle_scratch_;
+  // The branch that is not chosen: its stream, and scratch that only it may use until the join. The
+  // stream and the event are made at the first fork.
+  struct Other {
+    cudaStream_t stream = nullptr;
+    std::vector<std::pair<void*, std::size_t>> idle_scratch;
+  } other_;
+  cudaEvent_t reached_ = nullptr;
+  Branches::Branch branch_ = Branches::Branch::First;
+  bool forked_ = false, plain_ = false, capture_forked_ = false;
   // By kernel, blocks of a cluster, threads and shared bytes of a block.
   std::map<std::tuple<const void*, unsigned, unsigned, std::size_t>, std::uint32_t> at_once_;
 };
