@@ -17,7 +17,7 @@ namespace latticino {
 enum class TunedKernel : std::uint8_t {
   ConvertTile,  // shape: source limbs, target limbs, items
   KeyInner,     // shape: digits, primes, targets of all groups, groups; not of products
-  BlindRotate,  // shape: k + 1, primes, 16 levels + keys of a step, ciphertexts
+  BlindRotate,  // shape: k + 1, primes, 16 * levels + keys of a step, ciphertexts
   Transform,    // shape: 0 from Coeff to Eval or 1 back, limbs, polynomials
   kCount
 };

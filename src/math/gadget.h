@@ -39,9 +39,10 @@ LATTICINO_HD constexpr std::int32_t gadget_take(std::int64_t& y, int log_base) {
   return static_cast<std::int32_t>(digit);
 }
 
-// Digits in closed form: with B/2 (1 + B + .. + B^(levels - 2)) added to the rounded number, those
-// below the first are those of an unsigned number less B/2, and the carries of gadget_take() happen
-// by themselves.
+// What to add to the rounded number y, so that all digits can be read off at once and not one after
+// the other as by gadget_take(): B/2 (1 + B + .. + B^(levels - 2)). Then each digit but the first
+// is the plain base-B digit of the sum minus B/2, and the first one is what is left above them. The
+// addition has done all carries.
 template <class Integer>
 LATTICINO_HD constexpr Integer gadget_offset(Gadget g) {
   Integer offset = 0;

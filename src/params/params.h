@@ -81,10 +81,11 @@ struct BootstrapPrecision {
 };
 
 // Mean squares (complex modulus) of the noise of one slot after bootstrapping, by where it arises.
-// What EvalMod's function itself takes from a message is not noise.
+// The distance of EvalMod's function from the exact reduction is not counted here: it depends on
+// the message (BootstrapPrecision).
 struct BootstrapNoise {
   double raised = 0;         // both key switches of the encapsulation, the trace
-  double coeff_to_slot = 0;  // its last division, and the conjugation
+  double coeff_to_slot = 0;  // of its last division, and of the conjugation
   double eval_mod = 0;       // divisions inside the polynomial and the double angles
   double slot_to_coeff = 0;  // its last division
   double total() const { return raised + coeff_to_slot + eval_mod + slot_to_coeff; }

@@ -66,7 +66,9 @@ std::vector<std::vector<ExtendedPair>> key_switch_extended(Queue& queue, const C
 // rotations of a hoisted group share it.
 struct ModUpResult {
   int level = 0;
-  PolyView source;              // Eval, basis(level); must outlive this object; of a product a1
+  // The polynomial itself: Eval, basis(level). It must outlive this object. Of a product it is a1
+  // (SwitchInput::product).
+  PolyView source;
   std::vector<Poly> converted;  // Half, extended(level) without the group's primes
   std::vector<Basis> own;       // primes of each group that are present at `level`
   std::vector<KeyInner::Digit> digits() const;

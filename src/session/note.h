@@ -41,8 +41,8 @@ class Note {
   friend class NoteParser;
   template <class Kind>
   const Kind& get(const std::string& name) const;
-  std::map<std::string, std::vector<Value>>
-      fields_;  // one value each; incomplete types need a list
+  // Each list has one value. A map of values themselves would need `Value` to be complete here.
+  std::map<std::string, std::vector<Value>> fields_;
 };
 
 }  // namespace latticino::session

@@ -12,13 +12,15 @@
 
 namespace latticino::switching {
 
-// A secret of switching: that of TFHE, whose GLWE key is the table ring's. Drawn independently of
-// the CKKS secret.
+// A secret of switching, drawn independently of the CKKS secret. It is a secret of TFHE: its LWE
+// key encrypts the numbers that tables look up, and its GLWE key is that of the ring of tables.
 tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random);
 
-// Encrypts each secret under the next one: s -> s' -> t -> s' -> sparse s (which CKKS switches to
-// s); and, for the products of `shapes`, s' under s. The keys form a cycle. Its security is an
-// assumption, as for every bootstrapping.
+// The keys by which a number changes from one secret to the next on its way from CKKS to TFHE and
+// back. With s the CKKS secret, s' the GLWE key and t the LWE key of `secret`, the way is s -> s'
+// -> t (a table is looked up) -> s' -> sparse s, from which CKKS gets back to s by itself. For the
+// products of `shapes` there is also s' under s. So each secret is encrypted under another one, in
+// a circle. That this is secure is an assumption, as for every bootstrapping.
 std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe::SecretKey& ckks,
                                              const tfhe::SecretKey& secret, rlwe::Random& random,
                                              std::span<const MatvecShape> shapes = {});

@@ -51,7 +51,9 @@ std::size_t Packer::bytes() const {
   return total;
 }
 
-// sum_u X^(u gap) pack_u(X^(N/N')), to the base modulus, to the sparse secret, and up.
+// Joins the packs of the small ring (degree N') into one ciphertext of the large one (degree N):
+// the sum of X^(u gap) pack_u(X^(N/N')) over u. Then it changes to the base modulus and to the
+// sparse secret, from where the second half of a bootstrapping raises it.
 ckks::Ciphertext Packer::to_slots(const ckks::Evaluator& evaluator, const SwitchKeys& keys,
                                   const std::vector<std::optional<RingPacker::Pair>>& packs,
                                   double largest, const rlwe::KeyId& key) const {

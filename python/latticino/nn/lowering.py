@@ -91,7 +91,7 @@ class Expression:
     shape: tuple[int, ...]
     bias: np.ndarray | None = None
     layer: str = ""
-    source: int = 0  # node of the model graph whose range holds
+    source: int = 0  # the node of the model graph whose range these values have
 
     @property
     def size(self) -> int:
@@ -99,7 +99,7 @@ class Expression:
 
     @property
     def node(self) -> int | None:
-        """The node that the expression is, if it is a single node."""
+        """The node itself, if the expression is one node as it is: without a map, a bias or other terms. Else None."""
         (first, m), *rest = self.maps.items()
         return first if m is None and not rest and self.bias is None else None
 

@@ -81,7 +81,7 @@ def fitted(machine: Machine, placement: Placement, context: Context, plan: Netwo
 
 
 def _first(groups: Sequence[Shared], needed: int) -> list[Shared]:
-    """The first groups that free as much as is needed."""
+    """As many groups, from the first one on, as it takes to free `needed` bytes; all of them if they do not suffice."""
     out, freed = [], 0
     for group in groups:
         if freed >= needed:

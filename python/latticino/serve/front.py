@@ -49,7 +49,9 @@ LONGEST_WAIT = 30.0  # seconds of a long poll
 # Python's lock. Each thread also keeps pages of the database in memory. With PostgreSQL a thread mostly waits for the
 # network; both together stay below the 40 threads of the front, and below the 60 connections of its pool.
 READERS, WRITERS = {"sqlite": 3, "postgresql": 16}, {"sqlite": 2, "postgresql": 8}
-DISK = 16  # bodies that are written, or results that are compared, at a time: the rest of the front's 40 threads
+# How many bodies are written, or results compared with their hashes, at a time. These threads wait for the disk. With
+# those above they make up the front's 40.
+DISK = 16
 # Bytes of a result that are read with its row, so that the answer is one turn of a thread. A longer one goes out in
 # pieces of 64 KiB: a client that reads slowly makes the front hold no more of it.
 _AT_ONCE = 1 << 18

@@ -45,7 +45,8 @@ class Child:
             return
         self._started = time.monotonic()
         sockets = [self._config.socket] if self._config.socket >= 0 else []
-        # A session of its own: Ctrl-C is for the service, which ends its processes in their order.
+        # A new session of the operating system keeps the terminal's Ctrl-C away from this process. The service itself
+        # gets it, and ends its processes in the right order.
         environ = {**_FRONT, **os.environ} if self.role == "front" else None
         self._process = subprocess.Popen([sys.executable, "-m", "latticino.serve.process", self.role], text=True,
                                          stdin=subprocess.PIPE, pass_fds=sockets, start_new_session=True, env=environ)
@@ -55,9 +56,9 @@ class Child:
     def say(self, line: str) -> None:
         """Writes a line to its standard input."""
         if self._process is None:
-            return  # the service is to stop before it has started this one
+            return  # the service was told to stop before it had started this process
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has gone, which the next look finds
+        with suppress(OSError):  # the process has ended, which the next call of alive() shows
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
 

@@ -52,7 +52,7 @@ class NotEncryptedClient(Client):
 
     @property
     def key_id(self) -> str:
-        """There is no key."""
+        """A fixed name: there is no key that could have an identity."""
         return "not-encrypted"
 
     def server_keys(self, *, public: bool = False, show: bool | None = None) -> ServerKeys:
@@ -87,7 +87,7 @@ class NotEncryptedKeys(ServerKeys):
 
     @property
     def id(self) -> str:
-        """There is no key."""
+        """A fixed name, the same as `NotEncryptedClient.key_id`: there is no key that could have an identity."""
         return "not-encrypted"
 
 

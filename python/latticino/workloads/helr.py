@@ -47,7 +47,7 @@ ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, 
 # The range of w and v, in units of `Settings.bound`. A bound derived from the data would grow with every step.
 BOX = Range(-1, 1, (-1, 1))
 _DOMAIN = 16.0  # of the sigmoid's polynomial, in both directions
-ETA = Scalar(-1, 1)  # of every step: see momentum()
+ETA = Scalar(-1, 1)  # the weight of Nesterov's momentum, which every step is given anew: see momentum()
 
 
 @dataclass(frozen=True)

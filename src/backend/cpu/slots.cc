@@ -33,7 +33,8 @@ class Group {
   std::size_t bytes_, each_;
 };
 
-// Calls work(first, count) for runs of items, as many as there are threads.
+// Calls work(first, count) for one group of items after the other, each of as many items as there
+// are threads.
 template <class Items, class Work>
 void in_groups(const Executor& executor, const Items& items, const Work& work) {
   const auto most = static_cast<std::size_t>(executor.threads());

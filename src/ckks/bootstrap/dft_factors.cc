@@ -125,7 +125,9 @@ std::vector<int> cts_stages(int log_slots, int factors) {
   std::vector<int> k(static_cast<std::size_t>(factors), log_slots / factors);
   const int extra = log_slots % factors;
   if (log_slots < factors) {
-    std::fill(k.end() - extra, k.end(), 1);  // constants first, where no rotation is pending
+    // Some factors have no stage, and only multiply by a constant. They come first: later they
+    // would have to pass on a rotation that the factor before them left to be done.
+    std::fill(k.end() - extra, k.end(), 1);
   } else {
     for (int j = 0; j < extra; ++j) ++k[j];
   }

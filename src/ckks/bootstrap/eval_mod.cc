@@ -32,7 +32,8 @@ Batch first_square(const Evaluator& evaluator, const Batch& x, double range_k) {
       evaluator.relinearize(product_sum(sum, x[0].level, 0.5 * x[0].scale * x[0].scale), false));
 }
 
-// 2 (x^2 + i y^2) - (1 + i) c for pairs x, y: the last double angle of both, relinearised together.
+// 2 (x^2 + i y^2) - (1 + i) c for pairs x, y: the last double angle of both. One relinearisation
+// serves both, because it acts on the sum.
 Batch joined_double_angle(const Evaluator& evaluator, const Batch& x, double c) {
   const Batch re(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2));
   const Batch im(x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
@@ -44,8 +45,11 @@ Batch joined_double_angle(const Evaluator& evaluator, const Batch& x, double c) 
 
 }  // namespace
 
-// T_2(y) = 2 y^2 - 1 gets the scale s that squaring, s -> s^2 / r, keeps on the levels below: r
-// where they have one factor r, and on the way up from there the mean of the logarithms.
+// The scale that the input of the double angles needs, so that scales stay about the same through
+// all of them. A double angle squares its input and rescales, which makes s^2 / r of a scale s, for
+// the rescale factor r of the level. On levels that have one factor r, the scale s = r stays. Above
+// them the loop goes back level by level: s comes from an input with the scale sqrt(s r). In the
+// first one, T_2(y) = 2 y^2 - 1, the factor 2 is part of the scale, which gives sqrt(2 r s).
 double eval_mod_input_scale(const Params& params, int level) {
   const int equal = params.top_level() - params.bootstrap()->cts_levels;
   int at = std::min(level, equal) - 1;

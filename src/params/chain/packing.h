@@ -20,9 +20,10 @@ struct Supply {
 
   const PackingPlan& plan;
   Log2 word = 0;
-  std::vector<std::uint32_t> aux, words;  // the largest, and those after them
+  // The auxiliary primes, which are the largest, and the primes of word size below them.
+  std::vector<std::uint32_t> aux, words;
   std::vector<Log2> main_logs;            // [m]: log2 of the product of the first m words
-  int most_mains = 0;                     // of user levels: the words after them may be terminals
+  int most_mains = 0;                     // of user levels; words after them may become terminals
   std::vector<std::uint32_t> candidates;  // for terminals, increasing
 
   // The most mains whose product stays at or below 2^x; -1 for negative x.

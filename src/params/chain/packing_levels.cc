@@ -126,7 +126,8 @@ class Extension {
         serve(pool.added(primes[i], ((outer >> i) & 1) != 0), step.served);
       }
     }
-    // Two levels more are worth a terminal.
+    // The search prefers low ranks. A terminal costs 1, and a level that is not served yet costs 2:
+    // so one more terminal pays off as soon as it serves one more level.
     step.rank = step.primes.size() + 2 * (~step.served).count();
     out_->push_back(std::move(step));
     return out_->back().served != from_->served;

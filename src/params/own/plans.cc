@@ -242,7 +242,8 @@ class Drafter {
     drafts_.push_back(std::move(draft));
   }
 
-  // EvalMod, then CoeffToSlot, whose last levels take the terminals in again.
+  // Adds the levels of EvalMod, then those of CoeffToSlot. The last ones add the `missing`
+  // terminals that the level below them leaves out: the top level holds every prime.
   bool raise(Draft& draft, LevelShape top, int missing) const {
     const double terminal = draft.chain.terminal_bits;
     const auto add = [&](int mains, int terminals, double bits) {

@@ -43,7 +43,8 @@ struct Recipe {
   Security security = Security::Bits128;
 };
 
-// CoeffToSlot levels that take the terminals in again. They follow from what the user levels leave.
+// The four CoeffToSlot levels. The top level holds every prime, so these levels also add the
+// terminals that the default level leaves out: none, four, two or three of them.
 const std::vector<CtsStep> kCtsMains = {{2, 0, 58}, {2, 0, 58}, {2, 0, 58}, {2, 0, 58}};
 const std::vector<CtsStep> kCtsFour = {{2, 0, 60}, {2, 0, 60}, {0, 2, 50}, {0, 2, 50}};
 const std::vector<CtsStep> kCtsTwo = {{2, 0, 60}, {2, 0, 60}, {2, 0, 60}, {0, 2, 50}};

@@ -24,14 +24,15 @@ Request request_of(const BootstrapOptions& options, bool merged) {
   return request;
 }
 
-// What the caller says of the values of one array; none: the library chooses.
+// Whether the values are real or complex, where the caller says so. Without a value the library
+// chooses.
 std::optional<Message> message_of(const BootstrapOptions& options) {
   if (options.merged) return Message::MergedReals;
   if (!options.real) return std::nullopt;
   return *options.real ? Message::Real : Message::Complex;
 }
 
-// What refreshes these two as one.
+// The bootstrapper for two arrays of real values that become one ciphertext.
 std::shared_ptr<const ckks::Bootstrapper> chosen(Host& host, std::span<const Contents* const> xs,
                                                  const BootstrapOptions& options) {
   const Request request = Refresher::of(xs, request_of(options, true));

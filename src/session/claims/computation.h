@@ -103,7 +103,7 @@ class Computation {
     } else if constexpr (requires { x.real(); }) {
       take(name, x.real());
       take(name, x.imag());
-    } else {  // numbers in a row; products with arrays pass many
+    } else {  // a contiguous range: hashed as bytes, as it may have very many numbers
       static_assert(std::ranges::contiguous_range<T>);
       const std::size_t bytes = std::ranges::size(x) * sizeof(*std::ranges::data(x));
       const auto* first = reinterpret_cast<const char*>(std::ranges::data(x));

@@ -67,13 +67,15 @@ def _arranged(graph: Lowered, at: int, slots: int, images: int) -> Lowered:
 
 
 def _lies(packing: Packing, graph: Lowered, node: Node, k: int, how: Arrangement) -> bool:
-    """Whether factor k lies as it should."""
+    """Whether the values of factor k (0: left, 1: right) already lie in the slots where this arrangement of the product
+    reads them."""
     wanted = of_product(graph.nodes[node.inputs[k]], how, _SIDES[k], how.images)
     return packing.index is None and wanted.index is None and packing.layout.same(wanted.layout)
 
 
 def _way(graph: Lowered, at: int, k: int, how: Arrangement, packed: Sequence[Packing]) -> Way:
-    """The cheapest one for factor k."""
+    """The cheapest way to bring factor k to the slots where the product reads it: a change of the maps that make it, or
+    a map of its own."""
     node, side = graph.nodes[at], _SIDES[k]
     j = node.inputs[k]
     source = graph.nodes[j]

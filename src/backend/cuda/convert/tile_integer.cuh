@@ -19,8 +19,9 @@ struct IntegerRow {
     sources = table.sources;
   }
 
-  // Rows t + T j of column `column` of a strip, in [0, 2q) as from the matrix units. Two products
-  // of a source below 2^31 and a residue fit between folds (fold_sum).
+  // Rows t + T j of column `column` of a strip, in [0, 2q) as from the matrix units. A 64-bit sum
+  // has room for two products of a source (below 2^31) and a residue before fold_sum() has to make
+  // it smaller.
   template <class S>
   __device__ __forceinline__ void convert(std::uint32_t (&x)[S::kValues], std::uint32_t strip,
                                           int t, int column, const Modulus& m) const {
@@ -28,8 +29,8 @@ struct IntegerRow {
     std::uint64_t sum[S::kValues] = {};
 #pragma unroll 1
     for (int j = 0; j < sources; ++j) {
-      // The table has the entries times 2^64, centred. Sums are reduced once, which divides by
-      // 2^32.
+      // The matrix units divide by 2^64 on the way, so the table has entries times 2^64, centred.
+      // Here redc() of the sum divides by 2^32 only. redc() of the entry is the other division.
       const std::uint32_t w = canonical(redc(static_cast<std::int64_t>(__ldg(matrix + j)), m), m);
       const std::uint32_t base =
           strip + j * S::kLimbBytes + row_byte<S>(t, source_key(j)) + 4 * column;

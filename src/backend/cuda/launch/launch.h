@@ -110,7 +110,8 @@ class Launcher {
   void* allocate(std::size_t bytes);
   void release(void* p, std::size_t bytes) noexcept;
   Scratch scratch(std::size_t bytes);
-  void clear(void* p, std::size_t bytes);  // a block, and what its contents left in scratch
+  // Writes zeros over a block, and over scratch memory: kernels may have left parts of it there.
+  void clear(void* p, std::size_t bytes);
   void trim() noexcept { pool_.trim(memory_stream()); }
   std::size_t idle_bytes() const { return pool_.idle_bytes(); }  // in the pool, not in use
   Pool& pool() { return pool_; }

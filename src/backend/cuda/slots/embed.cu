@@ -43,8 +43,9 @@ __device__ __forceinline__ std::int64_t rounded(double x, int log_slots, double 
   return 0;
 }
 
-// A tile of whole rows whose reversed numbers are neighbours, so that coefficients come out in
-// runs. The tile ends as pairs of 64-bit integers.
+// Loads a tile of whole rows, does their stages of the FFT, and leaves rounded coefficients in it,
+// as pairs of 64-bit integers in place of doubles. The rows are those whose numbers, with their
+// bits in reversed order, follow each other. So the coefficients of the tile form runs in memory.
 __device__ __forceinline__ void row_tile(double2* tile, const SlotShape& shape, const EmbedArgs& a,
                                          const double2* in, double factor, double limit) {
   const int log_cols = shape.log_cols, first = blockIdx.x << shape.log_tile_rows();

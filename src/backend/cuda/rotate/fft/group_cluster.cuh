@@ -127,7 +127,9 @@ struct KeyMaker {
   }
 };
 
-// Digits of the warp's row of acc, of which it has the values of its component.
+// Each warp computes one row: one digit of one component of the accumulator. `acc` has the warp's
+// values of that component. This takes the digit of each value, and sends the results to the blocks
+// that need them.
 template <class S>
 __device__ __forceinline__ void send_slices(const FourierClusterUnit<S>& u, const SliceSender<S>& w,
                                             const typename S::Digits& form,

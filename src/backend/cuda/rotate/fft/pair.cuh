@@ -196,7 +196,8 @@ __global__ void __launch_bounds__(kMaxPairThreads)
   const FourierDigits<PRIMES> form(a.rotate, a.rounding);
   constexpr int kStep = 4 * S::kM;  // key numbers
   const double2* key = a.key + std::size_t{part.from} * kStep + p.component * S::kM;
-  // Blocks with few ciphertexts run side by side, and fetch different parts of the key.
+  // Blocks that run side by side need the same key of the next step in the L2 cache. Each unit
+  // fetches another part of it ahead of time.
   const std::uint32_t place = (number * a.rotate.per_block + unit) % Pair::kUnits;
   const double2* far = a.key + (std::size_t{part.from} + 1) * kStep +
                        (place * 2 * S::kThreads + threadIdx.x % (2 * S::kThreads)) * Pair::kLine;
@@ -205,7 +206,7 @@ __global__ void __launch_bounds__(kMaxPairThreads)
 #pragma unroll 1
   for (std::uint32_t left = uniform(part.steps()); left != 0; --left, key += kStep) {
     const std::uint32_t now = e;
-    e = __ldg(++exponents);  // the last one is that of the start
+    e = __ldg(++exponents);  // after the last step it loads the start's exponent, unused
     if (left != 1) {
 #pragma unroll
       for (int i = 0; i < kStep; i += Pair::kFetched * Pair::kLine) fetch_to_l2(far + i);

@@ -17,16 +17,20 @@ namespace latticino::cuda {
 struct FourierRotateArgs {
   RotateArgs rotate;
   const double2* key;    // [step][row][component], in the order of FourierKeyShape
-  const double2* roots;  // N/4, then fourier::unit_powers()
+  const double2* roots;  // N/4 roots of the transform, then fourier::unit_powers()
   Complex first[16];
   fourier::Rounding rounding;
   LweModulus moduli[2];
-  RotationParts parts;  // of groups of ciphertexts, per_block each or one less
-  // Must be zero before: the number of blocks that have begun, then [group][warp], whether the
-  // first part is done.
+  // A group has per_block ciphertexts, or one less. A block takes a group, or one of the two parts
+  // of a group that is cut (rotate/parts.h).
+  RotationParts parts;
+  // For second parts, which wait for the first part of their group. Word 0 counts the blocks that
+  // have begun. The words after it say for each group that is cut, and each warp, whether its first
+  // part is done. All words must be zero at the launch.
   std::uint32_t* flags;
 
-  // The ciphertext of a unit in a group, if it is below the total.
+  // The index of the ciphertext that unit `unit` of a group takes. Groups are dealt out in turn, so
+  // in the last round the index may be past the end: then the unit has nothing to do.
   LATTICINO_HOST_DEVICE std::uint32_t ciphertext(std::uint32_t group, std::uint32_t unit) const {
     return unit * parts.groups + group;
   }
