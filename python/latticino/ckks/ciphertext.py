@@ -12,7 +12,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import as_complex, as_range, check_fits, places_of
-from ..common import powers, roles, views
+from ..common import powers, roles
 from ..common.captured import program_step
 from ..common.layout import Layout
 from ..common.recording import Scope
@@ -23,7 +23,7 @@ from ..functions.chebyshev import Fit
 from ..linear import LinearMap, convolution, encrypted
 from ..ops import align, levels, matrix, moves, refreshing, scalar_products, shapes, sums
 from ..ops.scalar import Scalar
-from . import ranking
+from . import notebook, ranking
 from . import switching as switching_of
 from .numpy_methods import NumpyMethods
 
@@ -239,7 +239,7 @@ class Ciphertext(NumpyMethods):
                 f"scale=2^{math.log2(self.scale):.2f}, slots={self.slots}, {self._precision()})")
 
     def _repr_html_(self) -> str:
-        return views.ciphertext(self)
+        return notebook.ciphertext(self)
 
     # ---- helpers ----
 

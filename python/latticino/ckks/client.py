@@ -11,10 +11,10 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from .._native import EvaluationKeys, Evaluator, KeyLabel, PublicKey, Switcher, SwitchKeys
-from ..claims import measured
 from ..claims.measured import Noise
 from ..common import roles, views
 from ..common.progress_bar import Task, as_shown
+from . import notebook
 from .ciphertext import Ciphertext
 from .encrypting import encrypted_array
 from .plan import Plan
@@ -113,7 +113,7 @@ class ServerKeys(roles.Handle):
         return f"ServerKeys({len(self.labels)} keys, {self.bytes / 2**20:.0f} MiB{public})"
 
     def _repr_html_(self) -> str:
-        return views.server_keys(self)
+        return notebook.server_keys(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return roles.reduced(self)
@@ -262,7 +262,31 @@ class Client(roles.Handle):
         not to be shared. UnsupportedError for complex arrays without values, ShapeError for values of another shape,
         KeyError if another key made it.
         """
-        return measured.noise(self, x, values)
+        got, claimed = self._with_imaginary_parts(x), (x.expected_bits, x.expected_worst_bits)
+        real = not (x.range.imag_low or x.range.imag_high)  # of real values the claim is about real parts
+        if values is None:
+            if not real:
+                raise errors.UnsupportedError.explain(
+                    "noise", "an array of complex values", "the values that it should have",
+                    "pass them: client.noise(x, values)")
+            return Noise(np.abs(got.imag), claimed, x._known.kind, "imaginary parts")
+        expected = arrays.as_numpy(values, "noise")
+        if expected.shape != x.shape:
+            raise errors.ShapeError.explain(
+                "noise", f"values of shape {expected.shape}", f"the array's shape, {x.shape}", "pass a value for each")
+        if real and not np.iscomplexobj(expected):
+            got = got.real
+        return Noise(np.abs(got - expected), claimed, x._known.kind, "values")
+
+    def _with_imaginary_parts(self, x: Ciphertext) -> np.ndarray:
+        """The decrypted values, with the imaginary errors that decryption of a real array would cut off."""
+        values: np.ndarray = self.decrypt(x).unmarked()  # refuses what is not its own
+        if np.iscomplexobj(values):
+            return values
+        if not x.context.encrypted:
+            sample: np.ndarray = np.asarray(x._known.sample)[1].reshape(x.shape)
+            return sample
+        return np.asarray(x.layout.read(np.concatenate(self._native.decrypt(x._to_decrypt))))
 
     def _noise_bound(self, x: Ciphertext, stated: float | None) -> float:
         """The stated bound, or twice the expected norm of the tracked error's polynomial. It is never less than that

@@ -15,6 +15,7 @@ from ..common.constants import ConstantCache
 from ..common.progress_bar import Task
 from ..common.tenancy import BoundSession, Tenancy, checked_budget
 from ..ops.scalar import Scalar
+from . import notebook
 from . import switching as switching_of
 from .bootstrapping import Bootstrapping
 from .ciphertext import Ciphertext
@@ -214,7 +215,7 @@ class Context(Tenancy, roles.Handle):
         return f"Context({self.params.name!r}, device={self.device!r}, slots={self.slots}, {keys})"
 
     def _repr_html_(self) -> str:
-        return views.context(self)
+        return notebook.context(self)
 
     def _options(self) -> dict[str, Any]:
         """The options that it was made with, beside the parameters."""
@@ -416,6 +417,6 @@ class Session(BoundSession, Context):
         return Ciphertext(self, x._parts, x.layout, x._known)
 
     def _repr_html_(self) -> str:
-        return views.context(self, f"Session of key {self.key_id}")
+        return notebook.context(self, f"Session of key {self.key_id}")
 
     __call__ = adopt

@@ -11,9 +11,10 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import as_range, fresh
-from ..common import roles, views
+from ..common import roles
 from ..common.layout import Layout
 from ..ops.scalar import Numbers, Scalar
+from . import notebook
 from .ciphertext import Ciphertext
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Plan:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return views.plan(self)
+        return notebook.plan(self)
 
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any],

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import arrays, errors
 from ..common import display, roles
 from ..common.private import PrivateArray
-
-if TYPE_CHECKING:
-    from .. import tfhe
-    from ..ckks.ciphertext import Ciphertext
-    from ..ckks.client import Client
 
 _MARK = "not to be shared: it depends on the secret key"
 
@@ -89,46 +83,3 @@ def _log2(x: float) -> float:
 
 def _private(value: Any) -> PrivateArray:
     return np.array(float(value)).view(PrivateArray)
-
-
-def noise(client: Client, x: Ciphertext, values: Any) -> Noise:
-    """See Client.noise."""
-    got, claimed = _with_imaginary_parts(client, x), (x.expected_bits, x.expected_worst_bits)
-    real = not (x.range.imag_low or x.range.imag_high)  # of real values the claim is about real parts
-    if values is None:
-        if not real:
-            raise errors.UnsupportedError.explain(
-                "noise", "an array of complex values", "the values that it should have",
-                "pass them: client.noise(x, values)")
-        return Noise(np.abs(got.imag), claimed, x._known.kind, "imaginary parts")
-    expected = arrays.as_numpy(values, "noise")
-    if expected.shape != x.shape:
-        raise errors.ShapeError.explain("noise", f"values of shape {expected.shape}", f"the array's shape, {x.shape}",
-                                        "pass a value for each")
-    if real and not np.iscomplexobj(expected):
-        got = got.real
-    return Noise(np.abs(got - expected), claimed, x._known.kind, "values")
-
-
-def _with_imaginary_parts(client: Client, x: Ciphertext) -> np.ndarray:
-    """The decrypted values, with the imaginary errors that decryption of a real array would cut off."""
-    values: np.ndarray = client.decrypt(x).unmarked()  # refuses what is not its own
-    if np.iscomplexobj(values):
-        return values
-    if not x.context.encrypted:
-        sample: np.ndarray = np.asarray(x._known.sample)[1].reshape(x.shape)
-        return sample
-    return np.asarray(x.layout.read(np.concatenate(client._native.decrypt(x._to_decrypt))))
-
-
-def tfhe_noise(client: tfhe.Client, x: tfhe.EncryptedArray) -> TfheNoise:
-    """See tfhe.Client.noise."""
-    client.decrypt(x)  # refuses what is not its own
-    if not x.context.encrypted:
-        raise errors.UnsupportedError.explain(
-            "noise", "values in the clear", "an encrypted array", "take a device that encrypts")
-    params = x.context.params
-    variance, _ = params.variances(x.context.arithmetic != "exact")
-    error = np.concatenate([client._native.errors(p) for p in x._parts])
-    margin = 0.125 if params.booleans else 2.0 ** -(params.message_bits + params.carry_bits + (1 if x.bits < 0 else 2))
-    return TfheNoise(error, math.sqrt(max(p.norm2 for p in x._parts) * variance), margin)

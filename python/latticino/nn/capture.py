@@ -197,7 +197,7 @@ class Follower:
                 capture_layers.remedy(name))
         shape = node.meta.get("val")
         shape = tuple(int(n) for n in shape.shape) if isinstance(shape, self.torch.Tensor) else None
-        return rule(capture_layers.Call(self, node, name, layer, shape), *args, **kwargs)
+        return rule(capture_layers.Call(self.build, self.torch, node, name, layer, shape), *args, **kwargs)
 
     def layer(self, node: Any) -> str:
         """The layer's name for users: that of the innermost module, with the operation's name if the module has other

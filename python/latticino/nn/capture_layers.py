@@ -15,7 +15,7 @@ import numpy as np
 from .. import errors
 
 if TYPE_CHECKING:
-    from .capture import Follower
+    from .builder import Builder
 
 
 class Value(NamedTuple):
@@ -69,9 +69,10 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 class Call:
     """One operation of the program: its name, the layer it is in, the shape that torch expects of its result."""
 
-    def __init__(self, follower: Follower, node: Any, name: str, layer: str, shape: tuple[int, ...] | None) -> None:
-        self.follower, self.node, self.name, self.layer, self.expected = follower, node, name, layer, shape
-        self.build, self.torch = follower.build, follower.torch
+    def __init__(self, build: Builder, torch: Any, node: Any, name: str, layer: str,
+                 shape: tuple[int, ...] | None) -> None:
+        self.build, self.torch = build, torch
+        self.node, self.name, self.layer, self.expected = node, name, layer, shape
 
     def value(self, node: int, shape: Sequence[int] | None = None) -> Value:
         """A result; it must have as many values as torch's."""

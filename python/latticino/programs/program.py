@@ -10,7 +10,7 @@ from typing import Any, NoReturn, cast, overload
 
 from .. import _native, errors
 from ..ckks.ciphertext import Ciphertext
-from ..common import roles, views
+from ..common import display, roles
 from ..common.captured import Captured
 from ..common.recording import Recording
 from ..ops.scalar import Numbers, Scalar, taken
@@ -116,7 +116,15 @@ class Program(roles.Handle):
         return self._recording is not None
 
     def _repr_html_(self) -> str:
-        return views.program(self)
+        name = getattr(self._function, "__qualname__", type(self._function).__name__)
+        rows: list[tuple[str, Any]] = [("function", name)]
+        recording = self._recording
+        if recording is None:
+            return display.facts("Program", rows, ["Not recorded yet: the first call does."])
+        forms = getattr(recording, "_forms", None)
+        if forms is not None:
+            rows += [(f"argument {i}", f"shape {form[0]}") for i, form in enumerate(forms)]
+        return display.facts("Program", [*rows, ("memory of its own", display.size(self.arena_bytes))])
 
     def __reduce__(self) -> NoReturn:
         roles.refuse_pickle("a program, whose recording lies on a device", "a function",

@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import arrays, errors
 from .._native import Comparison, Gate
-from ..common import powers, roles, views
+from ..common import powers, roles
 from ..common.array_methods import ArrayMethods
 from ..common.captured import program_step
 from ..common.recording import Scope
-from . import engine, modular, reductions, types
+from . import engine, modular, notebook, reductions, types
 from .pieces import each, each_of
 from .refused import REMEDIES, NoQuotients
 
@@ -123,7 +123,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
                 f"{noise:.3g} bootstrappings, fails with 2^{self.log_failure:.1f})")
 
     def _repr_html_(self) -> str:
-        return views.array(self)
+        return notebook.array(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return roles.reduced(self)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .. import _native, arrays, errors
-from ..claims import measured
 from ..claims.measured import TfheNoise
 from ..common import roles, views
 from ..common.progress_bar import Task, as_shown
-from . import types
+from . import notebook, types
 from .array import EncryptedArray
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ServerKeys(roles.Handle):
         return f"ServerKeys({self._context.params.name!r}, {self.bytes / 2**20:.0f} MiB)"
 
     def _repr_html_(self) -> str:
-        return views.tfhe_server_keys(self)
+        return notebook.server_keys(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return roles.reduced(self)
@@ -150,7 +150,16 @@ class Client(roles.Handle):
         """The noise that the ciphertexts of an array really have, beside the noise that they claim; for the owner of
         the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError if nothing is
         encrypted."""
-        return measured.tfhe_noise(self, x)
+        self.decrypt(x)  # refuses what is not its own
+        if not x.context.encrypted:
+            raise errors.UnsupportedError.explain(
+                "noise", "values in the clear", "an encrypted array", "take a device that encrypts")
+        params = x.context.params
+        variance, _ = params.variances(x.context.arithmetic != "exact")
+        error = np.concatenate([self._native.errors(p) for p in x._parts])
+        padding = 1 if x.bits < 0 else 2
+        margin = 0.125 if params.booleans else 2.0 ** -(params.message_bits + params.carry_bits + padding)
+        return TfheNoise(error, math.sqrt(max(p.norm2 for p in x._parts) * variance), margin)
 
     def _encrypt(self, values: np.ndarray, bits: int) -> Any:
         return self._native.encrypt(values, bits)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _native, arrays, errors
 from ..common import devices, roles, views
 from ..common.tenancy import BoundSession, Tenancy, checked_budget
-from . import types
+from . import notebook, types
 from .array import EncryptedArray
 from .client import ServerKeys
 from .debug import NotEncryptedArray
@@ -171,7 +171,7 @@ class Context(Tenancy, roles.Handle):
         return f"Context({self.params.name!r}, device={self.device!r}, {arithmetic}, {keys})"
 
     def _repr_html_(self) -> str:
-        return views.tfhe_context(self)
+        return notebook.context(self)
 
     def _options(self) -> dict[str, Any]:
         """The options that it was made with, beside the parameters."""
@@ -268,6 +268,6 @@ class Session(BoundSession, Context):
         return type(x)(self, x._parts, x.shape, x.bits)
 
     def _repr_html_(self) -> str:
-        return views.tfhe_context(self, f"TFHE session of key {self.key_id}")
+        return notebook.context(self, f"TFHE session of key {self.key_id}")
 
     __call__ = adopt

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _native, arrays, errors
-from ..common import devices, roles, views
-from . import types
+from ..common import devices, roles
+from . import notebook, types
 from .array import EncryptedArray
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Plan:
         ])
 
     def _repr_html_(self) -> str:
-        return views.tfhe_plan(self)
+        return notebook.plan(self)
 
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any]) -> Plan:

@@ -122,6 +122,24 @@ def test_the_package_has_no_circle_of_imports(package_imports):
     assert numbers.cycles(package_imports) == []
 
 
+# Rooms that name each other's types: methods of arrays hand over to functions, which name the array's class.
+ARRAYS_AND_THEIR_FUNCTIONS = ({"ckks", "ops", "linear", "functions"}, {"tfhe"})
+
+
+def test_types_make_circles_only_of_arrays_and_their_functions(files):
+    """A type checker sees imports that never run. Only an array and what computes with it need each other's types: of
+    one scheme at a time. What both schemes share names no type of either."""
+    uses = numbers.imports(files, "types")
+    rooms = [{module.split(".")[1] for module in group} for group in numbers.cycles(uses)]
+    assert [r for r in rooms if not any(r <= allowed for allowed in ARRAYS_AND_THEIR_FUNCTIONS)] == []
+    assert len(rooms) <= len(ARRAYS_AND_THEIR_FUNCTIONS)
+    shared = ("arrays", "errors", "common", "claims")
+    of_schemes = {f"{module} imports {used}" for module, names in uses.items() for used in names
+                  if module.split(".")[1:2] and module.split(".")[1] in shared and used != "latticino._native"
+                  and used.split(".")[1:2] and used.split(".")[1] not in shared}
+    assert of_schemes == set()
+
+
 # Each room of the Python package may import itself and those before it. `arrays` reads arguments: it is of `common`.
 ROOMS = ["_native", "_provenance", "errors", "common", "claims", "ops", "linear", "functions", "ckks", "tfhe", "programs", "files",
          "key_generation", "pickling", "array_functions", "nn", "saved", "serve", "cluster", "latticino", "measure", "workloads", "cli", "__main__"]

@@ -8,15 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import EllipsisType
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .of_ckks import Drawing
-
 _MOST = 2048  # values of a result
 _TO_MOVE = 1  # levels that an operation takes where values do not lie as it needs them
+
+
+class Drawing(Protocol):
+    """What a step needs of the program that it is drawn for: `Drawing` of of_ckks.py has it."""
+
+    clear: list[np.ndarray]
+    rng: np.random.Generator
+
+    def add(self, name: str, step: Callable[[Any], Any], cost: int, *used: int, left: int | None = None,
+            apart: int | None = None) -> None:
+        """Adds a step that uses these values."""
 
 
 def _any(d: Drawing, dimensions: int = 1, most: int = _MOST) -> int | None:
@@ -179,7 +187,7 @@ def _matmul(d: Drawing) -> None:
         d.add("matmul of rows", lambda v: v[i] @ w, 1 + _TO_MOVE, i, apart=size // n if means else size)
 
 
-Step = Callable[["Drawing"], None]
+Step = Callable[[Any], None]
 STEPS: list[Step] = [
     _take, _take, _take, _gather, _reverse, _transpose, _transpose, _reshape, _reshape, _reduce, _reduce, _reduce,
     _reduce, _join, _join, _add_broadcast, _subtract_broadcast, _multiply_broadcast, _multiply_broadcast, _times_plain,
