@@ -64,6 +64,14 @@ void bind_tfhe_evaluator(nb::module_& m) {
             new (self) E(std::move(context), std::move(keys));
           },
           "context"_a, "keys"_a)
+      .def_static(
+          "without_keys",
+          [](TfheContextPtr context, const TfheBatches& like) {
+            if (like.empty()) throw ShapeError("compute", "no batches", "one or more", "pass some");
+            return std::make_shared<E>(std::move(context), like[0].key);
+          },
+          "context"_a, "like"_a, ReleaseGil(),
+          "For sums of ciphertexts under the key of these; what needs keys is a KeyError.")
       .def(
           "clear",
           [](const E& e, const IntegerInput& values, int bits) {

@@ -1422,6 +1422,12 @@ class TfheEvaluator:
 
     def __init__(self, context: TfheContext, keys: TfheServerKeys) -> None: ...
 
+    @staticmethod
+    def without_keys(context: TfheContext, like: Sequence[TfheCiphertext]) -> TfheEvaluator:
+        """
+        For sums of ciphertexts under the key of these; what needs keys is a KeyError.
+        """
+
     def clear(self, values: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], bits: int) -> list[TfheCiphertext]: ...
 
     def zero(self, like: Sequence[TfheCiphertext], blocks: int) -> list[TfheCiphertext]: ...

@@ -11,8 +11,8 @@ namespace latticino::tfhe {
 
 const ServerKeys& Evaluator::keys(const char* operation, const Ciphertext& x) const {
   if (keys_ == nullptr) {
-    throw KeyError(operation, "an evaluator without keys", "the server keys of " + x.key.str(),
-                   "create the evaluator with keys");
+    throw KeyError(operation, "a context without evaluation keys", "those of key " + x.key.str(),
+                   "call use(keys) with what the client's server_keys() gives");
   }
   if (keys_->id != x.key) {
     throw KeyError(operation, "a ciphertext under key " + x.key.str(), "key " + keys_->id.str(),

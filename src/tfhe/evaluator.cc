@@ -51,8 +51,11 @@ std::optional<Gate> gate_with(std::span<const std::uint64_t> table) {
   return std::nullopt;
 }
 
-Evaluator::Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const ServerKeys> keys)
-    : context_(std::move(context)), keys_(std::move(keys)) {
+Evaluator::Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const ServerKeys> keys,
+                     const rlwe::KeyId& key)
+    : context_(std::move(context)),
+      keys_(std::move(keys)),
+      key_(keys_ == nullptr ? key : keys_->id) {
   const TfheParams& params = context_->params();
   if (keys_ != nullptr && keys_->params_hash != params.hash()) {
     throw ContextError("tfhe.evaluator", "server keys of other parameters",
@@ -87,7 +90,7 @@ Ciphertext Evaluator::clear(std::span<const std::uint32_t> messages, Encoding en
     throw ShapeError("tfhe.clear", "no messages", "at least one", "pass some");
   }
   Ciphertext like;
-  if (keys_ != nullptr) like.key = keys_->id;
+  like.key = key_;
   Ciphertext out = result(like, encoding, static_cast<std::uint32_t>(messages.size()));
   out.norm2 = 0;
   // On a GPU an item is a launch, so there is one item for each run of equal messages.
@@ -209,8 +212,10 @@ Ciphertext Evaluator::refreshed(const Ciphertext& x) const {
   return bootstrap("tfhe.refreshed", {&lookup, 1}, 0)[0];
 }
 
-// This is the last one: x and y were one ciphertext at some places, and still are after one
-// bootstrapping.
+// Bootstraps x, then y, and then y once more, for as long as the gate would fail too often. The
+// last step is for batches that have the same ciphertext at some place. Bootstrapped, both still
+// have the same error there, and equal errors add up. Bootstrapped twice, y has an error of its
+// own.
 std::pair<Ciphertext, Ciphertext> Evaluator::gate_operands(Gate gate, const Ciphertext& x,
                                                            const Ciphertext& y) const {
   std::pair<Ciphertext, Ciphertext> out{x, y};

@@ -18,8 +18,10 @@ namespace latticino::tfhe {
 
 class Evaluator {
  public:
-  // `keys` may be null. Then only sums work, and other functions throw KeyError.
-  Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const ServerKeys> keys);
+  // `keys` may be null. Then only sums work, and other functions throw KeyError; clear ciphertexts
+  // are added to those under `key`.
+  Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const ServerKeys> keys,
+            const rlwe::KeyId& key = {});
   const std::shared_ptr<const Context>& context() const { return context_; }
 
   // A ciphertext that anyone can read: no mask, no noise.
@@ -121,6 +123,7 @@ class Evaluator {
   std::shared_ptr<const Context> context_;
   std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
   std::shared_ptr<const ServerKeys> keys_;
+  rlwe::KeyId key_;        // of what `clear` makes
   Poly eighth_, quarter_;  // constant test polynomials of gates, and of the sign
 };
 

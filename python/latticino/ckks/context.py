@@ -364,7 +364,8 @@ class Context(Tenancy, roles.Handle):
             route, "switching", "route")
         bound = arrays.as_real(bound, "switching", "bound", above=0)
         if not self._without_data:
-            held: _native.Switcher = self._keys_for(key_id)._switcher(name, slots, bound, minimal_keys, route)
+            keys = self._keys_for(key_id, "apply_lut")
+            held: _native.Switcher = keys._switcher(name, slots, bound, minimal_keys, route)
             return held
         return self._switchers.without_data(name, slots, bound, minimal_keys, route)
 

@@ -11,9 +11,9 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims.known import range_of, report
 from ..common import roles
+from ..common.naming import named
 from ..functions import evaluate, sign
 from ..ops import align, levels
-from ..ops.moves import named
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext, Operand

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import errors
 from . import roles
+from .naming import called
 from .ufuncs import DEFAULT_REMEDY, OfNumpy
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class ArrayMethods(OfNumpy):
         """The values at indices in the clear, as numpy's take; at no cost."""
         return self._read(lambda places: places.take(indices, axis), "take")
 
+    @called("prod")
     def prod(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Self:
         """numpy's product of all values, over an axis or over several: products of halves, ceil(log2(n)) one after the
         other for n values.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 from .. import _native, arrays, errors
 from . import roles
 from .locks import Lock
+from .naming import named
 
 
 class BundleUse(NamedTuple):
@@ -77,7 +78,8 @@ class Tenancy:
         """Which bundles are in device memory, their bytes and uses. No bundles where nothing is encrypted."""
         if self._store is None:
             return Residency(None, ())
-        return Residency(self._store.budget, tuple(BundleUse(*use) for use in self._store.uses()))
+        with named("resident"):
+            return Residency(self._store.budget, tuple(BundleUse(*use) for use in self._store.uses()))
 
     def _use(self, keys: Any, kind: type, remedy: str) -> None:
         roles.require_kind("use", keys, kind, remedy)
@@ -99,13 +101,13 @@ class Tenancy:
             if self.keys is keys:
                 self.keys = None
 
-    def _keys_for(self, key: str) -> Any:
+    def _keys_for(self, key: str, operation: str) -> Any:
         """The bundle for operands under that key id. Without one it is the bundle that was used last, which raises the
         right error if keys are needed."""
         keys = self._tenants.get(key) or self.keys
         if keys is None:
             raise errors.KeyError.explain(
-                "compute", "a context without evaluation keys", "the public keys of a client",
+                operation, "a context without evaluation keys", "the public keys of a client",
                 "ctx.use(keys) with what client.server_keys() gives")
         return keys
 
@@ -119,11 +121,11 @@ class Tenancy:
     def _keyless(self) -> Any:
         """What an operation that needs no keys computes with. Here it is a bundle of keys; KeyError if there is
         none."""
-        return self._keys_for("")
+        return self._keys_for("", "evaluator")
 
     def _hold(self, key: str) -> Any:
         """Keeps the bundle for these operands in device memory for as long as the result lives."""
-        return None if self._store is None else self._keys_for(key)._stored.hold()
+        return None if self._store is None else self._keys_for(key, "record")._stored.hold()
 
     @property
     def evaluator(self) -> Any:

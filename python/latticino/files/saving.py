@@ -22,6 +22,7 @@ from ..ckks.context import Context
 from ..ckks.debug import refuse
 from ..common import roles
 from ..common.layout import Layout, from_runs
+from ..common.naming import called
 from ..common.progress_bar import Task
 from . import bundles, notes, secret_files, signing
 from . import saving_tfhe as tfhe_files
@@ -230,6 +231,7 @@ def load_server_keys(path: Path_ | BinaryIO, context: Context, *, verify: Any = 
 def load_server_keys(path: Path_ | BinaryIO, context: tfhe.Context, *, verify: Any = ...) -> tfhe.ServerKeys: ...
 
 
+@called("load_server_keys", "server_keys")
 def load_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, *,
                      verify: Any = None) -> ServerKeys | tfhe.ServerKeys:
     """A bundle from its one file, or from a file with the public key and the switching keys beside it if there are any.

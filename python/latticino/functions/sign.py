@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .. import _native, arrays, errors
+from ..common.naming import named
 from ..ops import align, levels
-from ..ops.moves import named
 from . import composite, evaluate
 from .chebyshev import Series, resolvable
 from .composite import Sign

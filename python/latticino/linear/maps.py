@@ -16,6 +16,7 @@ from ..claims import noise
 from ..common import captured, roles
 from ..common.layout import Layout
 from ..common.locks import Lock
+from ..common.naming import named
 from ..ops import levels, moves
 from . import placement
 from .placement import Placed
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES = 1 << 27  # of one map: 3 GiB on the host
 _MEMORY = 4 << 30
-_MAX_LAYOUTS = 16  # of arguments, that one map remembers
+_MAX_LAYOUTS = 16  # a map keeps what it prepared for so many layouts of arguments
 Layouts = Callable[[Layout, int], Sequence[Layout]]  # of results, for a layout of arguments and the most slots
 
 
@@ -307,7 +308,7 @@ class LinearMap(roles.Handle):
             return self._widened(lead)._alike(xs)
         ctx, way = x.context, self._way(x.layout, x.context.slots)
         transform = self._transform(ctx, way, x.level)
-        with moves.named(self._operation):
+        with named(self._operation, "matmul"):
             parts = placement.apply(xs, way, transform)
         rotates = bool(transform.rotations) or way.pieces > 1
         l1, l2 = self.gain

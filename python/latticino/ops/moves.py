@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -30,6 +29,7 @@ from ..claims import copies, noise
 from ..claims.known import flat_index
 from ..common.layout import Layout, Rest, weakest
 from ..common.locks import Lock
+from ..common.naming import named
 from . import levels
 
 if TYPE_CHECKING:
@@ -404,17 +404,6 @@ def remembered(name: tuple[Any, ...], make: Callable[[], Made]) -> Made:
     return made
 
 
-@contextmanager
-def named(operation: str, step: str = "matmul") -> Iterator[None]:
-    """Makes errors of the core name the operation that was asked for, in place of the step of it that failed."""
-    try:
-        yield
-    except errors.Error as why:
-        if operation == why.operation or why.operation != step:
-            raise
-        raise type(why)(operation + str(why).removeprefix(why.operation), operation) from None
-
-
 def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str,
           gain: float = 1.0, light: bool = False) -> tuple[list[_native.Ciphertext], float, float]:
     """The target ciphertexts, one level below, and the errors that were added to each slot. One error comes from key
@@ -450,7 +439,7 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
                 part = e.rotate(part, step)
             key = (*m.name, i, group.source, part.level, light)
             made = ctx._products.get(key, partial(encoded, i, group, part.level))
-            with named(operation):
+            with named(operation, "matmul"):
                 products.append(made.apply(e, part))
         parts.append(reduce(e.add, products))
     widest = max(sum(len(g.distances) for g in groups) for groups in m.groups())

@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .._native import Comparison, Gate
 from ..common import powers, roles
 from ..common.array_methods import ArrayMethods
 from ..common.captured import program_step
+from ..common.naming import called
 from ..common.recording import Scope
 from . import engine, modular, notebook, reductions, types
 from .pieces import each, each_of
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from .context import Context
 
 Operand = Union["EncryptedArray", int, bool, np.ndarray]
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _step(operation: str) -> Callable[[_Method], _Method]:
+    """Decorates a method that is a step of saved programs, and whose errors name this operation."""
+    return lambda method: program_step(called(operation)(method))
+
+
+_OF_THE_CORE = {"subtract": "sub"}
 
 
 class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
@@ -35,7 +45,8 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
     with the set's failure probability for each bootstrapping. Operands with more noise than an operation allows are
     bootstrapped first. If that does not suffice, a LevelError is raised, also in ``decrypt``. Indexing, slicing,
     reshaping and joining, ``astype`` and ``~`` need no bootstrapping; docs/tfhe.md counts those of the others. For
-    integers modulo 16 (``"m4"``, one ciphertext each), sums, differences and products by clear integers need none;
+    integers modulo 16 (``"m4"``, one ciphertext each), sums, differences and products by clear integers need none
+    while the noise allows. What needs no bootstrapping needs no evaluation keys either. Of ``"m4"``
     ``==``, ``!=``, tables and ``astype`` take two and more; other operations need integers of blocks. Operations raise
     ShapeError, ParameterError, KeyError, ContextError or LevelError.
     """
@@ -199,76 +210,76 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         if self.bits < 0:
             return modular.arithmetic(name, *((y, x) if swap else (x, y)))
         x._integer(name)
-        return each(name, getattr(self._evaluator, name), x.bits, [y, x] if swap else [x, y])
+        return each(name, getattr(self._evaluator, _OF_THE_CORE.get(name, name)), x.bits, [y, x] if swap else [x, y])
 
     # ---- operators ----
 
-    @program_step
+    @_step("and")
     def __and__(self, other: Operand) -> EncryptedArray:
         return self._logic(Gate.And, other, "and")
 
-    @program_step
+    @_step("or")
     def __or__(self, other: Operand) -> EncryptedArray:
         return self._logic(Gate.Or, other, "or")
 
-    @program_step
+    @_step("xor")
     def __xor__(self, other: Operand) -> EncryptedArray:
         return self._logic(Gate.Xor, other, "xor")
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
-    @program_step
+    @_step("invert")
     def __invert__(self) -> EncryptedArray:
         self._blocks("invert")
         return self._new(self._evaluator.invert(self._parts, self.bits > 0), self.shape, self.bits)
 
-    @program_step
+    @_step("add")
     def __add__(self, other: Operand) -> EncryptedArray:
         return self._arithmetic("add", other)
 
-    @program_step
+    @_step("subtract")
     def __sub__(self, other: Operand) -> EncryptedArray:
-        return self._arithmetic("sub", other)
+        return self._arithmetic("subtract", other)
 
-    @program_step
+    @_step("subtract")
     def __rsub__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
-        return self._arithmetic("sub", other, swap=True)
+        return self._arithmetic("subtract", other, swap=True)
 
-    @program_step
+    @_step("multiply")
     def __mul__(self, other: Operand) -> EncryptedArray:
         return modular.product(self, other) if self.bits < 0 else self._arithmetic("multiply", other)
 
     __radd__, __rmul__ = __add__, __mul__
 
-    @program_step
+    @_step("power")
     def __pow__(self, n: int) -> EncryptedArray:
         return powers.power(self._integer("power"), n, lambda _: "multiply, or use a table")
 
-    @program_step
+    @_step("negate")
     def __neg__(self) -> EncryptedArray:
         return 0 - (self if self.bits < 0 else self._integer("negate"))
 
-    @program_step
+    @_step("less")
     def __lt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Less, Gate.NotAnd, other, "less")
 
-    @program_step
+    @_step("less_equal")
     def __le__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.LessEqual, Gate.NotOr, other, "less_equal")
 
-    @program_step
+    @_step("greater")
     def __gt__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.Greater, Gate.AndNot, other, "greater")
 
-    @program_step
+    @_step("greater_equal")
     def __ge__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]  # numpy's arrays compare too
         return self._compare(Comparison.GreaterEqual, Gate.OrNot, other, "greater_equal")
 
-    @program_step
+    @_step("equal")
     def __eq__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
         return self._compare(Comparison.Equal, Gate.Xnor, other, "equal")
 
-    @program_step
+    @_step("not_equal")
     def __ne__(self, other: Operand) -> EncryptedArray:  # type: ignore[override]
         return self._compare(Comparison.NotEqual, Gate.Xor, other, "not_equal")
 
@@ -281,30 +292,30 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         by = self._operand(amount, "shift")._blocks("shift")
         return each("shift", lambda x, a: e.shift_by(x, a, left), self.bits, [self, by])
 
-    @program_step
+    @_step("shift")
     def __lshift__(self, amount: Operand) -> EncryptedArray:
         return self._shift(amount, True)
 
-    @program_step
+    @_step("shift")
     def __rshift__(self, amount: Operand) -> EncryptedArray:
         return self._shift(amount, False)
 
-    @program_step
+    @_step("shift")
     def __rlshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") << self
 
-    @program_step
+    @_step("shift")
     def __rrshift__(self, other: Operand) -> EncryptedArray:  # type: ignore[misc]
         return self._operand(other, "shift") >> self
 
-    @program_step
+    @_step("remainder")
     def __mod__(self, divisor: int) -> EncryptedArray:
         log = self._log2(divisor, "remainder")
         block = self.context.params.message_bits
         low = self._as(min(self.bits, max(block, -(-log // block) * block)))
         return (low if log == low.bits else low & ((1 << log) - 1))._as(self.bits) if log < self.bits else self
 
-    @program_step
+    @_step("floor_divide")
     def __floordiv__(self, divisor: int) -> EncryptedArray:
         return self >> self._log2(divisor, "floor_divide")
 
@@ -317,7 +328,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
 
     # ---- shapes: no bootstrapping ----
 
-    @program_step
+    @_step("index")
     def __getitem__(self, index: Any) -> EncryptedArray:
         return self._at(self._moved(lambda places: places[index], "index"), "index")
 
@@ -335,7 +346,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
             raise errors.ShapeError.explain(operation, "no values", "at least one", "check the index")
         return self._new(engine.take(self._parts, places.reshape(-1)), places.shape, self.bits)
 
-    @program_step
+    @_step("reshape")
     def reshape(self, *shape: Any) -> EncryptedArray:
         """The values in another shape, row by row; -1 stands for what is left."""
         moved = self._moved(lambda places: places.reshape(*shape), "reshape")
@@ -345,7 +356,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """All values in one row."""
         return self.reshape(-1)
 
-    @program_step
+    @_step("transpose")
     def transpose(self, *axes: int) -> EncryptedArray:
         """The axes in another order; reversed if none are named."""
         return self._at(self._moved(lambda places: places.transpose(*axes), "transpose"), "transpose")
@@ -355,7 +366,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """The axes reversed."""
         return self.transpose()
 
-    @program_step
+    @_step("astype")
     def astype(self, dtype: types.Type) -> EncryptedArray:
         """Another type. A wider one has zeros above; a narrower one is modulo ``2**bits``. ``"bool"`` says whether the
         value is not 0, which takes bootstrappings. From ``"m4"`` it is a table, which takes one bootstrapping and one
@@ -371,6 +382,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
 
     # ---- functions ----
 
+    @called("rerandomize")
     def rerandomize(self) -> EncryptedArray:
         """The same values under fresh masks: a public encryption of zero is added to every ciphertext.
 
@@ -380,7 +392,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """
         return each("rerandomize", self.context.evaluator.rerandomize, self.bits, [self])
 
-    @program_step
+    @_step("sum")
     def sum(self, axis: int | None = None, dtype: types.Type | None = None) -> EncryptedArray:
         """The sum of all values, or over one axis.
 
@@ -389,12 +401,13 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """
         return reductions.total(self, axis, dtype)
 
+    @called("cumsum")
     def cumsum(self, axis: int | None = None, dtype: types.Type | None = None) -> EncryptedArray:
         """numpy's cumulative sum along an axis, or of the flat array: about log2(n) sums of n values. ``dtype`` as of
         `sum`."""
         return reductions.cumulated(self, axis, dtype)
 
-    @program_step
+    @_step("clip")
     def clip(self, min: Operand | None = None, max: Operand | None = None) -> EncryptedArray:
         """Integers cut off at ``min`` and ``max``, encrypted or in the clear; None leaves out one of them."""
         x = self._integer("clip")
@@ -403,22 +416,22 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         x = x if min is None else x._arithmetic("maximum", min)
         return x if max is None else x._arithmetic("minimum", max)
 
-    @program_step
+    @_step("min")
     def min(self, axis: int | None = None) -> EncryptedArray:
         """The smallest integer of all, or over one axis."""
-        return reductions.fold(self._integer("minimum"), "minimum", axis, lambda x, y: x._arithmetic("minimum", y))
+        return reductions.fold(self._integer("min"), "min", axis, lambda x, y: x._arithmetic("minimum", y))
 
-    @program_step
+    @_step("max")
     def max(self, axis: int | None = None) -> EncryptedArray:
         """The largest integer of all, or over one axis."""
-        return reductions.fold(self._integer("maximum"), "maximum", axis, lambda x, y: x._arithmetic("maximum", y))
+        return reductions.fold(self._integer("max"), "max", axis, lambda x, y: x._arithmetic("maximum", y))
 
-    @program_step
+    @_step("any")
     def any(self, axis: int | None = None) -> EncryptedArray:
         """Whether any value is true, or not 0; of all, or over one axis."""
         return reductions.fold(self.astype("bool"), "any", axis, operator.or_)
 
-    @program_step
+    @_step("all")
     def all(self, axis: int | None = None) -> EncryptedArray:
         """Whether every value is true, or not 0; of all, or over one axis."""
         return reductions.fold(self.astype("bool"), "all", axis, operator.and_)
@@ -432,7 +445,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """
         return self.apply_many([f], other, dtype)[0]
 
-    @program_step
+    @_step("apply")
     def apply_many(self, functions: Sequence[types.Table], other: Operand | None = None,
                    dtype: types.Type | Sequence[types.Type] | None = None) -> list[EncryptedArray]:
         """Several functions of every value, or of every pair, as `apply` does: an array for each function.

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _native, arrays, errors
 from ..common import devices, roles, views
+from ..common.naming import called
 from ..common.tenancy import BoundSession, Tenancy, checked_budget
 from . import notebook, types
 from .array import EncryptedArray
@@ -57,6 +58,8 @@ class Context(Tenancy, roles.Handle):
     Raises ParameterError (in FP64 also for sets whose shape it cannot serve, or whose failure
     probability its rounding would exceed), DeviceError, FileError or OutOfMemoryError.
     """
+
+    _without_keys: tuple[str, Any] | None = None  # the evaluator for ciphertexts without keys, and their key
 
     def __init__(self, params: str | _native.TfheParams = "tfhe-2-2-v1", device: str | None = None, *,
                  threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str | None = None,
@@ -210,9 +213,18 @@ class Context(Tenancy, roles.Handle):
         return Session(self, keys)
 
     def _evaluator_of(self, parts: Any) -> Any:
-        """An evaluator with the keys for these ciphertexts."""
-        return self._evaluator if self._evaluator is not None else self._evaluator_for(parts[0].key)
+        """An evaluator with the keys for these ciphertexts. Without such keys it computes what needs none."""
+        if self._evaluator is not None:
+            return self._evaluator
+        key = parts[0].key
+        if key in self._tenants:
+            return self._evaluator_for(key)
+        kept = self._without_keys
+        if kept is None or kept[0] != key:  # it has tables, so the last one is kept
+            kept = self._without_keys = key, _native.TfheEvaluator.without_keys(self._native, parts)
+        return kept[1]
 
+    @called("encrypt")
     def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:
         """Encrypts with the bundle's public key (``client.server_keys(public=True)``).
 

@@ -9,6 +9,7 @@ from typing import Any
 from .. import errors
 from ..arrays import as_numpy, shown
 from ..common import captured
+from ..common.naming import called
 from . import reductions, types
 from .array import EncryptedArray, Operand
 from .pieces import each
@@ -30,6 +31,7 @@ def _several(values: Any, operation: str) -> list[Any]:
 
 
 @captured.step("lt.where")
+@called("where")
 def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None = None) -> EncryptedArray:
     """``x`` where the encrypted booleans are true, ``y`` elsewhere; the operands broadcast.
 
@@ -58,11 +60,13 @@ def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None =
     return each("where", first._evaluator.select, bits, [first._operand(condition, "where"), *chosen])
 
 
+@called("minimum")
 def minimum(x: Operand, y: Operand) -> EncryptedArray:
     """The smaller of two integers, element by element."""
     return _extreme("minimum", x, y)
 
 
+@called("maximum")
 def maximum(x: Operand, y: Operand) -> EncryptedArray:
     """The larger of two integers, element by element."""
     return _extreme("maximum", x, y)
@@ -73,6 +77,7 @@ def _extreme(name: str, x: Operand, y: Operand) -> EncryptedArray:
     return first._arithmetic(name, y if first is x else x)
 
 
+@called("concatenate")
 def concatenate(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
     """Arrays joined along an axis, of the widest type among them; no bootstrapping."""
     arrays = _several(arrays, "concatenate")
@@ -82,6 +87,7 @@ def concatenate(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArr
     return reductions.concatenate([x._as(bits) for x in several], axis)
 
 
+@called("stack")
 def stack(arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
     """Arrays of one shape joined along a new axis; no bootstrapping."""
     arrays = _several(arrays, "stack")

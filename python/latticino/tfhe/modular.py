@@ -18,7 +18,7 @@ from .pieces import each, each_of
 if TYPE_CHECKING:
     from .array import EncryptedArray
 
-FUNCTIONS = {"add": "add_full", "sub": "sub_full"}
+FUNCTIONS = {"add": "add_full", "subtract": "sub_full"}
 
 
 def arithmetic(name: str, x: EncryptedArray, y: EncryptedArray) -> EncryptedArray:

@@ -29,7 +29,12 @@ class TfheRecording(Recording):
     def __init__(self, function: Callable[..., Any], examples: Sequence[EncryptedArray]) -> None:
         context = examples[0].context
         self._encrypted = context.encrypted
-        self._kept = context._hold(examples[0]._parts[0].key) if self._encrypted else None
+        self._kept: Any = None  # the recording's operations read the keys at every run
+        if self._encrypted:
+            parts = examples[0]._parts
+            # Without keys there is an evaluator, for sums. It is made before the recording, whose work ends with it.
+            held = parts[0].key in context._tenants
+            self._kept = context._hold(parts[0].key) if held else context._evaluator_of(parts)
         self.native = _native.TfheRecordedProgram if self._encrypted else _NotEncryptedProgram
         super().__init__(function, examples)
 

@@ -94,6 +94,19 @@ std::shared_ptr<const TfheEngine> TfheContextState::engine(const std::string& ke
   return part_of(bundle, bundle->engine().get());
 }
 
+std::shared_ptr<const TfheEngine> TfheContextState::engine_for(const rlwe::KeyId& key) const {
+  if (host_->dry()) return host_->dry_engine;
+  const auto keys = keys_.find(key.str());
+  if (keys != nullptr && keys->id() == key.str()) return engine(key.str());
+  const auto queue = host_->native->queue().lock();  // lock order: the queue first
+  const std::lock_guard lock(mutex_);
+  if (keyless_ == nullptr || keyless_key_ != key) {
+    keyless_ = std::make_shared<const TfheEngine>(host_->native, key);
+    keyless_key_ = key;
+  }
+  return keyless_;
+}
+
 TfheArray tfhe_array(const std::shared_ptr<TfheContextState>& context, TfheBatches parts,
                      int bits) {
   return TfheArray(

@@ -132,7 +132,13 @@ TfheBatches take(const TfheBatches& x, std::span<const std::uint32_t> places) {
 
 TfheEngine::TfheEngine(std::shared_ptr<const tfhe::Context> context,
                        std::shared_ptr<const tfhe::ServerKeys> keys)
-    : evaluator_(std::make_shared<const tfhe::Evaluator>(std::move(context), std::move(keys))) {
+    : TfheEngine(std::make_shared<const tfhe::Evaluator>(std::move(context), std::move(keys))) {}
+
+TfheEngine::TfheEngine(std::shared_ptr<const tfhe::Context> context, const rlwe::KeyId& key)
+    : TfheEngine(std::make_shared<const tfhe::Evaluator>(std::move(context), nullptr, key)) {}
+
+TfheEngine::TfheEngine(std::shared_ptr<const tfhe::Evaluator> evaluator)
+    : evaluator_(std::move(evaluator)) {
   if (!gates()) integers_.emplace(evaluator_);
 }
 

@@ -39,6 +39,8 @@ class TfheEngine {
   using Table = std::span<const std::uint64_t>;  // a value for each input
   TfheEngine(std::shared_ptr<const tfhe::Context> context,
              std::shared_ptr<const tfhe::ServerKeys> keys);
+  // Without keys, for ciphertexts under `key`: what needs bootstrapping is a KeyError.
+  TfheEngine(std::shared_ptr<const tfhe::Context> context, const rlwe::KeyId& key);
   const std::shared_ptr<const tfhe::Context>& context() const { return evaluator_->context(); }
 
   Batches clear(std::span<const std::uint64_t> values, int bits) const;
@@ -71,6 +73,7 @@ class TfheEngine {
   const tfhe::Integers& integers(const char* operation) const;
 
  private:
+  explicit TfheEngine(std::shared_ptr<const tfhe::Evaluator> evaluator);
   bool gates() const { return evaluator_->context()->params().booleans(); }
   std::shared_ptr<const tfhe::Evaluator> evaluator_;
   std::optional<tfhe::Integers> integers_;

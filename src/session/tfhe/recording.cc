@@ -37,6 +37,7 @@ TfheRecordedArrays::TfheRecordedArrays(const detail::TfheFunction& program,
                            "record it outside of the plan");
   }
   keys_ = context_->keys().at(state(examples[0]).key())->hold();
+  state(examples[0]).engine();  // one without keys is made here, not as work of the recording
   TfheBatches parts;
   for (const TfheArray& example : examples) {
     const TfheBatches& own = state(example).parts();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -64,11 +65,16 @@ class TfheContextState {
   const Tenants<TfheStoredKeys>& keys() const { return keys_; }
   // An engine with the keys for operands under `key`. They stay in device memory while it lives.
   std::shared_ptr<const TfheEngine> engine(const std::string& key) const;
+  // The same, but an engine without keys if there are none of that key. Sums work with it.
+  std::shared_ptr<const TfheEngine> engine_for(const rlwe::KeyId& key) const;
 
  private:
   std::shared_ptr<TfheHost> host_;
   std::shared_ptr<TfheContextState> root_;
   Tenants<TfheStoredKeys> keys_;
+  mutable std::mutex mutex_;
+  mutable rlwe::KeyId keyless_key_;  // of the engine without keys that was used last
+  mutable std::shared_ptr<const TfheEngine> keyless_;
 };
 
 struct TfheArrayState {
@@ -82,7 +88,7 @@ struct TfheArrayState {
   }
   std::size_t size() const { return held[0].size(); }
   std::string key() const { return parts()[0].key.str(); }
-  std::shared_ptr<const TfheEngine> engine() const { return context->engine(key()); }
+  std::shared_ptr<const TfheEngine> engine() const { return context->engine_for(parts()[0].key); }
 };
 
 inline const TfheArrayState& state(const TfheArray& x) { return *x.state(); }

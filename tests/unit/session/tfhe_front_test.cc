@@ -148,6 +148,17 @@ TEST(TfheFront, RefusesWhatDoesNotFit) {
   EXPECT_THROW(TfheContext("test-tfhe-2-2-tiny-insecure", options), ParameterError);
 }
 
+TEST(TfheFront, SumsTakeNoKeys) {
+  const TfheContext context("test-tfhe-2-2-tiny-insecure", TfheWorld::options());
+  const TfheClient client(context), other(context);
+  const TfheArray x = client.encrypt({9, 3}, {-4});
+  EXPECT_EQ(client.decrypt(x + x + 1), (Numbers{3, 7}));
+  EXPECT_THROW(x == x, KeyError);
+  context.use(other.server_keys());  // clear numbers are not taken as if they were under this key
+  EXPECT_EQ(client.decrypt(x - 1), (Numbers{8, 2}));
+  EXPECT_THROW(x == x, KeyError);
+}
+
 TEST(TfheFront, BelongsToASessionOfOneClient) {
   TfheWorld& w = TfheWorld::of();
   const TfheClient second(w.context);

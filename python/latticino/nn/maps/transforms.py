@@ -14,6 +14,7 @@ import numpy as np
 from ... import _native
 from ...claims import noise
 from ...common.layout import Layout
+from ...common.naming import named
 from ...linear import placement
 from ...ops import moves
 from ..lowered import Affine, Lowered, Node
@@ -232,7 +233,7 @@ class Transform:
         made = context._products.get((*m.name, "blocks", level, light), make)
         sources, parts = [p.with_slots(slots) for p in x._parts], []
         step = self.source.count * max(1, _MAX_WORKING // max(made.working_bytes, 1))
-        with moves.named("matmul"):
+        with named("matmul", "matmul"):
             for first in range(0, len(sources), step):
                 parts += made.apply(x._evaluator, sources[first : first + step])
         blocks = [groups for groups in m.blocks() if groups]
