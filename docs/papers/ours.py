@@ -5,7 +5,7 @@ from .rows import Cited, Ratio, Recorded
 BOOT = "2026-11-23-h200-bootstrap"
 OPERATIONS = "2026-11-23-h200-operations"
 ABLATION = "2026-11-23-h200-ablation"
-GROWTH = "2026-11-22-h200-growth"
+GROWTH = "2026-11-28-h200-growth"
 PASSES = "2026-11-22-h200-passes"
 ROOFLINE = "2026-11-22-h200-roofline"
 COUNTERS = "2026-11-22-h200-counters"
@@ -18,11 +18,14 @@ HELR = "2026-11-27-h200-helr"
 NETWORKS = "2026-11-27-h200-networks"
 RNN = "2026-11-27-h200-rnn"
 SORT = "2026-11-27-h200-sort"
-SYSTEMS = "2026-11-26-h100-systems"
+SYSTEMS = "2026-11-28-h200-systems"
 SCALES = "2026-11-28-h200-helr-scales"
 SEPARATE = "2026-11-28-h200-helr-separate"
 FROM_BASELINE = "2026-11-28-h200-ablation"
 TILES = "2026-11-28-h200-tiles"
+PIPELINING = "2026-11-28-h200-pipelining"
+AT_SCALES = "2026-11-28-h200-scales"
+WORDS = "2026-11-28-h200-words"
 FORMS = "2026-11-27-h200-forms"
 TWIDDLES = "2026-11-27-h200-twiddles"
 KERNEL_OPTIONS = "2026-11-27-h200-kernel-options"
@@ -66,9 +69,22 @@ def trained_at(scale: int, member: str = "value", unit: str = "", factor: float 
     return Recorded(SCALES, "helr.iteration", {"preset": preset}, member, unit, factor)
 
 
-def on_h100(preset: str, member: str = "value", unit: str = "") -> Recorded:
-    """A bootstrapping on the card that Cheddar's and Theodosian's papers have as well."""
+def of_set(preset: str, member: str = "value", unit: str = "") -> Recorded:
+    """A bootstrapping with the set, in the one run that has all sets."""
     return Recorded(SYSTEMS, "ckks.bootstrap", {"preset": preset}, member, unit)
+
+
+def sorted_at(scale: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    return Recorded(AT_SCALES, "sort.run", {"log_scale": scale}, member, unit, factor)
+
+
+def residual_at(scale: int, member: str = "measured", unit: str = "ms", factor: float = 1.0) -> Recorded:
+    """ResNet-20: 20 images in turn, and the shadow of 1,000."""
+    return Recorded(AT_SCALES, "resnet20.accuracy", {"log_scale": scale}, member, unit, factor)
+
+
+def in_words(workload: str, word: int, member: str = "measured_bits", unit: str = "bits") -> Recorded:
+    return Recorded(WORDS, "workload.plan", {"workload": workload, "word": word}, member, unit)
 
 
 def sorting(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
