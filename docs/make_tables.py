@@ -34,7 +34,7 @@ from latticino.nn.scaling import scaled
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", "docs/functions.md",
-         "docs/network_layers.md", "docs/parameters.md", "docs/lab/primes.md")
+         "docs/network_layers.md", "docs/parameters.md", "docs/workloads.md", "docs/lab/primes.md")
 # The record of each subject: the newest one that was taken whole.
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
@@ -42,6 +42,8 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
            "training": "2026-11-27-h200-helr", "packing": "2026-11-28-cpu-packing",
            "chains": "2026-11-28-h200-bitpacker", "networks": "2026-11-27-h200-networks",
            "sort": "2026-11-27-h200-sort",
+           "words": "2026-11-28-h200-words", "scales": "2026-11-28-h200-scales",
+           "helr_scales": "2026-11-28-h200-helr-scales",
            "rnn": "2026-11-27-h200-rnn", "together": "2026-11-27-h200-bootstrap-batch"}
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
@@ -535,10 +537,48 @@ def chains() -> str:
                   "bits, mean", "bootstrapping", "per level left", "rotation", "product"), rows)
 
 
+# ---- docs/workloads.md ----
+
+def words() -> str:
+    """Workloads on packed chains in words of 28 and 30 bits, predicted and measured."""
+    rows = []
+    for row in record("words"):
+        size = row["params"]
+        predicted = f", {row['predicted_bits']:.1f} bits" if "predicted_bits" in row else ""
+        rows.append((f"`{size['workload']}`", f"`{row['preset']}`", f"{row['limbs']} of {row['limbs_top']}",
+                     megabytes(row["ciphertext_bytes"]), gigabytes(row["key_bytes"]), gigabytes(row["weight_bytes"]),
+                     str(row["bootstraps"]), f"{three(row['value'])} ms{predicted}",
+                     f"{three(row['measured'])} ms, {row['measured_bits']:.1f} bits",
+                     f"{row['measured_worst_bits']:.1f} bits"))
+    return table(("workload", "set", "limbs of inputs, of the top", "a ciphertext", "keys", "weights", "bootstrappings",
+                  "predicted", "measured", "worst value"), rows)
+
+
+def scales() -> str:
+    """Accuracy, bits and times of three workloads at four scales."""
+    rows = []
+    for scale in (30, 35, 40, 48):
+        preset = "n16-d48-dr-boot-v1" if scale == 48 else f"n16-d{scale}-boot-v1"
+        helr = found(record("helr_scales"), "helr.iteration", preset=preset)
+        made = {row["name"].partition(".")[0]: row for row in record("scales")
+                if row["params"]["log_scale"] == scale and row["name"] not in ("sort.plan", "helr.iteration")}
+        image, sort = made["resnet20"], made["sort"]
+        rows.append((
+            f"2^{scale}",
+            f"{helr['value']:.2f} ms, {100 * helr['accuracy']:.2f} %, {helr['mean_error_bits']:.1f} bits",
+            f"{image['measured']:.0f} ms, {image['value']:.1f} %, {image['measured_bits']:.1f} bits, "
+            f"{image['bootstraps']}" if "measured" in image else "refused",
+            f"{sort['value']:.2f} s, {sort['mean_error_bits']:.1f} bits" if sort["value"] else "refused"))
+    return table(("scale", "HELR: an iteration, accuracy, bits of the weights",
+                  "ResNet-20: an image, accuracy, bits of the scores, bootstrappings",
+                  "sort of 2^14 numbers: time, bits"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrappings_together, bootstrapping_of_others,
                             precision, cpu, tfhe, switching, leveled, bootstrapped, tfhe_sets, functions, signs,
-                            side_by_side, sorting, largest, comparisons, activations, layers, packing, chains)}
+                            side_by_side, sorting, largest, comparisons, activations, layers, packing, chains, words,
+                            scales)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -1,7 +1,9 @@
 """Chameleon."""
 
-from .ours import FORMS, GATES, GATES_EXACT, GROWTH, REPACKING, SWITCH, operation
-from .rows import DRAWING, LATER, MEASURED, OTHERS, PARTLY, Line, Paper, Ratio, Recorded, Row, whole
+import math
+
+from .ours import FORMS, GATES, GATES_EXACT, REPACKING, SWITCH
+from .rows import DRAWING, LATER, MEASURED, OTHERS, Line, Paper, Ratio, Recorded, Row, whole
 
 DEFAULT = "switch-n16-d40-fp64-v1"
 
@@ -43,12 +45,16 @@ def repacked(way: str, member: str, unit: str) -> Recorded:
     return Recorded(REPACKING, "switch.repack_product", {"rows": 256, "way": way}, member, unit)
 
 
-def rotation(log_n: int) -> Recorded:
-    return Recorded(GROWTH, "growth.rotate", {"axis": "N", "N": 2**log_n})
+def at_its_size(name: str) -> Recorded:
+    return Recorded("2026-11-28-h200-chameleon", f"ckks.{name}", {"limbs": 90, "batch": 1})
 
 
-def half_of_its_limbs(name: str) -> Recorded:
-    return Recorded("2026-11-26-h100-chameleon", f"ckks.{name}", {"limbs": 46, "batch": 1})
+def bootstrapping_per(*counts: int) -> Recorded:
+    return Recorded("2026-11-28-h200-chameleon", "ckks.bootstrap", {}, "value", "ns", 1e6 / math.prod(counts))
+
+
+def leveled(name: str, log_n: int, limbs: int) -> Recorded:
+    return Recorded("2026-11-28-h200-leveled", f"ckks.{name}", {"N": 2**log_n, "limbs": limbs})
 
 
 def gate(preset: str, arithmetic: str) -> Recorded:
@@ -93,24 +99,24 @@ ROWS = (
         "aggregated ones; M2 and M5 have a switching point, M3 and M6 shuffled coefficients as well. The paper's residues have "
         "56 bits, ours 30: one of theirs holds as much as two of ours. [Transform forms](lab/transform-forms.md) says what else "
         "differs.", ("./latticino bench transforms --record FILE",), forms_of_table_3()),
-    Row("Table 4", "addition, product and rotation of CKKS at N = 2^13 to 2^15, beside three libraries on a CPU", PARTLY,
-        "The paper's moduli have 218, 438 and 881 bits, and it does not say which of its two GPUs it took. Ours are 13 limbs "
-        "(about 400 bits) at each N. Additions and products on a GPU were recorded at N = 2^16 only. Figures of the CPU libraries "
-        "are theirs; [CPU](lab/cpu.md) has such a comparison.",
-        ("./latticino bench growth --record FILE --plot growth.png", "./latticino bench gpu --record FILE"),
-        (Line("rotation, N = 2^13", "0.10 ms", rotation(13)), Line("rotation, N = 2^14", "0.29 ms", rotation(14)),
-         Line("rotation, N = 2^15", "1.22 ms", rotation(15)),
-         Line("product, N = 2^15; ours N = 2^16, 23 limbs", "1.29 ms", operation("mul_relin", 23)),
-         Line("addition, N = 2^15; ours N = 2^16, 23 limbs", "0.03 ms", operation("add", 23)))),
-    Row("Table 5", "product, rotation and bootstrapping of CKKS with 45 digits and 2305 bits, beside four GPU libraries", PARTLY,
-        "The paper has 350 ns for a bootstrapping, amortised in a way that it does not state; ours has no record. Products and rotations were "
-        "measured with 46 of the 90 limbs, 23 of the 45 digits. `chameleon-d51-legacy` has these sizes: 45 digits, each of two primes. "
-        "At N = 2^16 a modulus of 2305 bits is far below 128 bits of security, and one evaluation key takes 2.2 GB.",
+    Row("Table 4", "addition, product and rotation of CKKS at N = 2^13 to 2^15, beside three libraries on a CPU", MEASURED,
+        "The paper's moduli have 218, 438 and 881 bits, and it does not say which of its two GPUs it took. Ours are the sets for 2^40 at these N, "
+        "at their top: log2(P Q) is 201, 430 and 827, in 8, 13 and 21 limbs. Products are relinearised. Figures of the CPU libraries are theirs; [CPU](lab/cpu.md) has such a comparison.",
+        ("bench_operations --preset n15-d40-leveled-v1 --limbs 21 --batches 1 --output FILE",),
+        tuple(Line(f"{label}, N = 2^{log_n}", f"{time} ms", leveled(name, log_n, limbs))
+              for label, name, theirs in (("addition", "add", ("0.01", "0.02", "0.03")),
+                                          ("product", "mul_relin", ("0.11", "0.32", "1.29")),
+                                          ("rotation", "rotate", ("0.10", "0.29", "1.22")))
+              for time, log_n, limbs in zip(theirs, (13, 14, 15), (8, 13, 21)))),
+    Row("Table 5", "product, rotation and bootstrapping of CKKS with 45 digits and 2305 bits, beside four GPU libraries", MEASURED,
+        "`chameleon-d51-legacy` has the paper's sizes: 90 limbs in 45 digits. The paper has 350 ns for a bootstrapping, amortised in a way that it "
+        "does not state; ours is 120.5 ms with minimal keys, for 32,768 slots and 29 levels. At N = 2^16 a modulus of 2305 bits is far below 128 bits of "
+        "security, and one evaluation key takes 2.2 GB. Kernels take up to 32 digits, so a key switch of 45 is a sum of two.",
         ("bench_operations --preset chameleon-d51-legacy --limbs 90,2 --batches 1 --output FILE",
          "bench_bootstrap --preset chameleon-d51-legacy --minimal-keys 1 --stc-first 1 --output FILE"),
-        (Line("product; ours 46 limbs", "5.42 ms (A100)", half_of_its_limbs("mul_relin")),
-         Line("rotation; ours 46 limbs", "5.13 ms (A100)", half_of_its_limbs("rotate")),
-         Line("bootstrapping, amortised", "350 ns"))),
+        (Line("product", "5.42 ms (A100)", at_its_size("mul_relin")), Line("rotation", "5.13 ms (A100)", at_its_size("rotate")),
+         Line("bootstrapping, amortised; ours per slot", "350 ns", bootstrapping_per(32768)),
+         Line("the same per slot and level left", "", bootstrapping_per(32768, 29)))),
     Row("Table 6", "one gate at three parameter sets, beside a CPU library and three GPU programs", MEASURED,
         "The paper does not say which of its two GPUs it took (RTX 3070 or A100). Its rate is one gate after the other. It states "
         "80, 110 and 128 bits of security for its sets. They bear the word `legacy` here, and the noise of the last one is not "

@@ -73,8 +73,10 @@ class Recorded:
         unit = self.unit or row["unit"]
         forms = {"1/s": ",.0f", "levels": ".0f", "%": ".2f", "key switches": ".0f", "products": ".0f", "rotation keys": ".0f"}
         number = f"{self.value():{forms[unit]}}" if unit in forms else printed(self.value())
-        device = row["device"].removeprefix("NVIDIA ")
-        return f"{number} {unit.replace('1/s', 'per second')}" + ("" if row["device"] == USUAL_DEVICE else f" ({device})")
+        # A plan's row also has what was measured, and where.
+        device = row["measured_on"] if self.member.startswith("measured") else row["device"]
+        shown = "" if device == USUAL_DEVICE else f" ({device.removeprefix('NVIDIA ')})"
+        return f"{number} {unit.replace('1/s', 'per second')}" + shown
 
     def records(self) -> tuple[str, ...]:
         return (self.record,)

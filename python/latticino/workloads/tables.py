@@ -157,7 +157,8 @@ def _resnet20(preset: str, device: str | None, threads: int, images: int) -> Row
     ``device``: where some of them run encrypted too; None: none do."""
     try:
         made = networks.compiled(_workload("resnet20"), preset, device or "cuda")
-    except (errors.LevelError, errors.ScaleError, errors.ParameterError, errors.ValueError) as why:  # a value left its range
+    except (errors.LevelError, errors.ScaleError, errors.ParameterError, errors.ValueError) as why:
+        # A ValueError: errors take values out of the range of an activation.
         return {"name": "resnet20.refused", "value": 0.0, "unit": "%", "preset": preset, "why": str(why),
                 "params": {"images": images}}
     x = made.data.test[:images]
