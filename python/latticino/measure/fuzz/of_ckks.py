@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,8 +115,9 @@ class Drawing:
     """Draws a program of a few steps whose values stay within what the modulus holds, whatever it does."""
 
     def __init__(self, rng: np.random.Generator, operands: Operands, left: list[int], fresh: int,
-                 bootstraps: bool, mode: str = "eager") -> None:
+                 bootstraps: bool, mode: str = "eager", others: Sequence[Operands] = ()) -> None:
         self.rng, self.fresh = rng, fresh
+        self.others = [list(several) for several in others]  # the same values of other data
         self.clear, self.left = [np.asarray(x) for x in operands], left
         self.apart = [x.size for x in operands]  # values whose errors are independent of each other
         self.program, self.shape, self.of_shapes = Program([], []), operands[0].shape, mode == "shapes"
@@ -140,6 +141,8 @@ class Drawing:
         self.program.names.append(name)
         self.program.steps.append(step)
         self.clear.append(result)
+        for values in self.others:
+            values.append(np.asarray(step(values)))
         self.left.append(min(self.left[i] for i in used) - cost if left is None else left)
         self.apart.append(min(result.size, *(self.apart[i] for i in used), result.size if apart is None else apart))
 
@@ -262,10 +265,11 @@ def _polyval(d: Drawing) -> None:
     i, c = d.one(), d.rng.uniform(-1, 1, int(d.rng.integers(3, 8))).tolist()
     basis = str(d.rng.choice(["chebyshev", "monomial"]))
     x = d.clear[i]
-    bound = float(np.abs(x).max()) * 1.1
     # A sum of other data of the same make may lie outside of any domain.
-    if np.iscomplexobj(x) or bound <= 1e-3 or (d.of_shapes and d.apart[i] < d.clear[0].size):
+    if np.iscomplexobj(x) or np.abs(x).max() * 1.1 <= 1e-3 or (d.of_shapes and d.apart[i] < d.clear[0].size):
         return
+    x = np.concatenate([v[i].reshape(-1) for v in (d.clear, *d.others)])  # a domain is a promise for all data
+    bound = float(np.abs(x).max()) * 1.1
     domain = (-bound, bound) if d.rng.integers(2) else (float(x.min()) - 0.1 * bound, float(x.max()) + 0.1 * bound)
     if d.size < FEW:  # other data of the same make lie beside a few values, and are to lie in the domain as well
         domain = (-2 * bound, 2 * bound)
@@ -332,7 +336,7 @@ def drawn_program(rng: np.random.Generator, context: Context, mode: str) -> tupl
     several = [[_made(s, salt, size) for s in made] for salt in range(3)]
     levels = [_level(rng, context) for _ in made]
     left = [60 if mode == "auto" else level - 1 for level in levels]
-    program = Drawing(rng, several[0], left, context.level - 2, bool(bootstraps), mode).drawn()
+    program = Drawing(rng, several[0], left, context.level - 2, bool(bootstraps), mode, several[1:]).drawn()
     return program, several, levels
 
 
