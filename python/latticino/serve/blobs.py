@@ -150,17 +150,22 @@ class Blobs:
     @contextmanager
     def _locked(self, area: str, kind: int) -> Iterator[None]:
         """Holds a lock of all processes on the folder. Writers share it; the sweeper has it alone."""
-        with (self.folder / area / ".lock").open("ab") as file:
-            fcntl.flock(file, kind)
+        handle = os.open(self.folder / area / ".lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, kind)
             yield
+        finally:
+            os.close(handle)
 
     def _place(self, area: str, owner: str, temporary: Path, hash_: str) -> None:
         target = self.path(area, owner, hash_)
-        fresh = [p for p in (target.parent, target.parent.parent) if not p.exists()]
-        target.parent.mkdir(parents=True, exist_ok=True)
+        folder, fresh = target.parent, []
+        if not folder.exists():  # seldom: an owner has 256 of them at most
+            fresh = [made for made in (folder, folder.parent) if not made.exists()]
+            folder.mkdir(parents=True, exist_ok=True)
         with self._locked(area, fcntl.LOCK_SH):
-            temporary.replace(target)  # also where there is one: its bytes may have been damaged since
-        _sync(target.parent)
+            os.replace(temporary, target)  # also where there is one: its bytes may have been damaged since
+        _sync(folder)
         for made in fresh:
             _sync(made.parent)
 

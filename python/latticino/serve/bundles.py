@@ -18,7 +18,7 @@ from .logs import log, of_tenant
 from .manifest import Joined, Manifest, is_hash
 from .models import Facts
 from .refusals import Refused, not_found
-from .store import Store
+from .store import Prepared, Store
 from .tables import bundles, chunks, jobs, models, storable
 from .tenants import ACTIVE, bytes_of, locked
 
@@ -27,10 +27,11 @@ ATTEMPTS = 3
 MAX_BUNDLES = 1000  # bundles of a tenant
 KEEP_UPLOADS = 86_400.0  # seconds that an upload may take
 _USELESS = ("uploading", "refused")
-_OF_TENANT = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant")).order_by(bundles.c.created.desc())
-_ROW = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant"), bundles.c.model == sa.bindparam("model"),
-                                bundles.c.hash == sa.bindparam("hash"))
-_LOCKED_ROW = _ROW.with_for_update()
+_OF_TENANT = Prepared(sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant")).order_by(
+    bundles.c.created.desc()))
+_NAMED = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant"), bundles.c.model == sa.bindparam("model"),
+                                  bundles.c.hash == sa.bindparam("hash"))
+_ROW, _LOCKED_ROW = Prepared(_NAMED), Prepared(_NAMED.with_for_update())
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Bundles:
     def of(self, tenant: str) -> list[Any]:
         """The rows of a tenant's bundles."""
         with self._store.read() as c:
-            return list(c.execute(_OF_TENANT, {"tenant": tenant}))
+            return _OF_TENANT.rows(c, tenant=tenant)
 
     def delete(self, tenant: str, model: str, hash_: str) -> None:
         """Removes a bundle, and its chunks that no other one has. Refused: 404; 409 while jobs need it."""
@@ -256,7 +257,7 @@ class Bundles:
     def _row(c: Any, tenant: str, model: str, hash_: str, lock: bool = False) -> Any:
         if not is_hash(hash_):
             return None
-        return c.execute(_LOCKED_ROW if lock else _ROW, {"tenant": tenant, "model": model, "hash": hash_}).first()
+        return (_LOCKED_ROW if lock else _ROW).first(c, tenant=tenant, model=model, hash=hash_)
 
     @staticmethod
     def _remove(c: Any, row: Any) -> None:

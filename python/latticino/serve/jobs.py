@@ -16,6 +16,7 @@ import re
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -23,9 +24,9 @@ import sqlalchemy as sa
 from .manifest import is_hash
 from .models import Facts
 from .refusals import Refused, not_found
-from .store import Store
+from .store import Prepared, Store
 from .tables import bundles, facts, jobs, models, storable, tenants, workers
-from .tenants import ACTIVE, bytes_of, locked
+from .tenants import ACTIVE, HELD, Queued, locked
 
 Ended = Literal["done", "failed", "cancelled", "expired", "poisoned"]
 Verdict = Literal["go on", "cancel", "late", "lost"]
@@ -38,22 +39,57 @@ _ID = re.compile(r"[0-9a-f]{32}")  # of a job
 _WINDOW = 16  # candidates of a claim
 _NEAR = 2.0  # seconds of the fair share's clock that a job of a resident bundle may go ahead by
 
-# Queries of requests. They are made once, because building one takes longer than the database takes to answer it.
-_AT, _TOTAL = sa.bindparam, sa.func.coalesce(sa.func.sum(jobs.c.seconds), 0.0)
-_BY_KEY = sa.select(jobs).where(jobs.c.tenant == _AT("tenant"), jobs.c.idempotency == _AT("key"))
-_JOB = sa.select(jobs).where(jobs.c.id == _AT("id"), jobs.c.tenant == _AT("tenant"))
-_LOCKED_JOB = _JOB.with_for_update()
-_LATEST = sa.select(jobs).where(jobs.c.tenant == _AT("tenant")).order_by(
-    jobs.c.created.desc(), jobs.c.id).limit(_AT("most"))
-_BEFORE = sa.select(_TOTAL).where(jobs.c.state.in_(ACTIVE), jobs.c.start_tag < _AT("tag"))
-_WAITING = sa.select(_TOTAL).where(jobs.c.state.in_(ACTIVE))
-_OWN = sa.select(sa.func.count(), _TOTAL).where(jobs.c.tenant == _AT("tenant"), jobs.c.state.in_(ACTIVE))
-_TENANT = sa.select(tenants).where(tenants.c.id == _AT("tenant"))
-_MODEL = sa.select(models).where(models.c.digest == _AT("digest"))
-_BUNDLE = sa.select(bundles.c.state).where(
+_AT, _TOTAL = sa.bindparam, sa.func.coalesce(sa.func.sum(jobs.c.seconds), sa.literal_column("0.0"))
+_BY_KEY = Prepared(sa.select(jobs).where(jobs.c.tenant == _AT("tenant"), jobs.c.idempotency == _AT("key")))
+_ONE = sa.select(jobs).where(jobs.c.id == _AT("id"), jobs.c.tenant == _AT("tenant"))
+_JOB, _LOCKED_JOB = Prepared(_ONE), Prepared(_ONE.with_for_update())
+_LATEST = Prepared(sa.select(jobs).where(jobs.c.tenant == _AT("tenant")).order_by(
+    jobs.c.created.desc(), jobs.c.id).limit(_AT("most")))
+_BEFORE = Prepared(sa.select(_TOTAL).where(jobs.c.state.in_(ACTIVE), jobs.c.start_tag < _AT("tag")))
+_TENANT = Prepared(sa.select(tenants).where(tenants.c.id == _AT("tenant")))
+_MODEL = Prepared(sa.select(models).where(models.c.digest == _AT("digest")))
+_STATE = sa.select(bundles.c.state).where(
     bundles.c.tenant == _AT("tenant"), bundles.c.model == _AT("model"), bundles.c.hash == _AT("hash"))
-_LOCKED_BUNDLE = _BUNDLE.with_for_update()
-_ALIVE = sa.select(sa.func.count()).select_from(workers).where(workers.c.seen.between(_AT("first"), _AT("last")))
+_BUNDLE, _LOCKED_BUNDLE = Prepared(_STATE), Prepared(_STATE.with_for_update())
+_COUNTED = sa.select(sa.func.count()).select_from(workers).where(workers.c.seen.between(_AT("first"), _AT("last")))
+_ALIVE = Prepared(_COUNTED)
+_OWN = (jobs.c.tenant == _AT("tenant"), jobs.c.state.in_(ACTIVE))
+# What a request is held against, beside the queue of all tenants.
+_LOAD = Prepared(sa.select(
+    sa.select(sa.func.count()).select_from(jobs).where(*_OWN).scalar_subquery().label("active"),
+    sa.select(_TOTAL).where(*_OWN).scalar_subquery().label("seconds"),
+    HELD.label("held"), _COUNTED.scalar_subquery().label("alive")))
+_CLOCK = Prepared(sa.select(facts.c.value).where(facts.c.name == "clock"))
+_ADDED = Prepared(jobs.insert().values({name: _AT(name) for name in (
+    "id", "tenant", "idempotency", "model", "bundle", "input", "input_size", "final", "result_size", "seconds",
+    "start_tag", "created", "deadline")} | {"state": "queued", "attempts": 0, "progress": 0.0, "cancel": False}))
+_TAGGED = Prepared(tenants.update().where(tenants.c.id == _AT("tenant")).values(finish_tag=_AT("tag")))
+_CLAIMED = Prepared(jobs.update().where(jobs.c.id == _AT("job")).values(
+    state="running", attempts=_AT("tries"), lease=_AT("held"), lease_until=_AT("until"), progress=0.0))
+_LATER = Prepared(facts.update().where(facts.c.name == "clock", facts.c.value < _AT("tag")).values(value=_AT("tag")))
+_USED = Prepared(bundles.update().where(
+    bundles.c.tenant == _AT("of"), bundles.c.model == _AT("for"), bundles.c.hash == _AT("named")).values(
+    used=_AT("now")))
+_DONE = Prepared(jobs.update().where(
+    jobs.c.id == _AT("job"), jobs.c.state == "running", jobs.c.lease == _AT("held")).values(
+    state="done", finished=_AT("now"), lease=None, lease_until=None, result=_AT("file"), result_size=_AT("size"),
+    progress=1.0, real_seconds=_AT("took")))
+_LEARNT = Prepared(models.update().where(models.c.digest == _AT("model")).values(
+    seconds=0.8 * models.c.seconds + 0.2 * _AT("took", type_=sa.Double)))
+
+
+@lru_cache(maxsize=64)
+def _candidates_of(digests: tuple[str, ...]) -> tuple[Prepared, Prepared]:
+    """The first of the jobs of some models that wait, and of those whose worker has gone, within their deadlines."""
+    gone = (jobs.c.state == "running", jobs.c.attempts < ATTEMPTS, sa.not_(jobs.c.cancel), sa.or_(
+        jobs.c.lease_until < _AT("now"), jobs.c.lease_until > _AT("longest")))
+    columns = [jobs.c[name] for name in ("id", "tenant", "model", "bundle", "input", "final", "deadline", "attempts",
+                                         "start_tag")]
+    queued, lapsed = (Prepared(sa.select(*columns).where(
+        *where, jobs.c.model.in_(digests), sa.or_(jobs.c.deadline.is_(None), jobs.c.deadline >= _AT("now")),
+    ).order_by(jobs.c.start_tag, jobs.c.id).limit(_WINDOW).with_for_update(skip_locked=True))
+        for where in ((jobs.c.state == "queued",), gone))
+    return queued, lapsed
 
 
 @dataclass(frozen=True)
@@ -100,7 +136,7 @@ class Jobs:
     """The queue in a store."""
 
     def __init__(self, store: Store, limits: Limits | None = None) -> None:
-        self._store, self.limits = store, limits or Limits()
+        self._store, self.limits, self._queued = store, limits or Limits(), Queued(store.sqlite)
 
     # ---- for tenants ----
 
@@ -108,11 +144,10 @@ class Jobs:
         """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job, and
         returns whether it has."""
         with self._store.read() as c:
-            known = c.execute(_BY_KEY, {"tenant": tenant, "key": idempotency}).first() is not None
+            known = _BY_KEY.first(c, tenant=tenant, key=idempotency) is not None
             if not known:
                 row = self._require_ready(c, tenant, model, bundle)
-                owner = c.execute(_TENANT, {"tenant": tenant}).one()
-                self._require_room(c, owner, row, input_size)
+                self._require_room(c, _TENANT.first(c, tenant=tenant), row, input_size)
             return known
 
     def known(self, tenant: str, request: Request) -> Any | None:
@@ -133,17 +168,16 @@ class Jobs:
             if row is not None:
                 return row, False
             model = self._require_ready(c, tenant, request.model, request.bundle, lock=True)
-            self._require_room(c, owner, model, request.input_size)
+            self._require_room(c, owner, model, request.input_size, writes=True)
             now, clock = self._store.now(c), self._clock(c)
             tag = max(clock, owner.finish_tag)
-            c.execute(tenants.update().where(tenants.c.id == tenant).values(
-                finish_tag=tag + model.seconds / owner.weight))
-            c.execute(jobs.insert().values(
-                id=secrets.token_hex(16), tenant=tenant, idempotency=request.idempotency, model=request.model,
-                bundle=request.bundle, input=request.input, input_size=request.input_size, final=request.final,
-                state="queued", result_size=Facts.read(model.facts).result_bytes, seconds=model.seconds,
-                start_tag=tag, created=now, deadline=None if request.deadline is None else now + request.deadline,
-                attempts=0, progress=0.0, cancel=False))
+            _TAGGED.change(c, tenant=tenant, tag=tag + model.seconds / owner.weight)
+            self._queued.add(model.seconds)
+            _ADDED.change(c, id=secrets.token_hex(16), tenant=tenant, idempotency=request.idempotency,
+                          model=request.model, bundle=request.bundle, input=request.input,
+                          input_size=request.input_size, final=request.final,
+                          result_size=Facts.read(model.facts).result_bytes, seconds=model.seconds, start_tag=tag,
+                          created=now, deadline=None if request.deadline is None else now + request.deadline)
             return self._known(c, tenant, request), True
 
     def get(self, tenant: str, id_: str) -> Any:
@@ -160,7 +194,7 @@ class Jobs:
     def latest(self, tenant: str, most: int = 100) -> list[Any]:
         """The rows of a tenant's latest jobs."""
         with self._store.read() as c:
-            return list(c.execute(_LATEST, {"tenant": tenant, "most": most}))
+            return _LATEST.rows(c, tenant=tenant, most=most)
 
     def cancel(self, tenant: str, id_: str) -> Any:
         """Cancels a job that waits. Asks the worker of a job that runs to stop. Deletes the result of a job that has
@@ -181,7 +215,7 @@ class Jobs:
     def seconds_before(self, row: Any) -> float:
         """Predicted seconds until a job that waits begins: those of all jobs before it, shared by the workers."""
         with self._store.read() as c:
-            before = c.execute(_BEFORE, {"tag": row.start_tag}).scalar()
+            before = _BEFORE.scalar(c, tag=row.start_tag)
             return float(before) / max(self.workers_alive(c), 1)
 
     # ---- for workers ----
@@ -203,13 +237,9 @@ class Jobs:
             near = [r for r in rows if r.start_tag <= rows[0].start_tag + _NEAR]
             row = next((r for r in near if (r.tenant, r.model, r.bundle) in resident), rows[0])
             lease = secrets.token_hex(16)
-            c.execute(jobs.update().where(jobs.c.id == row.id).values(
-                state="running", attempts=row.attempts + 1, lease=lease, lease_until=now + LEASE, progress=0.0))
-            c.execute(facts.update().where(facts.c.name == "clock", facts.c.value < row.start_tag).values(
-                value=row.start_tag))
-            c.execute(bundles.update().where(
-                bundles.c.tenant == row.tenant, bundles.c.model == row.model, bundles.c.hash == row.bundle).values(
-                used=now))
+            _CLAIMED.change(c, job=row.id, tries=row.attempts + 1, held=lease, until=now + LEASE)
+            _LATER.change(c, tag=row.start_tag)
+            _USED.change(c, **{"of": row.tenant, "for": row.model, "named": row.bundle, "now": now})
         return Claim(row.id, row.tenant, row.model, row.bundle, row.input, row.final, row.deadline, lease,
                      row.attempts + 1)
 
@@ -235,13 +265,11 @@ class Jobs:
     def finish(self, claim: Claim, result: str, size: int, real_seconds: float) -> bool:
         """Ends a job with a result, whose blob is stored. False if another worker has the job: then nothing changes."""
         with self._store.write() as c:
-            done = self._end(c, claim.id, "done", claim, result=result, result_size=size, progress=1.0,
-                             real_seconds=real_seconds)
+            done = _DONE.change(c, job=claim.id, held=claim.lease, now=self._store.now(c), file=result, size=size,
+                                took=real_seconds)
             if done:
-                before = c.execute(sa.select(models.c.seconds).where(models.c.digest == claim.model)).scalar()
-                c.execute(models.update().where(models.c.digest == claim.model).values(
-                    seconds=0.8 * float(before) + 0.2 * real_seconds))
-            return done
+                _LEARNT.change(c, model=claim.model, took=real_seconds)
+            return bool(done)
 
     def end(self, claim: Claim, state: Ended, error: str | None = None) -> bool:
         """Ends a job without a result. False if another worker has it."""
@@ -291,12 +319,12 @@ class Jobs:
 
     def workers_alive(self, c: Any) -> int:
         now = self._store.now(c)
-        return int(c.execute(_ALIVE, {"first": now - SEEN, "last": now + SEEN}).scalar())
+        return int(_ALIVE.scalar(c, first=now - SEEN, last=now + SEEN))
 
     # ---- parts ----
 
     def _known(self, c: Any, tenant: str, request: Request) -> Any | None:
-        row = c.execute(_BY_KEY, {"tenant": tenant, "key": request.idempotency}).first()
+        row = _BY_KEY.first(c, tenant=tenant, key=request.idempotency)
         if row is not None and (row.model, row.bundle, row.input, row.final) != (
                 request.model, request.bundle, request.input, request.final):
             raise Refused.of(409, "jobs", "an idempotency key of another request", "a key for each request",
@@ -305,14 +333,14 @@ class Jobs:
 
     @staticmethod
     def _require_ready(c: Any, tenant: str, digest: str, bundle: str, lock: bool = False) -> Any:
-        model = c.execute(_MODEL, {"digest": digest}).first()
+        model = _MODEL.first(c, digest=digest)
         if model is None:
             raise not_found("jobs", "model")
         if not model.active:
             raise Refused.of(410, "jobs", "a model that is not served any more", "one that is",
                              "ask for the models again")
-        state = c.execute(_LOCKED_BUNDLE if lock else _BUNDLE, {
-            "tenant": tenant, "model": digest, "hash": bundle}).scalar() if is_hash(bundle) else None
+        query = _LOCKED_BUNDLE if lock else _BUNDLE
+        state = query.scalar(c, tenant=tenant, model=digest, hash=bundle) if is_hash(bundle) else None
         if state is None:
             raise not_found("jobs", "bundle of keys")
         if state != "ready":
@@ -320,39 +348,36 @@ class Jobs:
                              "wait for its check, or upload another one")
         return model
 
-    def _require_room(self, c: Any, owner: Any, model: Any, input_size: int) -> None:
-        own = c.execute(_OWN, {"tenant": owner.id}).one()
-        waiting = float(c.execute(_WAITING).scalar())
-        alive = max(self.workers_alive(c), 1)
-        if own[0] >= owner.most_jobs:
-            raise _full(f"{own[0]} jobs of this tenant", f"less than {owner.most_jobs}", model.seconds / alive)
-        over = own[1] + model.seconds - owner.most_seconds
-        if own[0] and over > 0:
-            raise _full(f"{own[1]:.0f} predicted seconds of this tenant", f"at most {owner.most_seconds:.0f}",
+    def _require_room(self, c: Any, owner: Any, model: Any, input_size: int, writes: bool = False) -> None:
+        now = self._store.now(c)
+        own = _LOAD.first(c, tenant=owner.id, first=now - SEEN, last=now + SEEN)
+        alive = max(own.alive, 1)
+        if own.active >= owner.most_jobs:
+            raise _full(f"{own.active} jobs of this tenant", f"less than {owner.most_jobs}", model.seconds / alive)
+        over = own.seconds + model.seconds - owner.most_seconds
+        if own.active and over > 0:
+            raise _full(f"{own.seconds:.0f} predicted seconds of this tenant", f"at most {owner.most_seconds:.0f}",
                         over / alive)
+        waiting = self._queued.seconds(c, (self.limits.seconds - model.seconds) * alive, writes)
         over = waiting / alive + model.seconds - self.limits.seconds
         if waiting and over > 0:
             raise _full(f"{waiting / alive:.0f} predicted seconds in the queue", f"at most {self.limits.seconds:.0f}",
                         over)
-        room = owner.most_bytes - bytes_of(c, owner.id)
+        room = owner.most_bytes - int(own.held)
         if input_size + Facts.read(model.facts).result_bytes > room:
-            raise Refused.of(413, "jobs", f"{input_size} bytes and a result, beside {own[0]} jobs that wait or run",
+            raise Refused.of(413, "jobs", f"{input_size} bytes and a result, beside {own.active} jobs that wait or run",
                              f"{max(room, 0)} of its quota",
                              "wait for these jobs, or delete results or bundles that are not needed any more")
 
     @staticmethod
     def _clock(c: Any) -> float:
-        return float(c.execute(sa.select(facts.c.value).where(facts.c.name == "clock")).scalar())
+        return float(_CLOCK.scalar(c))
 
     def _candidates(self, c: Any, models_: Collection[str]) -> list[Any]:
         """The first of the jobs that wait, and of those whose worker has gone, within their deadlines."""
         now = self._store.now(c)
-        lapsed = (jobs.c.state == "running", _lapsed(now), jobs.c.attempts < ATTEMPTS, sa.not_(jobs.c.cancel))
-        found: list[Any] = []
-        for where in ((jobs.c.state == "queued",), lapsed):
-            found += c.execute(sa.select(jobs).where(
-                *where, jobs.c.model.in_(list(models_)), sa.or_(jobs.c.deadline.is_(None), jobs.c.deadline >= now),
-            ).order_by(jobs.c.start_tag, jobs.c.id).limit(_WINDOW).with_for_update(skip_locked=True)).all()
+        queued, lapsed = _candidates_of(tuple(sorted(models_)))
+        found = queued.rows(c, now=now) + lapsed.rows(c, now=now, longest=now + LEASE + RENEWAL)
         return sorted(found, key=lambda row: (row.start_tag, row.id))
 
     def _end(self, c: Any, id_: str, state: Ended, claim: Claim | None = None, **values: Any) -> bool:
@@ -376,8 +401,7 @@ def _held(claim: Claim) -> tuple[Any, ...]:
 
 
 def _one(c: Any, tenant: str, id_: str, lock: bool = False) -> Any:
-    query = _LOCKED_JOB if lock else _JOB
-    row = c.execute(query, {"id": id_, "tenant": tenant}).first() if _ID.fullmatch(id_) else None
+    row = (_LOCKED_JOB if lock else _JOB).first(c, id=id_, tenant=tenant) if _ID.fullmatch(id_) else None
     if row is None:
         raise not_found("jobs", "job")
     return row

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, BinaryIO, TypeAlias
 
 from .. import arrays, errors, tfhe
@@ -89,7 +89,7 @@ class Facts:
     def read(cls, text: str) -> Facts:
         """The facts in what `to_json` gave. FileError for what another release has written."""
         try:
-            return cls._read(text)
+            return _facts_in(text)
         except (TypeError, LookupError, ValueError) as why:
             raise errors.FileError.explain(
                 "store", f"facts of a model that another release wrote ({why})", "those of this release",
@@ -101,6 +101,11 @@ class Facts:
         for name in ("inputs", "outputs"):
             fields[name] = tuple(Port(**{**p, "shape": tuple(p["shape"])}) for p in fields[name])
         return cls(**{**fields, "switching": tuple(fields.get("switching", ()))})
+
+
+@lru_cache(maxsize=256)  # each request needs those of its model, and no one changes them
+def _facts_in(text: str) -> Facts:
+    return Facts._read(text)
 
 
 class Model:

@@ -16,14 +16,14 @@ from .. import errors
 from .blobs import OPERATOR, Blobs
 from .models import Facts, file_of, open_model
 from .refusals import Refused, not_found
-from .store import Store
+from .store import Prepared, Store
 from .tables import models
 from .tenants import is_name, require_name
 
 _DESCRIBE = "from latticino.serve.registry import describe; describe()"
 
-_ACTIVE = sa.select(models).where(models.c.active).order_by(models.c.name)
-_NAMED = sa.select(models).where(models.c.name == sa.bindparam("name")).order_by(models.c.active.desc())
+_ACTIVE = Prepared(sa.select(models).where(models.c.active).order_by(models.c.name))
+_NAMED = Prepared(sa.select(models).where(models.c.name == sa.bindparam("name")).order_by(models.c.active.desc()))
 
 
 class Registry:
@@ -61,14 +61,14 @@ class Registry:
     def active(self) -> list[Any]:
         """The rows of the models that are served."""
         with self._store.read() as c:
-            return list(c.execute(_ACTIVE))
+            return _ACTIVE.rows(c)
 
     def named(self, name: str) -> Any:
         """The row of the model of a name. Refused: 404; 410 for one that is retired."""
         if not is_name(name):
             raise not_found("models", "model")
         with self._store.read() as c:
-            rows = list(c.execute(_NAMED, {"name": name}))
+            rows = _NAMED.rows(c, name=name)
         if not rows:
             raise not_found("models", "model")
         if not rows[0].active:

@@ -1,16 +1,24 @@
-"""Transactions on the tables of a service: SQLite for one machine, PostgreSQL for several."""
+"""Transactions on the tables of a service: SQLite for one machine, PostgreSQL for several. Statements of requests and
+jobs have a text that is made once.
+
+SQLAlchemy takes longer to build such a statement, and then to run it, than SQLite takes to answer. A worker pays most:
+its run has filled the processor's caches with other things. So on SQLite the text goes to Python's driver directly.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import sqlite3
 import threading
 import time
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from .. import errors
 from . import packages, tables
@@ -37,6 +45,9 @@ class Store:
         self.sqlite = self._engine.dialect.name == "sqlite"
         self._reading, self._writing = threading.local(), threading.Lock()
         self._turns: BinaryIO | None = None
+        # Connections of SQLite that are open and unused. The one that was used last is used next, so that few are open:
+        # each keeps pages of the database in memory.
+        self._idle: list[Any] = []
         try:
             with self.write() as c:
                 if not self.sqlite:  # two processes that both make the tables
@@ -65,12 +76,12 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Any]:
         """A connection that sees one state of the database. A block within this one, in the same thread, sees the same
-        state."""
+        state. ``raw`` of it: the connection of SQLite's driver, or None of PostgreSQL."""
         held = getattr(self._reading, "connection", None)
         if held is not None:
             yield held
             return
-        with self._engine.connect().execution_options(latticino_begin="BEGIN") as c, c.begin():
+        with self._transaction("BEGIN") as c:
             self._reading.connection = c
             try:
                 yield c
@@ -79,9 +90,48 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Any]:
-        """A connection in a transaction that is committed at the end, and undone if the block raises."""
-        with self._turn(), self._engine.connect() as c, c.begin():
+        """A connection in a transaction that is committed at the end, and undone if the block raises. ``raw`` as of
+        `read`. Writers of SQLite take the lock when they begin: one that read first would fail if another took the lock
+        before it."""
+        with self._turn(), self._transaction("BEGIN IMMEDIATE") as c:
             yield c
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Any]:
+        """A connection in a transaction. That of SQLite is opened once: SQLAlchemy takes longer to hand one out, and to
+        begin and end a transaction on it, than SQLite takes to answer a request."""
+        if not self.sqlite:
+            with self._engine.connect() as c, c.begin():
+                c.raw = None
+                yield c
+            return
+        c = self._idle.pop() if self._idle else self._opened()
+        try:
+            _called(c.raw, begin)
+            yield c
+            _called(c.raw, "COMMIT")
+        except BaseException:
+            self._undo(c)
+            raise
+        if c.in_transaction():
+            c.rollback()  # what SQLAlchemy knows of it: nothing is open any more
+        self._idle.append(c)
+
+    def _opened(self) -> Any:
+        c: Any = self._engine.connect()
+        c.raw = c.connection.dbapi_connection
+        return c
+
+    def _undo(self, c: Any) -> None:
+        """Ends a transaction that failed. A connection that does not even do this is not used again."""
+        try:
+            c.raw.rollback()
+            c.rollback()
+        except (sqlite3.Error, sa.exc.SQLAlchemyError):
+            c.invalidate()
+            c.close()
+        else:
+            self._idle.append(c)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -113,6 +163,8 @@ class Store:
         return float(c.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar())
 
     def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
         self._engine.dispose()
         turns, self._turns = self._turns, None
         if turns is not None:
@@ -136,25 +188,25 @@ def _engine(url: str) -> Any:
     if not parsed.database or parsed.database == ":memory:":
         raise errors.UnsupportedError.explain("store", "a database in memory", "a file, which outlives the process",
                                               "name one: sqlite:///folder/service.sqlite")
-    # As many connections as the front has threads: those beyond the pool would be opened for each request. The one that
-    # was used last is used next (LIFO), so that few are open: each keeps pages of the database in memory.
-    engine = sa.create_engine(parsed, pool_size=40, max_overflow=20, pool_timeout=60, pool_use_lifo=True,
+    # More connections than the front has threads.
+    engine = sa.create_engine(parsed, pool_size=40, max_overflow=20, pool_timeout=60,
                               connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False})
     sa.event.listen(engine, "connect", _prepare_sqlite)
-    sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin where `_begin_sqlite` says so
+    connection.isolation_level = None  # transactions begin where `Store._transaction` says so
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_MS}",
                    f"cache_size=-{_CACHE_KIB}"):
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin_sqlite(c: Any) -> None:
-    """Writers take the lock when they begin. One that read first would fail if another took the lock before it."""
-    c.exec_driver_sql(c.get_execution_options().get("latticino_begin", "BEGIN IMMEDIATE"))
+def _called(raw: Any, text: str) -> None:
+    try:
+        raw.execute(text)
+    except sqlite3.Error as why:
+        raise explained(why, text) from why
 
 
 def _turns(url: str) -> BinaryIO:
@@ -185,3 +237,90 @@ def _without_password(url: str) -> str:
         return str(sa.engine.make_url(url).render_as_string(hide_password=True))
     except sa.exc.ArgumentError:
         return "a store"
+
+
+# ---- statements ----
+
+_DIALECT: Any = sqlite.dialect(paramstyle="qmark")
+
+
+class _Text(NamedTuple):
+    """``names`` of the parameters in order; ``fixed``: values of those that are part of the statement; ``row``: makes a
+    row of a tuple; ``booleans``: columns that SQLite stores as integers."""
+
+    text: str
+    names: tuple[str, ...]
+    fixed: dict[str, Any]
+    row: Any
+    booleans: tuple[int, ...]
+
+
+class Prepared:
+    """A statement of SQLAlchemy. Parameters are its ``bindparam``. ``c``: the connection of a `Store`."""
+
+    def __init__(self, statement: Any) -> None:
+        self._statement, self._made = statement, _text(statement)
+
+    def rows(self, c: Any, **values: Any) -> list[Any]:
+        """All rows. Their columns are attributes."""
+        if c.raw is None:
+            return list(c.execute(self._statement, values))
+        return [self._row(found) for found in self._fetched(c.raw, values)]
+
+    def first(self, c: Any, **values: Any) -> Any:
+        """The first row, or None."""
+        if c.raw is None:
+            return c.execute(self._statement, values).first()
+        found = self._fetched(c.raw, values)
+        return self._row(found[0]) if found else None
+
+    def scalar(self, c: Any, **values: Any) -> Any:
+        """The first column of the first row; None where there is no row."""
+        if c.raw is None:
+            return c.execute(self._statement, values).scalar()
+        found = self._fetched(c.raw, values)
+        return self._row(found[0])[0] if found else None
+
+    def change(self, c: Any, **values: Any) -> int:
+        """Changes rows: how many. PostgreSQL does not say it of an insertion."""
+        if c.raw is None:
+            return int(c.execute(self._statement, values).rowcount)
+        try:
+            return int(c.raw.execute(self._made.text, self._given(values)).rowcount)
+        except sqlite3.Error as why:
+            raise explained(why, self._made.text) from why
+
+    def _fetched(self, raw: Any, values: dict[str, Any]) -> list[Any]:
+        try:  # all rows: a statement that was not read to its end would keep its view of the database
+            found: list[Any] = raw.execute(self._made.text, self._given(values)).fetchall()
+        except sqlite3.Error as why:
+            raise explained(why, self._made.text) from why
+        return found
+
+    def _given(self, values: dict[str, Any]) -> list[Any]:
+        fixed = self._made.fixed
+        return [values[name] if name in values else fixed[name] for name in self._made.names]
+
+    def _row(self, found: Any) -> Any:
+        for at in self._made.booleans:
+            if found[at] is not None:
+                found = (*found[:at], bool(found[at]), *found[at + 1:])
+        return self._made.row(found)
+
+
+def _text(statement: Any) -> _Text:
+    made = statement.compile(dialect=_DIALECT)
+    needed = {bind.key for bind in made.binds.values() if bind.required}
+    whole = made.construct_expanded_state(dict.fromkeys(needed))  # each value of a list becomes a parameter
+    fixed = {name: value for name, value in whole.parameters.items() if name not in needed}
+    columns = list(statement.selected_columns) if statement.is_select else []
+    names = [column.name if getattr(column, "name", None) else f"column_{at}" for at, column in enumerate(columns)]
+    row: Any = namedtuple("Row", names, rename=True)  # type: ignore[misc]
+    return _Text(whole.statement, tuple(whole.positiontup), fixed, row._make,
+                 tuple(at for at, column in enumerate(columns) if isinstance(column.type, sa.Boolean)))
+
+
+def explained(why: sqlite3.Error, text: str) -> BaseException:
+    """The error of SQLAlchemy for one of the driver, as SQLAlchemy itself would raise it."""
+    error: BaseException = sa.exc.DBAPIError.instance(text, None, why, sqlite3.Error)
+    return error

@@ -6,6 +6,8 @@ import hashlib
 import json
 import re
 import secrets
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import arrays, errors
-from .store import Store
+from .store import Prepared, Store
 from .tables import chunks, jobs, tenants, tokens
 
 PREFIX = "lt_"  # of a token, so that scanners of secrets find one that was published
@@ -98,7 +100,7 @@ class Tenants:
     def identify(self, token: str) -> Identity | None:
         """Whose token it is; None for one that does not exist or has expired."""
         with self._store.read() as c:
-            row = c.execute(_TOKEN, {"hash": hashed(token)}).first()
+            row = _TOKEN.first(c, hash=hashed(token))
             if row is None or row.expires <= self._store.now(c):
                 return None
         return Identity(row.tenant, row.hash, None if row.models is None else frozenset(json.loads(row.models)))
@@ -127,26 +129,30 @@ class Tenants:
 
 
 ACTIVE = ("queued", "running")  # states of jobs
-# Queries of requests. They are made once, because building one takes longer than the database takes to answer it.
-_TOKEN = sa.select(tokens).where(tokens.c.hash == sa.bindparam("hash"))
-_LOCKED = sa.select(tenants).where(tenants.c.id == sa.bindparam("tenant")).with_for_update()
-_HELD = (
-    sa.select(sa.func.coalesce(sa.func.sum(chunks.c.size), 0)).where(chunks.c.tenant == sa.bindparam("tenant")),
-    sa.select(sa.func.coalesce(sa.func.sum(jobs.c.input_size + jobs.c.result_size), 0)).where(
-        jobs.c.tenant == sa.bindparam("tenant"), jobs.c.state.in_(ACTIVE)),
-    sa.select(sa.func.coalesce(sa.func.sum(jobs.c.result_size), 0)).where(
-        jobs.c.tenant == sa.bindparam("tenant"), jobs.c.result.is_not(None)))
+_TENANT = sa.bindparam("tenant")
+_TOKEN = Prepared(sa.select(tokens).where(tokens.c.hash == sa.bindparam("hash")))
+_LOCKED = Prepared(sa.select(tenants).where(tenants.c.id == _TENANT).with_for_update())
+_ZERO = sa.literal_column("0")
+# What a tenant has stored or reserved: chunks of its bundles; inputs of jobs that have not ended, and the most that
+# their results take; results.
+HELD = (
+    sa.select(sa.func.coalesce(sa.func.sum(chunks.c.size), _ZERO)).where(
+        chunks.c.tenant == _TENANT).scalar_subquery()
+    + sa.select(sa.func.coalesce(sa.func.sum(jobs.c.input_size + jobs.c.result_size), _ZERO)).where(
+        jobs.c.tenant == _TENANT, jobs.c.state.in_(ACTIVE)).scalar_subquery()
+    + sa.select(sa.func.coalesce(sa.func.sum(jobs.c.result_size), _ZERO)).where(
+        jobs.c.tenant == _TENANT, jobs.c.result.is_not(None)).scalar_subquery())
+_HELD = Prepared(sa.select(HELD.label("held")))
 
 
 def locked(c: Any, tenant: str) -> Any:
     """The row of a tenant, which nobody else changes until the transaction ends."""
-    return c.execute(_LOCKED, {"tenant": tenant}).one()
+    return _LOCKED.first(c, tenant=tenant)
 
 
 def bytes_of(c: Any, tenant: str) -> int:
-    """What a tenant has stored or reserved: chunks of its bundles; inputs of jobs that have not ended, and the most
-    that their results take; results."""
-    return sum(int(c.execute(query, {"tenant": tenant}).scalar()) for query in _HELD)
+    """What a tenant has stored or reserved: `HELD`."""
+    return int(_HELD.scalar(c, tenant=tenant))
 
 
 def hashed(token: str) -> str:
@@ -165,3 +171,39 @@ def require_name(operation: str, name: str) -> str:
         raise errors.ValueError.explain(operation, f"the name {arrays.shown(name)}",
                                         "1 to 64 letters, digits, dots, dashes and underscores", "choose another")
     return name
+
+
+# ---- the queue of all tenants ----
+
+_TRUSTED = 1.0  # seconds that a sum is used for: another process may have added jobs since
+_SUM = Prepared(sa.select(sa.func.coalesce(sa.func.sum(jobs.c.seconds), sa.literal_column("0.0"))).where(
+    jobs.c.state.in_(ACTIVE)))
+
+
+class Queued:
+    """A sum over a queue of ten thousand jobs takes a millisecond, and each new job is compared with it twice.
+
+    So an older sum is kept. With all that this process has added since, it is an upper bound: jobs that end make the
+    true sum smaller. A request that this bound admits needs no new sum. ``serial``: writers of the store come one after
+    the other, so that a writer's sum lacks no job of another one. Without it every sum is new.
+    """
+
+    def __init__(self, serial: bool) -> None:
+        self._serial, self._lock = serial, threading.Lock()
+        self._most, self._until = 0.0, 0.0
+
+    def seconds(self, c: Any, enough: float, writes: bool) -> float:
+        """The sum, or an upper bound of ``enough`` at most. ``writes``: whether ``c`` is that of a writer."""
+        with self._lock:
+            if time.monotonic() < self._until and self._most <= enough:
+                return self._most
+        found = float(_SUM.scalar(c))
+        if self._serial and writes:  # a reader may see an older state, without jobs that were counted here
+            with self._lock:
+                self._most, self._until = found, time.monotonic() + _TRUSTED
+        return found
+
+    def add(self, seconds: float) -> None:
+        """Counts a job of the present writer."""
+        with self._lock:
+            self._most += seconds
