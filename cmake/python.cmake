@@ -13,6 +13,7 @@ file(GLOB LATTICINO_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
 nanobind_add_module(_native NB_STATIC STABLE_ABI ${LATTICINO_BINDINGS})
 target_link_libraries(_native PRIVATE latticino)
 target_compile_options(_native PRIVATE -Wall -Wextra)
+latticino_unity(_native "${LATTICINO_BINDINGS}" "src/" 5)
 if(LATTICINO_CCACHE)
   # ccache may give back what was precompiled before a header of this project changed.
   target_precompile_headers(_native PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/complex.h>

@@ -32,7 +32,7 @@ double log_modulus(const Ring& ring, const Basis& basis) {
   return sum;
 }
 
-std::string power(double log) { return formatted("2^%.1f", log); }
+std::string about(double log) { return formatted("2^%.1f", log); }
 
 double rounded(const char* operation, double x, double scale, double log_bound) {
   if (!std::isfinite(x)) {
@@ -42,8 +42,8 @@ double rounded(const char* operation, double x, double scale, double log_bound) 
   if (std::log2(std::abs(y)) >= log_bound) {
     throw ScaleError(
         operation,
-        "a constant of " + power(std::log2(std::abs(x))) + " at scale " + power(std::log2(scale)),
-        "a product below " + power(log_bound) + ", half the modulus",
+        "a constant of " + about(std::log2(std::abs(x))) + " at scale " + about(std::log2(scale)),
+        "a product below " + about(log_bound) + ", half the modulus",
         "choose a smaller constant, or work at a higher level");
   }
   return y;
