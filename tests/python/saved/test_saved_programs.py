@@ -24,7 +24,8 @@ STRIDED = lt.convolution_map(KERNEL, (1, 4, 8), stride=2)
 
 def arithmetic(x, y):
     return (x + y - y * x, 1 + x - [0.25] * 8, 1 - x, -x, 2 * x, x * 0.5 + np.ones(8), (1 + 2j) * x, x / 4, x**3,
-            np.float32(0.1) + x.declare(-1, 1), lt.dot([x, y], [y, y]), x.conj(), x - 0.5)
+            np.float32(0.1) + x.declare(-1, 1), lt.dot([x, y], [y, y]), x.conj(), x - 0.5, ((1 + 2j) * x).real,
+            ((1 + 2j) * x).imag)
 
 
 def quotients(x, y):
@@ -57,7 +58,7 @@ def places(x, y):
 def functions(x, y):
     return (x.polyval([1, 0.5, 0.25]), x.approximate(np.sin, (-1, 1), 10), lt.exp(x, (-1, 1), 8), x.sign(1, 0.5, 4),
             x.abs(1, 4), x.relu(1, 4), x.maximum(y, bits=4), lt.minimum(x, y, bits=4), lt.maximum(x, 0.5, bits=4), x.minimum(y, bits=4), lt.softmax(x * 0.125, domain=(-0.2, 0.2), bits=3),
-            lt.logsumexp(x * 0.125, domain=(-0.2, 0.2), bits=3), lt.tanh(x, bits=6))
+            lt.logsumexp(x * 0.125, domain=(-0.2, 0.2), bits=3), lt.tanh(x, bits=6), x.clip(-0.5, 0.5, 1, 3))
 
 
 def refreshed(x, y):
@@ -82,7 +83,7 @@ def integers(x, y):
     return (x & y, x | y, 1 | x, x ^ y, ~x, x + 1, 1 + y, 3 - x, x - y, 2 * x, x * y, x**2, -x, flags, x <= 1, x > y, x >= y, x == y, x != 2,
             x << 1, x >> y, 1 << x, 3 >> x, x % 2, x // 2, x[::-1], x.reshape(1, 2).T, x.astype("u4"), x.sum(), x.min(),
             x.max(0), flags.any(), flags.all(), few, many, x.apply(lambda a, b: a * b % 4, y), lt.where(flags, x, 2),
-            lt.minimum(x, y), lt.maximum(x, 1), lt.stack([x, y]), lt.concatenate([x, y]), 1 & x, 2 ^ x)
+            lt.minimum(x, y), lt.maximum(x, 1), x.clip(1, 2), lt.stack([x, y]), lt.concatenate([x, y]), 1 & x, 2 ^ x)
 
 
 PROGRAMS = {f.__name__: f for f in (arithmetic, quotients, matrices, places, functions, refreshed, tables)}
