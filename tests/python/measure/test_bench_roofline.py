@@ -1,5 +1,6 @@
 """`latticino bench roofline`, its counters and the growth of times: formulas, records and what is drawn of them."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -157,7 +158,7 @@ def test_the_documented_batches_are_those_of_the_record():
     for operands in ("cold", "warm"):
         for cells in zip(*(by_batch[batch, operands] for batch in batches), strict=True):
             values = [row["value"] for row in cells]
-            assert all(after <= before * 1.005 for before, after in zip(values, values[1:])), values
+            assert all(after <= before * 1.005 for before, after in itertools.pairwise(values)), values
             assert values[:5] == sorted(values[:5], reverse=True) and cells[1]["footprint_bytes"] > 60e6
 
 

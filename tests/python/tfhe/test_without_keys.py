@@ -28,7 +28,7 @@ FREE = {
 
 @pytest.mark.parametrize("f, want", FREE.values(), ids=FREE)
 def test_what_takes_no_bootstrapping_takes_no_keys(world, f, want):
-    ctx, client, *arrays = world
+    _ctx, client, *arrays = world
     assert np.array_equal(client.decrypt(f(*arrays)), want)
 
 
@@ -56,7 +56,7 @@ def test_sums_are_recorded_without_keys(world):
 
 def test_too_much_noise_asks_for_keys(world):
     """A product with a number may have more noise than decryption allows; then it bootstraps, which takes keys."""
-    _, client, m, *_ = world
+    _, _client, m, *_ = world
     with pytest.raises(lt.Error) as why:
         for _ in range(40):
             m = 7 * m
