@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from latticino.serve import tables
 from latticino.serve.models import Facts
-from latticino.serve.store import Prepared
+from latticino.serve.store import Prepared, Store
 
 pytestmark = pytest.mark.stores
 
@@ -107,3 +107,19 @@ def test_connections_are_used_again_and_closed(store):
 def test_facts_of_a_model_are_parsed_once():
     text = Facts("program", "a", "b", "p", "c", (), (), {}, 1, 2, 0.5, 3).to_json()
     assert Facts.read(text) is Facts.read(text)
+
+
+def test_two_threads_may_want_the_last_connection(tmp_path):
+    """One that saw an unused connection may find that another thread has just taken it."""
+
+    class Taken(list):
+        def __bool__(self):
+            return True
+
+    store = Store(f"sqlite:///{tmp_path / 'store.db'}")
+    store._idle = Taken()
+    for _ in range(2):
+        with store.read() as c:
+            assert c.raw.execute("SELECT 1").fetchone() == (1,)
+    store._idle = list(store._idle)
+    store.close()

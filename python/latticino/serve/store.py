@@ -105,7 +105,10 @@ class Store:
                 c.raw = None
                 yield c
             return
-        c = self._idle.pop() if self._idle else self._opened()
+        try:
+            c = self._idle.pop()
+        except IndexError:  # none, or another thread took the last one
+            c = self._opened()
         try:
             _called(c.raw, begin)
             yield c
