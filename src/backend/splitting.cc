@@ -11,13 +11,6 @@
 namespace latticino {
 namespace {
 
-// The limbs of those primes of `part` that the view has; empty if it has none.
-PolyView within(const PolyView& v, const Basis& part) {
-  if (v.segments == 0) return {};
-  const Basis common = v.basis().intersect(part);
-  return common.size() == 0 ? PolyView{} : v.select(common);
-}
-
 using Views = std::vector<const PolyView*>;
 
 // Divides `whole` into parts of consecutive primes, as few as possible, such that each view has at
@@ -29,7 +22,7 @@ std::vector<Basis> parts_of(const Basis& whole, const Views& views, int most) {
     const auto prime = static_cast<std::uint16_t>(whole.prime(i));
     const Basis one{{prime, static_cast<std::uint16_t>(prime + 1)}};
     const Basis more = part.with(one);
-    const auto fits = [&](const PolyView* v) { return within(*v, more).segments <= most; };
+    const auto fits = [&](const PolyView* v) { return limbs_on(*v, more).segments <= most; };
     if (part.size() > 0 && (more.runs() > most || !std::all_of(views.begin(), views.end(), fits))) {
       out.push_back(part);
       part = one;
@@ -48,7 +41,7 @@ struct Place {
   Basis part;
   int first = 0;
 
-  PolyView of(const PolyView& v) const { return within(v, part); }
+  PolyView of(const PolyView& v) const { return limbs_on(v, part); }
   Words of(const Words& by_position) const {
     if (by_position.empty()) return {};
     return {by_position.begin() + first, by_position.begin() + first + part.size()};
@@ -188,7 +181,7 @@ KeyInner::Group part_of(const KeyInner::Group& group, int first, int last) {
 template <class Record>
 void Splitting::divide(const Record& op, const Operation& whole) {
   if constexpr (requires { Record::kLimbsApart; }) {
-    emit_(with_parts_of_out(op, most_));
+    emit_(with_parts_of_out(op, limits_.segments));
   } else {
     emit_(whole);
   }
@@ -198,7 +191,7 @@ void Splitting::run(const Operation& op) {
   int segments = 0;
   for_each_view(op,
                 [&](const PolyView& v, bool) { segments = std::max<int>(segments, v.segments); });
-  if (segments <= most_ && !std::holds_alternative<KeyInner>(op)) return emit_(op);
+  if (segments <= limits_.segments && !std::holds_alternative<KeyInner>(op)) return emit_(op);
   std::visit([&](const auto& record) { divide(record, op); }, op);
 }
 
@@ -207,8 +200,8 @@ void Splitting::divide(const Convert& op, const Operation&) {
   Convert divided;
   Linear sums;
   for (const Convert::Item& item : op.items) {
-    const std::vector<Basis> sources = source_parts(item.in, most_);
-    each_place(item.out, {}, most_, [&](const Place& place) {
+    const std::vector<Basis> sources = source_parts(item.in, limits_.segments);
+    each_place(item.out, {}, limits_.segments, [&](const Place& place) {
       const PolyView out = place.of(item.out);
       Linear::Item sum{.terms = {{.x = out}}, .out = out};
       for (const Basis& from : sources) {
@@ -233,7 +226,7 @@ void Splitting::divide(const Transform& op, const Operation&) {
       divided.items.push_back(item);
       continue;
     }
-    each_place(item.out, {&item.in}, most_, [&](const Place& place) {
+    each_place(item.out, {&item.in}, limits_.segments, [&](const Place& place) {
       divided.items.push_back({.in = place.of(item.in), .out = place.of(item.out)});
     });
   }
@@ -297,7 +290,7 @@ void Splitting::divide(const Linear& op, const Operation&) {
   for (const Linear::Item& item : op.items) {
     Views views;
     for (const Linear::Term& t : item.terms) views.push_back(&t.x);
-    each_place(item.out, std::move(views), most_,
+    each_place(item.out, std::move(views), limits_.segments,
                [&](const Place& place) { divided.items.push_back(part_of(item, place)); });
   }
   emit_(divided);
@@ -312,7 +305,7 @@ void Splitting::divide(const Tensor& op, const Operation&) {
     }
     for (const Tensor::Term& t : item.terms) views.insert(views.end(), {&t.x[0], &t.x[1]});
     views.insert(views.end(), {&item.out[1], &item.out[2]});
-    each_place(item.out[0], std::move(views), most_,
+    each_place(item.out[0], std::move(views), limits_.segments,
                [&](const Place& place) { divided.items.push_back(part_of(item, place)); });
   }
   emit_(divided);
@@ -337,7 +330,7 @@ void Splitting::divide(const Dot& op, const Operation&) {
         for (int p = 0; p < op.parts; ++p) views.push_back(&op.inputs[term.input][p]);
       }
     }
-    each_place(op.outputs[first].out[0], std::move(views), most_,
+    each_place(op.outputs[first].out[0], std::move(views), limits_.segments,
                [&](const Place& place) { emit_(part_of(op, outputs, place)); });
   }
 }
@@ -347,7 +340,7 @@ void Splitting::divide(const Automorphism& op, const Operation&) {
   for (const Automorphism::Item& item : op.items) {
     Views views;
     for (const Automorphism::Term& t : item.terms) views.push_back(&t.x);
-    each_place(item.out, std::move(views), most_, [&](const Place& place) {
+    each_place(item.out, std::move(views), limits_.segments, [&](const Place& place) {
       Automorphism::Item& part = divided.items.emplace_back();
       for (const Automorphism::Term& t : item.terms) {
         part.terms.push_back({.x = place.of(t.x), .galois = t.galois});
@@ -361,7 +354,7 @@ void Splitting::divide(const Automorphism& op, const Operation&) {
 void Splitting::divide(const Copy& op, const Operation&) {
   Copy divided;
   for (const Copy::Item& item : op.items) {
-    each_place(item.out, {&item.x}, most_, [&](const Place& place) {
+    each_place(item.out, {&item.x}, limits_.segments, [&](const Place& place) {
       divided.items.push_back({.x = place.of(item.x), .out = place.of(item.out)});
     });
   }

@@ -25,10 +25,7 @@ class Splitting {
   };
 
   Splitting(Limits limits, Take take, Emit emit)
-      : limits_(std::move(limits)),
-        most_(limits_.segments),
-        take_(std::move(take)),
-        emit_(std::move(emit)) {}
+      : limits_(std::move(limits)), take_(std::move(take)), emit_(std::move(emit)) {}
 
   // Emits `op`, or the records that replace it. Scratch is free again when this returns.
   void run(const Operation& op);
@@ -49,7 +46,6 @@ class Splitting {
                   std::vector<PolyView>& scratch);
 
   Limits limits_;
-  int most_;  // segments
   Take take_;
   Emit emit_;
 };

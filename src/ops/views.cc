@@ -31,6 +31,12 @@ struct Addresses : FieldVisitor {
 
 }  // namespace
 
+PolyView limbs_on(const PolyView& view, const Basis& part) {
+  if (view.segments == 0) return {};
+  const Basis common = view.basis().intersect(part);
+  return common.size() == 0 ? PolyView{} : view.select(common);
+}
+
 void for_each_address(const Operation& op, const std::function<void(const void*)>& visit) {
   Addresses addresses(visit);
   std::visit([&](const auto& record) { record.fields(addresses); }, op);
