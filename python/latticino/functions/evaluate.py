@@ -240,7 +240,7 @@ def require_real(operation: str, x: Ciphertext) -> None:
     """UnsupportedError: the values are complex, or nothing says that they are real."""
     raise errors.UnsupportedError.explain(
         operation, f"complex values ({x._known.within()})", "real ones for a function on a real domain",
-        f"take the real parts, ((x + x.conj()) * 0.5).declare(low, high), or encrypt real numbers{_planned(x)}; "
+        f"take the real parts, x.real.declare(low, high), or encrypt real numbers{_planned(x)}; "
         "polyval() takes complex values")
 
 
