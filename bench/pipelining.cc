@@ -1,14 +1,19 @@
-// Complementary pipelining of Theodosian (section IV-B): in a rotation, sums of products with the
-// key on the primes of Q run beside the conversion of those on the auxiliary primes.
+// Measures complementary pipelining, section IV-B of the paper Theodosian. A rotation multiplies
+// its digits by a key. Two parts of the result go different ways: the sums on the auxiliary primes
+// are converted to the primes of Q, and the sums on the primes of Q wait for the last step. So the
+// conversion and the products on the primes of Q can run at the same time.
 //   bench_pipelining --device cuda --output rows.json
-//   bench_pipelining --device cpu --forms whole,split --log-n 13: the bits alone
-// Every form is a graph over several rotations, and gives the same words. "whole" is the rotation
-// as it ships, "split" has the inner product in two records, one record after the other. In the
-// other forms these run beside each other in two branches; blocks of the conversion, or of the
-// products, go first. Operands are "cold" (those of one rotation after the other, which leave the
-// cache between uses) or "warm" (the same again and again). Where a rotation's digits fit one, it
-// is measured with the few auxiliary primes that ship then as well: its "whole" form multiplies on
-// Q in the last step.
+//   bench_pipelining --device cpu --forms whole,split --log-n 13: compares the bits on a CPU
+// A graph has several rotations, all in one of four forms:
+// whole: the rotation that the library uses.
+// split: two records of products, one for each part. All kernels run one after the other.
+// tile-first: the conversion and the products on Q are two branches of the graph. Blocks of the
+//   conversion start first.
+// keys-first: the same, but blocks of the products start first.
+// The program compares the results of all forms bit by bit. Operands are cold or warm. Cold ones
+// have left the cache, because each rotation has its own. Warm ones are those of the rotation
+// before. With one digit, the library uses fewer auxiliary primes and multiplies on Q in the last
+// step. Where the limbs fit one digit, this rotation is measured as well.
 #include <algorithm>
 #include <cstdio>
 #include <iterator>

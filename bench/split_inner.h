@@ -1,5 +1,6 @@
-// A rotation whose inner product is divided as in section IV-B of Theodosian: sums on the auxiliary
-// primes, which ModDown converts, and sums on the primes of Q, which only its last step needs.
+// Divides the product of a rotation's digits with a key into two records, as section IV-B of the
+// paper Theodosian does. One computes the sums on the auxiliary primes, which ModDown converts. The
+// other computes the sums on the primes of Q, which only the last step of ModDown reads.
 #pragma once
 
 #include <algorithm>
@@ -8,15 +9,9 @@
 
 #include "math/errors.h"
 #include "ops/operations.h"
+#include "ops/views.h"
 
 namespace latticino::bench {
-
-// A view's limbs of those primes of `part` that it has; empty if it has none.
-inline PolyView limbs_on(const PolyView& v, const Basis& part) {
-  if (v.segments == 0) return {};
-  const Basis common = v.basis().intersect(part);
-  return common.size() == 0 ? PolyView{} : v.select(common);
-}
 
 // The record on some of its primes. A product of ciphertexts stays where the digits have own limbs.
 inline KeyInner inner_on(const KeyInner& op, const Basis& part) {

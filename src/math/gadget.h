@@ -39,10 +39,11 @@ LATTICINO_HD constexpr std::int32_t gadget_take(std::int64_t& y, int log_base) {
   return static_cast<std::int32_t>(digit);
 }
 
-// What to add to the rounded number y, so that all digits can be read off at once and not one after
-// the other as by gadget_take(): B/2 (1 + B + .. + B^(levels - 2)). Then each digit but the first
-// is the plain base-B digit of the sum minus B/2, and the first one is what is left above them. The
-// addition has done all carries.
+// The offset B/2 (1 + B + .. + B^(levels - 2)). gadget_take() reads one digit after the other,
+// because each digit may carry into the next one. The sum of the rounded number y and the offset
+// already contains all carries, so all digits can be read at once. Write the sum in base B. Each of
+// its lowest levels - 1 digits, minus B/2, is a digit of the gadget. The rest above them is the
+// first digit of the gadget.
 template <class Integer>
 LATTICINO_HD constexpr Integer gadget_offset(Gadget g) {
   Integer offset = 0;

@@ -16,11 +16,12 @@ namespace latticino::switching {
 // key encrypts the numbers that tables look up, and its GLWE key is that of the ring of tables.
 tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random);
 
-// The keys by which a number changes from one secret to the next on its way from CKKS to TFHE and
-// back. With s the CKKS secret, s' the GLWE key and t the LWE key of `secret`, the way is s -> s'
-// -> t (a table is looked up) -> s' -> sparse s, from which CKKS gets back to s by itself. For the
-// products of `shapes` there is also s' under s. So each secret is encrypted under another one, in
-// a circle. That this is secure is an assumption, as for every bootstrapping.
+// The keys that change the secret of a number on its way from CKKS to TFHE and back. Call s the
+// CKKS secret, s' the GLWE key of `secret` and t its LWE key. The keys change s to s', s' to t, t
+// to s' by a table lookup, and s' to the sparse secret of bootstrapping. CKKS has its own key from
+// there to s. The products of `shapes` also need s' encrypted under s. So each secret is encrypted
+// under another one, and these encryptions form a circle. That this is secure is an assumption, as
+// for every bootstrapping.
 std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe::SecretKey& ckks,
                                              const tfhe::SecretKey& secret, rlwe::Random& random,
                                              std::span<const MatvecShape> shapes = {});

@@ -212,10 +212,11 @@ Ciphertext Evaluator::refreshed(const Ciphertext& x) const {
   return bootstrap("tfhe.refreshed", {&lookup, 1}, 0)[0];
 }
 
-// Bootstraps x, then y, and then y once more, for as long as the gate would fail too often. The
-// last step is for batches that have the same ciphertext at some place. Bootstrapped, both still
-// have the same error there, and equal errors add up. Bootstrapped twice, y has an error of its
-// own.
+// The operands of a gate, bootstrapped as often as the gate needs to be reliable enough. First x is
+// bootstrapped, then y, then y a second time. It stops as soon as the gate is reliable enough. The
+// second time is for batches in which x and y are the same ciphertext at some place. One
+// bootstrapping gives both the same error there, and equal errors add up. After a second one, the
+// error of y differs from that of x.
 std::pair<Ciphertext, Ciphertext> Evaluator::gate_operands(Gate gate, const Ciphertext& x,
                                                            const Ciphertext& y) const {
   std::pair<Ciphertext, Ciphertext> out{x, y};

@@ -131,9 +131,10 @@ class Launcher {
   cudaGraph_t end_capture(std::vector<std::pair<void*, std::size_t>>& keep);
   void abandon_capture() noexcept;
 
-  // Of a recording (backend/branches.h). Kernels of branches, and the first one after them, start
-  // when what they wait for has ended, with no more shared memory than they need: an even share of
-  // a multiprocessor would leave no room for the other branch.
+  // Branches of a recording (backend/branches.h). Kernels of a branch, and the first kernel after
+  // both, do not overlap the kernel that they wait for. They also ask for no more shared memory
+  // than they need. Otherwise a launch may ask for its even share of each multiprocessor, and the
+  // other branch would find no room there.
   void fork();
   void choose(Branches::Branch branch);
   void join();

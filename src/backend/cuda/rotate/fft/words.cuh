@@ -29,8 +29,9 @@ struct FourierRotateArgs {
   // part is done. All words must be zero at the launch.
   std::uint32_t* flags;
 
-  // The index of the ciphertext that unit `unit` of a group takes. Groups are dealt out in turn, so
-  // in the last round the index may be past the end: then the unit has nothing to do.
+  // The index of the ciphertext that unit `unit` of a group computes. Unit 0 of all groups comes
+  // first, then unit 1, and so on. If the ciphertexts do not fill the last units, their index is
+  // past the last ciphertext, and they have nothing to do.
   LATTICINO_HOST_DEVICE std::uint32_t ciphertext(std::uint32_t group, std::uint32_t unit) const {
     return unit * parts.groups + group;
   }
