@@ -62,5 +62,5 @@ def test_figures_are_those_of_the_records():
                  f"ratio is {claims['calibrated_few_slots']['rms_ratio']} (calibrated)",
                  f"{claims['declared_few_slots']['rms_ratio']} (declared)"):
         assert said in PAGE, said
-    files = [row["value"] for row in record("2026-11-25-cpu-fuzz-files")]
+    files = [row["value"] for row in record("2026-11-28-cpu-fuzz-files")]
     assert f"{len(files)} readers of files took {sum(files):,} inputs" in PAGE and f"at least {min(files):,} each" in PAGE
