@@ -38,7 +38,7 @@ GROUPS = {
     "Many processes and machines": ["cluster", "cluster.Executor", "cluster.Result", "cluster.Local", "cluster.Dask", "cluster.Engine"],
     "Errors": ["Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
                "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError", "ServiceError",
-               "ClusterError", "AttributeError", "SecurityWarning"],
+               "ClusterError", "AttributeError", "IndexError", "SecurityWarning"],
 }
 
 

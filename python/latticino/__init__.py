@@ -48,6 +48,7 @@ from .errors import (
                      DeviceError,
                      Error,
                      FileError,
+                     IndexError,
                      KeyError,
                      LevelError,
                      OutOfMemoryError,
@@ -102,7 +103,7 @@ from .tfhe.functions import where
 
 __all__ = [
     "Answer", "BundleUse", "Candidate", "Choice", "Noise", "Profile", "ProfileRow", "Residency", "Session",
-    "AttributeError", "choose", "cluster", "loads", "profile", "progress", "unpickling",
+    "AttributeError", "IndexError", "choose", "cluster", "loads", "profile", "progress", "unpickling",
     "Layout", "LinearMap", "MapCost", "average_pool_map", "convolution_map", "convolve", "corrcoef", "correlate", "cov",
     "diagonal_map", "linear_map", "matrix_map", "matrix_power",
     "Fit", "Sign", "Sorting", "cos", "exp", "fit", "fit_sign", "fit_sort", "log", "logsumexp", "sigmoid",

@@ -13,7 +13,7 @@ __all__ = [
     "Error", "ParameterError", "LevelError", "ScaleError", "KeyError", "ContextError", "ShapeError",
     "ValueError", "DeviceError", "OutOfMemoryError", "FileError", "UnsupportedError", "PrecisionError",
     "SecurityWarning", "ServiceError", "ClusterError",
-    "AttributeError",
+    "AttributeError", "IndexError",
 ]
 
 
@@ -32,6 +32,11 @@ class Error(RuntimeError):
     def explain(cls, operation: str, had: str, needs: str, remedy: str) -> Error:
         """The exception with the message that all layers share."""
         return cls(f"{operation}: had {had}; needs {needs}; {remedy}", operation)
+
+
+def of_numpy(why: Exception) -> type[ShapeError]:
+    """The class for what numpy's indexing or reshaping refused."""
+    return IndexError if isinstance(why, builtins.IndexError) else ShapeError
 
 
 def install(extra: str) -> str:
@@ -61,6 +66,10 @@ class ContextError(Error):
 
 class ShapeError(Error, builtins.ValueError):
     """Slot counts, array shapes, strides or dtypes that do not fit."""
+
+
+class IndexError(ShapeError, builtins.IndexError):
+    """An index or an axis that an array does not have."""
 
 
 class ValueError(Error, builtins.ValueError):

@@ -34,7 +34,7 @@ struct RouteChoice {
 inline constexpr std::uint64_t kMatvecKeyBudget = std::uint64_t{8} << 30;
 
 // The route for `options` (slots, minimal keys, OverModRaise). Predicted times are not exact enough
-// to tell two times apart that differ by less than a twentieth. So all routes that close to the
+// to tell two times apart that differ by less than 4 %. So all routes that close to the
 // fastest one count as equally fast, and the one with the smallest keys is taken. Keys of Matvec
 // have at most `budget` bytes. If options.route is Ring or Matvec, only that route is considered.
 // ValueError if the budget leaves no route.

@@ -423,7 +423,7 @@ class Ciphertext(NumpyMethods):
     @program_step
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
-            return inverses.divide(self, other, None, 20, None)
+            return inverses.divide_by_range(self, other)
         if isinstance(other, Scalar):
             return scalar_products.over(self, other)
         number = isinstance(other, numbers.Number)
@@ -441,7 +441,7 @@ class Ciphertext(NumpyMethods):
 
     @program_step
     def __rtruediv__(self, other: Operand) -> Ciphertext:
-        return inverses.divide(other, self, None, 20, None)
+        return inverses.divide_by_range(other, self)
 
     @program_step
     def __pow__(self, n: int) -> Ciphertext:

@@ -45,7 +45,7 @@ class ArrayMethods(OfNumpy):
         try:
             places: np.ndarray = np.asarray(move(np.arange(own.size).reshape(own.shape)))
         except Exception as why:  # numpy's, or what an object's own conversion raises
-            raise errors.ShapeError.explain(
+            raise errors.of_numpy(why).explain(
                 operation, f"an array of shape {own.shape} ({_first_line(why)})",
                 "indices, axes and shapes that exist", "check the arguments") from why
         if not places.size:

@@ -121,8 +121,9 @@ def require_within(operation: str, x: Ciphertext, low: float, high: float) -> No
             f"values within {low:.6g} to {high:.6g}", "widen the domain, or scale the values")
 
 
-def declared_domain(operation: str, x: Ciphertext) -> tuple[float, float]:
-    """The declared range; ValueError if none is."""
+def declared_domain(operation: str, x: Ciphertext,
+                    remedy: str = "pass domain=(low, high)") -> tuple[float, float]:
+    """The declared range; ValueError if none is, with the remedy beside that of a declaration."""
     r = x.range
     if r.claim != "declared" or not r.low < r.high:
         had = "a declared range of a single value"
@@ -131,7 +132,7 @@ def declared_domain(operation: str, x: Ciphertext) -> tuple[float, float]:
         planned = "; for a plan, lt.Shape(shape, None, (low, high))" if r.claim == "calibrated" else ""
         raise errors.ValueError.explain(
             operation, had, "the domain in which the values lie",
-            f"pass domain=(low, high), or state the range with encrypt(x, range=...) or declare(){planned}")
+            f"{remedy}, or state the range with encrypt(x, range=...) or declare(){planned}")
     return resolvable(operation, r.low, r.high)
 
 

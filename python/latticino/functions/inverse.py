@@ -57,6 +57,13 @@ def scaled_inverse(operation: str, x: Ciphertext, numerator: complex, domain: An
     return y if numerator == 1 else y * _plain_number(numerator)
 
 
+def divide_by_range(x: Operand, y: Ciphertext) -> Ciphertext:
+    """``x / y`` on the range that y states."""
+    evaluate.declared_domain("divide", y, "call x.divide(y, domain=(low, high))" if not isinstance(x, numbers.Number)
+                             else "call y.inverse(domain=(low, high))")
+    return divide(x, y, None, 20, None)
+
+
 def divide(x: Operand, y: Ciphertext, domain: Any, bits: Any, method: str | None) -> Ciphertext:
     """x / y for an encrypted y: see Ciphertext.divide."""
     if isinstance(x, numbers.Number):

@@ -337,7 +337,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         try:
             return np.asarray(move(self._places()))
         except Exception as why:  # numpy's, or what an object's own conversion raises
-            raise errors.ShapeError.explain(
+            raise errors.of_numpy(why).explain(
                 operation, f"an array of shape {self.shape} ({why})", "indices, axes and shapes that exist",
                 "check the arguments") from why
 

@@ -277,6 +277,30 @@ def test_what_belongs_elsewhere_is_refused_under_the_name_of_the_operation(ctx, 
             use()
 
 
+def test_an_index_beyond_the_array_is_an_index_error(client):
+    x = client.encrypt(np.ones(10))
+    bits = lt.keygen(lt.tfhe.Context("test-tfhe-2-2-tiny-insecure")).encrypt([True, False])
+    for array in (x, bits):
+        for index in (100, (3, 4)):
+            with pytest.raises(lt.IndexError, match="out of bounds|too many indices") as refused:
+                array[index]
+            assert isinstance(refused.value, IndexError) and isinstance(refused.value, lt.ShapeError)
+    with pytest.raises(lt.ShapeError) as refused:
+        x.reshape(3)
+    assert not isinstance(refused.value, IndexError)
+
+
+def test_the_remedy_for_a_divisor_without_a_range_works(ctx, client):
+    x, y = client.encrypt(np.full(4, 0.5)), client.encrypt(np.full(4, 0.8))
+    ctx.use(client.server_keys(lambda a, b: [a.divide(b, domain=(0.5, 1), bits=8), b.inverse(domain=(0.5, 1), bits=8)], x, y))
+    with pytest.raises(lt.ValueError, match=r"x\.divide\(y, domain=\(low, high\)\)"):
+        x / y
+    with pytest.raises(lt.ValueError, match=r"y\.inverse\(domain=\(low, high\)\)"):
+        1 / y
+    np.testing.assert_allclose(client.decrypt(x.divide(y, domain=(0.5, 1), bits=8)), 0.625, atol=2**-7)
+    np.testing.assert_allclose(client.decrypt(y.inverse(domain=(0.5, 1), bits=8)), 1.25, atol=2**-6)
+
+
 def test_ciphertexts_are_immutable_values_for_copy(client):
     x = client.encrypt(np.ones(4))
     assert copy.copy(x) is x and copy.deepcopy([x])[0] is x
