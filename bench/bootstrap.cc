@@ -9,12 +9,14 @@
 // --replays N runs one input N times more and compares the results bit by bit, --poison 1 compares
 // with runs whose every buffer was full of 0xA5 first.
 // --batch N refreshes N ciphertexts in each run; times are of each of them, memory is of all.
+// --profile 1: a profiler counts the last run (support/profiler.h), whose time means nothing.
 // --minimal-keys, --stc-first and --over-raise choose the options of that name, --arcsine the
 // degree of the arcsine and --ratio the log message ratio (0: the set's).
 #include <iostream>
 
 #include "math/errors.h"
 #include "runtime/rates.h"
+#include "support/profiler.h"
 #include "support/sample.h"
 #include "support/world.h"
 
@@ -93,12 +95,7 @@ class Benchmark {
       }
       context_->queue().synchronize();
       const Stopwatch watch;
-      if (program_) {
-        program_->run();
-      } else {
-        output_ = refresh(input_);
-      }
-      context_->queue().synchronize();
+      run_once(arguments_.flag("profile") && i + 1 == arguments_.number("runs"));
       seconds.push_back(watch.seconds() / batch_);
       for (std::size_t k = 0; k < z.size(); ++k) errors.add(z[k], world_.decrypt(output_[k]));
       std::cout << "run " << i << ": " << seconds.back() * 1e3 << " ms, mean " << errors.mean_bits()
@@ -140,6 +137,20 @@ class Benchmark {
     std::cout << "matrices " << bootstrapper_->bytes() / 1e9 << " GB in " << plan_watch.seconds()
               << " s" << std::endl;
     context_->queue().reset_peak();
+  }
+
+  void run_once(bool under_a_profiler) {
+    const auto body = [this] {
+      if (program_) {
+        program_->run();
+      } else {
+        output_ = refresh(input_);
+      }
+    };
+    const auto synchronize = [this] { context_->queue().synchronize(); };
+    if (under_a_profiler) return profiled(body, synchronize);
+    body();
+    synchronize();
   }
 
   using Batch = std::vector<Ciphertext>;
@@ -318,6 +329,6 @@ int main(int argc, char** argv) {
                    {"dry", "0"},           {"replays", "0"},
                    {"poison", "0"},        {"stc-first", "0"},
                    {"over-raise", "0"},    {"arcsine", "0"},
-                   {"ratio", "0"}},
+                   {"ratio", "0"},         {"profile", "0"}},
       [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
 }

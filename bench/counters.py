@@ -5,15 +5,16 @@
 
 FOLDER holds bench_records. Each run of the profiler collects at most three counters of one launch
 of each kernel, with cold caches and the clocks left alone. `latticino bench roofline RECORD OUTPUT.json`
-sets them beside the formulas.
+sets them beside the formulas. `latticino bench counters` counts what other programs launch.
 """
 
-import csv
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 GROUPS = (
     {"dram__bytes_read.sum": "counted_dram_read", "dram__bytes_write.sum": "counted_dram_write",
@@ -33,25 +34,29 @@ CASES = (
 AUX, LAUNCH = 12, 3  # auxiliary primes of bench_records; which launch of a kernel is looked at
 
 
+def profiler():
+    """python/latticino/measure/ncu.py, without the package: its extension need not be built."""
+    path = Path(__file__).resolve().parents[1] / "python" / "latticino" / "measure" / "ncu.py"
+    spec = importlib.util.spec_from_file_location("ncu", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["ncu"] = module  # before it runs: its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
+
+
+ncu = profiler()
+
+
 def profiled(program, cases, limbs, metrics):
-    """{kernel: {metric: value}} of one launch of each kernel of the cases."""
+    """{case: {our name: value}} of one launch of each kernel of the cases."""
     only = ",".join(f"poly.{case}" for case in cases.values())
-    command = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--kernel-id", f":::{LAUNCH}",
-               "--metrics", ",".join(metrics), program, f"--limbs={limbs}", f"--only={only}", "--replays=1"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
-    if done.returncode or not lines:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    command = [program, f"--limbs={limbs}", f"--only={only}", "--replays=1"]
     found = {}
-    for row in csv.DictReader(lines):
-        kernel = next((k for k in cases if k in row["Kernel Name"]), None)
-        if kernel is None:
-            continue
-        try:
-            value = float(row["Metric Value"].replace(",", ""))
-        except ValueError:
-            continue  # a counter that this GPU does not have
-        found.setdefault(cases[kernel], {})[metrics[row["Metric Name"]]] = value
+    for launch in ncu.profile(command, list(metrics), ["--kernel-id", f":::{LAUNCH}"]).launches:
+        kernel = next((k for k in cases if k in launch.kernel), None)
+        if kernel is not None:
+            values = {metrics[name]: value for name, value in launch.values.items()}
+            found.setdefault(cases[kernel], {}).update(values)
     return found
 
 
@@ -64,7 +69,11 @@ def main():
         for cases in CASES:
             counted = {}
             for metrics in GROUPS:
-                for case, values in profiled(os.path.join(folder, "bench_records"), cases, limbs, metrics).items():
+                try:
+                    found = profiled(os.path.join(folder, "bench_records"), cases, limbs, metrics)
+                except ncu.ProfilerError as why:
+                    sys.exit(str(why))
+                for case, values in found.items():
                     counted.setdefault(case, {}).update(values)
             for case, values in counted.items():
                 total = values.get("counted_dram_read", 0) + values.get("counted_dram_write", 0)

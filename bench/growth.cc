@@ -5,12 +5,15 @@
 // are "cold": those of one batch after the other, which leave the cache between uses. Batches are
 // measured "warm" as well: the same one again and again, whose operands and key stay as far as they
 // fit.
+// --profile 1: nothing is timed. A profiler counts one batch of each such row, in the same order.
+//   bench_growth --profile 1 --limbs= --degrees= --batch-limbs 23,47 --batches 1,4,16
 #include <cstdio>
 #include <set>
 
 #include "math/primes.h"
 #include "ops/views.h"
 #include "record_cases.h"
+#include "support/profiler.h"
 #include "support/sample.h"
 
 namespace latticino::bench {
@@ -48,9 +51,19 @@ class Growth {
         for (Operation& op : c.make(warm ? 0 : k)) queue_.submit(std::move(op));
       }
     };
-    const Sample sample =
-        replayed(queue_, arguments_.number("runs"), round).over(rounds * batch * 1e-6);
     const std::vector<Operation> ops = c.make(0);
+    const bool profile = arguments_.flag("profile");
+    Sample sample;
+    if (profile) {
+      round();
+      profiled(
+          [&] {
+            for (const Operation& op : ops) queue_.submit(Operation(op));
+          },
+          [&] { queue_.synchronize(); });
+    } else {
+      sample = replayed(queue_, arguments_.number("runs"), round).over(rounds * batch * 1e-6);
+    }
     std::uint64_t moved = 0;
     for (const Operation& op : ops) moved += bytes_moved(op);
     const DeviceInfo device = queue_.device();
@@ -59,7 +72,8 @@ class Growth {
     row.add("name", "growth.rotate").add("axis", axis);
     row.add("operands", warm ? "warm" : "cold");
     sample.add_to(row, "us");
-    row.add("device", device.name).add("backend", device.backend).add("mode", "replayed");
+    row.add("device", device.name).add("backend", device.backend);
+    row.add("mode", profile ? "profiled" : "replayed");
     row.add("preset", "none").add("params", params);
     row.add("bytes_moved", moved / batch).add("footprint_bytes", footprint(ops));
     row.add("commit", arguments_.text("commit")).add("date", today());
@@ -106,6 +120,7 @@ int main(int argc, char** argv) {
        {"degree-limbs", "13"},
        {"batch-limbs", "7,13,23"},
        {"batches", "1,2,4,8,16,32,64"},
-       {"runs", "15"}},
+       {"runs", "15"},
+       {"profile", "0"}},
       [](const bench::Arguments& arguments) { return bench::Growth(arguments).run(); });
 }

@@ -2,6 +2,8 @@
 // library's. They transform one limb again and again, in the same memory.
 //   bench_transform_forms --log-n 12,13,14,15,16 --output rows.json
 //   --mode launched: kernels are launched one by one, as in the paper, and not in a graph
+//   --profile 1: nothing is timed. A profiler counts one transform of each row, in the same order
+//   --syncs grid,local --chunks 0,64: these alone; chunks are 0 where all memory is global
 // Forms have the paper's names. BASE-NTT is the radix-2 transform. BD-NTT-2 is butterfly
 // decomposition, and TA-NTT-2 is thread aggregation: both compute two stages between barriers. With
 // OSSP the transform has a switching point: from then on each block computes a chunk of the
@@ -22,6 +24,7 @@
 #include "forms/steps.cuh"
 #include "math/primes.h"
 #include "support/common.h"
+#include "support/profiler.h"
 #include "support/sample.h"
 
 namespace latticino::bench {
@@ -73,6 +76,9 @@ class Degree {
   Degree(const Arguments& arguments, Queue& queue, int log_n, std::vector<Row>& rows)
       : arguments_(arguments),
         mode_(arguments.choice("mode", {"replayed", "launched"})),
+        profile_(arguments.flag("profile")),
+        syncs_(words(arguments.text("syncs"))),
+        chunks_(numbers(arguments.text("chunks"))),
         queue_(queue),
         rows_(rows),
         log_n_(log_n),
@@ -111,14 +117,33 @@ class Degree {
     for (std::uint32_t& w : words) w = random() % ring_.prime(0);
     queue_.upload(x.view, words.data());
     in_ = std::make_unique<DeviceWords>(words);
-    const Sample sample = replayed(queue_, arguments_.number("runs"), [&] {
-                            for (int i = 0; i < kRepeats; ++i) {
-                              queue_.submit(Transform{{{x.view, y.view}}});
-                            }
-                          }).over(kRepeats * 1e-6);
+    const auto once = [&] { queue_.submit(Transform{{{x.view, y.view}}}); };
+    Sample sample;
+    if (profile_) {
+      once();
+      profiled(once, [&] { queue_.synchronize(); });
+    } else {
+      sample = replayed(queue_, arguments_.number("runs"), [&] {
+                 for (int i = 0; i < kRepeats; ++i) once();
+               }).over(kRepeats * 1e-6);
+    }
     want_.resize(words.size());
     queue_.download(want_.data(), y.view);
     add({"ours", {}, 0, 0, Sync::Launches}, sample);
+  }
+
+  static int chunks_of(const Way& way) {
+    const int count = way.plan.count;
+    const bool chunked = count > 0 && way.plan.step[count - 1].kind != Kind::Global;
+    return chunked ? 1 << way.plan.log_chunks : 0;
+  }
+
+  bool wanted(const Way& way) const {
+    const auto listed = [](const auto& list, const auto& value) {
+      return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+    };
+    return listed(syncs_, kSyncNames[static_cast<int>(way.sync)]) &&
+           listed(chunks_, chunks_of(way));
   }
 
   // All memory global (Fig. 11).
@@ -151,6 +176,7 @@ class Degree {
 
   template <class Form>
   void measure(const Way& way) {
+    if (!wanted(way)) return;
     const std::size_t bytes = sizeof(std::uint32_t) * shared_words<Form>(way.plan);
     int at_once = 0;
     cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, transform<Form>,
@@ -184,7 +210,13 @@ class Degree {
       throw ValueError(kName, way.form + " with wrong words, " + kSyncNames[int(way.sync)],
                        "those of our transform", "run the emulation tests");
     }
-    add(way, timed_runs([&] { run<Form>(args, way, bytes); }));
+    const auto once = [&] { run<Form>(args, way, bytes); };
+    if (profile_) {
+      profiled(once, [&] { synchronize(); });
+      add(way, {});
+    } else {
+      add(way, timed_runs(once));
+    }
     if (out_.words() != want_) {
       throw ValueError(kName,
                        way.form + " with wrong words after many runs, " + kSyncNames[int(way.sync)],
@@ -243,30 +275,32 @@ class Degree {
 
   void add(const Way& way, const Sample& sample) {
     const bool ours = way.form == "ours";
+    const int chunks = chunks_of(way);
     const char* sync = ours ? "none" : kSyncNames[static_cast<int>(way.sync)];
-    const bool chunked =
-        way.plan.count > 0 && way.plan.step[way.plan.count - 1].kind != Kind::Global;
     Row params, row;
     params.add("N", ring_.n()).add("limbs", 1).add("form", way.form).add("sync", sync);
-    params.add("chunks", chunked ? 1 << way.plan.log_chunks : 0);
+    params.add("chunks", chunks);
     params.add("blocks", static_cast<int>(way.blocks))
         .add("threads", static_cast<int>(way.threads));
     row.add("name", "ntt.form");
     sample.add_to(row, "us");
     row.add("device", device_.name).add("backend", "cuda");
-    row.add("mode", ours ? "replayed" : mode_);
+    row.add("mode", profile_ ? "profiled" : ours ? "replayed" : mode_);
+    row.add("launches", way.sync == Sync::Launches ? way.plan.count : 1);
     row.add("preset", "none").add("params", params);
     row.add("commit", arguments_.text("commit")).add("date", today());
     rows_.push_back(row);
     std::printf("2^%-2d %-18s %-9s chunks %-5d %4u x %-4u %8.2f us\n", log_n_, way.form.c_str(),
-                sync, chunked ? 1 << way.plan.log_chunks : 0, way.blocks, way.threads,
-                sample.median);
+                sync, chunks, way.blocks, way.threads, sample.median);
     std::fflush(stdout);
   }
 
   inline static const Basis kOnePrime = {{0, 1}};
   const Arguments& arguments_;
   const std::string mode_;
+  const bool profile_;
+  const std::vector<std::string> syncs_;  // empty: all
+  const std::vector<int> chunks_;         // empty: all
   Queue& queue_;
   std::vector<Row>& rows_;
   int log_n_;
@@ -292,6 +326,12 @@ std::vector<Row> run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace latticino;
-  return bench::run_rows(
-      argc, argv, {{"log-n", "12,13,14,15,16"}, {"runs", "15"}, {"mode", "replayed"}}, bench::run);
+  return bench::run_rows(argc, argv,
+                         {{"log-n", "12,13,14,15,16"},
+                          {"runs", "15"},
+                          {"mode", "replayed"},
+                          {"profile", "0"},
+                          {"syncs", ""},
+                          {"chunks", ""}},
+                         bench::run);
 }

@@ -13,7 +13,7 @@ from . import records
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
             "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # on a device
 PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
-         "workloads": ("words", "scales", "predictions")}
+         "workloads": ("words", "scales", "predictions"), "counters": ("forms", "rotations", "bootstrap", "graph")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),
@@ -53,7 +53,7 @@ Measure = Callable[[argparse.Namespace], tuple[list[records.Row], bool]]
 def run(args: argparse.Namespace, more: Mapping[str, Measure]) -> int:
     """Does what `latticino bench` was asked for; status 1 where a stated target was missed. ``more``: measurements by
     programs that use this package."""
-    from . import bitpacker, compare, exactness, growth, messages, programs, report, roofline
+    from . import bitpacker, compare, counters, exactness, growth, messages, programs, report, roofline
 
     require_read(args)
     if args.what == "report":
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace, more: Mapping[str, Measure]) -> int:
         return compare.run(*args.files)
     bench = {"precision": programs.precision, "cpu": programs.cpu, "gpu": programs.gpu, "gates": programs.gates,
              "systems": programs.systems, "ablation": programs.ablation, "switching": programs.switching,
-             "roofline": roofline.run, "growth": growth.run, "exactness": exactness.run,
+             "roofline": roofline.run, "growth": growth.run, "counters": counters.run, "exactness": exactness.run,
              "messages": messages.run, "bitpacker": bitpacker.run, "transforms": programs.transforms,
              "ceilings": programs.ceilings, "repacking": programs.repacking, **more}[args.what]
     rows, good = bench(args)

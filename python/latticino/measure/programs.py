@@ -184,7 +184,7 @@ def repacking(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 def tune(presets: str | None, table: Path, tfhe_sets: str | None = None, batches: str | None = None) -> int:
     """Measures all kernel variants and writes the table of the fastest."""
-    program = _program("bench_tune")
+    program = path_of("bench_tune")
     presets = TUNED_SETS if presets is None else presets
     options = {"tfhe-sets": tfhe_sets, "batches": batches}
     given = [f"--{name}={value}" for name, value in options.items() if value is not None]
@@ -199,7 +199,7 @@ def device_of(name: str | None) -> str:
     return kind
 
 
-def _program(name: str) -> Path:
+def path_of(name: str) -> Path:
     folder = os.environ.get(FOLDER)
     path = Path(folder) / name if folder else None
     if path is None or not path.exists():
@@ -212,7 +212,7 @@ def _program(name: str) -> Path:
 def run_program(name: str, options: dict[str, str | int], part: Path | None = None) -> tuple[list[Row], bool]:
     """The program's rows, and whether it was satisfied (status 0, not 1). ``part``: a file that the program writes its
     rows to, and that is kept."""
-    program = _program(name)
+    program = path_of(name)
     if part:
         part.parent.mkdir(parents=True, exist_ok=True)
         part.unlink(missing_ok=True)

@@ -26,10 +26,11 @@ SUFFIXES = {".cc", ".h", ".cu", ".cuh", ".py", ".txt"}
 
 @lru_cache
 def provenance() -> Row:
-    """The commit with "dirty" and a hash of the sources, if this is a checkout."""
+    """The commit with "dirty" and a hash of the sources, if this is a checkout. A copy of one without git says its
+    commit in LATTICINO_COMMIT."""
     row = commit(SOURCES)
     if "dirty" not in row:
-        return row
+        return {"commit": os.environ.get("LATTICINO_COMMIT", row["commit"])}
     digest = hashlib.sha256()
     for path in sorted(p for folder in SOURCES for p in (CHECKOUT / folder).rglob("*") if p.suffix in SUFFIXES):
         digest.update(str(path.relative_to(CHECKOUT)).encode() + b"\0" + path.read_bytes())
