@@ -330,6 +330,12 @@ def _(here):
     with pytest.raises(lt.KeyError):
         w.a.remote.service.part.decrypt(thief, result)
     assert w.raw("GET", "/v1/models/other", token=token)[0] == 404 and w.raw("GET", "/v1/models/score", token=token)[0] == 200
+    unfit = w.running.command("tenants", "token", "victim", "--models", "other")
+    assert Link(w.url, unfit).json("GET", "/v1/jobs") == {"jobs": []} and Link(w.url, unfit).json("GET", "/v1/bundles") == {"bundles": []}
+    for method, path in (("GET", ""), ("GET", "/result"), ("DELETE", "")):
+        assert w.raw(method, f"/v1/jobs/{job['id']}{path}", token=unfit)[0] == 404
+    for model in ("score", "other"):
+        assert w.raw("DELETE", f"/v1/bundles/{victim.remote.bundle}?model={model}", token=unfit)[0] == 404
     for path in (f"/v1/jobs/{job['id']}", f"/v1/bundles/{victim.remote.bundle}?model=score"):
         assert w.raw("DELETE", path, token=token)[0] in (200, 204)
     assert w.raw("GET", f"/v1/jobs/{job['id']}/result", token=victim.token)[0] == 410

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,18 +21,33 @@ from .models import Facts
 from .refusals import Refused, not_found
 from .store import Prepared, Store
 from .tables import bundles, chunks, jobs, models, storable
-from .tenants import ACTIVE, bytes_of, locked
+from .tenants import ACTIVE, Names, bytes_of, locked, of_models
 
 LEASE = 60.0  # seconds of a checker
 ATTEMPTS = 3
 MAX_BUNDLES = 1000  # bundles of a tenant
 KEEP_UPLOADS = 86_400.0  # seconds that an upload may take
 _USELESS = ("uploading", "refused")
-_OF_TENANT = Prepared(sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant")).order_by(
-    bundles.c.created.desc()))
+_SHOWN = [column for column in bundles.c if column.name != "manifest"]  # which may have half a megabyte
 _NAMED = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant"), bundles.c.model == sa.bindparam("model"),
                                   bundles.c.hash == sa.bindparam("hash"))
 _ROW, _LOCKED_ROW = Prepared(_NAMED), Prepared(_NAMED.with_for_update())
+
+
+@lru_cache(maxsize=64)
+def _of_tenant(names: Names) -> Prepared:
+    """The bundles of a tenant, for models with these names."""
+    return Prepared(sa.select(*_SHOWN).where(
+        bundles.c.tenant == sa.bindparam("tenant"), *of_models(bundles.c.model, names)).order_by(
+        bundles.c.created.desc()))
+
+
+@lru_cache(maxsize=64)
+def _naming(names: Names) -> Prepared:
+    """A bundle of a tenant, for a model with one of these names, whose manifest names a chunk."""
+    return Prepared(sa.select(bundles.c.hash).where(
+        bundles.c.tenant == sa.bindparam("tenant"), *of_models(bundles.c.model, names),
+        bundles.c.manifest.like(sa.bindparam("chunk"))).limit(1))
 
 
 @dataclass(frozen=True)
@@ -80,14 +96,14 @@ class Bundles:
                 row = self._row(c, tenant, model, manifest.hash)
             return row, self._missing(c, tenant, manifest)
 
-    def expected(self, tenant: str, chunk: str) -> tuple[int, bool]:
-        """The bytes of a chunk that a manifest of the tenant names, and whether it is stored. Refused (404) for one
-        that none names."""
+    def expected(self, tenant: str, chunk: str, names: Names = None) -> tuple[int, bool]:
+        """The bytes of a chunk, and whether it is stored. Refused (404) for one that no manifest of the tenant, for a
+        model with these ``names``, names."""
         with self._store.read() as c:
             row = None
             if is_hash(chunk):
                 row = c.execute(sa.select(chunks).where(chunks.c.tenant == tenant, chunks.c.hash == chunk)).first()
-            if row is None:
+            if row is None or not (names is None or _naming(names).first(c, tenant=tenant, chunk=f"%{chunk}%")):
                 raise not_found("keys", "announced chunk")
             return row.size, bool(row.stored)
 
@@ -120,10 +136,10 @@ class Bundles:
             raise not_found("keys", "bundle of keys")
         return row
 
-    def of(self, tenant: str) -> list[Any]:
-        """The rows of a tenant's bundles."""
+    def of(self, tenant: str, names: Names = None) -> list[Any]:
+        """The rows of a tenant's bundles, for models with these ``names``, without manifests."""
         with self._store.read() as c:
-            return _OF_TENANT.rows(c, tenant=tenant)
+            return _of_tenant(names).rows(c, tenant=tenant)
 
     def delete(self, tenant: str, model: str, hash_: str) -> None:
         """Removes a bundle, and its chunks that no other one has. Refused: 404; 409 while jobs need it."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import json
 import math
 import threading
 import time
@@ -16,15 +14,13 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 
 from .. import errors
 from . import bodies
+from .answers import add_errors, of_bundle, of_job, of_model
 from .blobs import OPERATOR, Blobs
 from .bundles import Bundles
 from .http import KEY
@@ -37,7 +33,7 @@ from .metrics import Metrics
 from .models import Facts
 from .refusals import Refused, not_found
 from .registry import Registry
-from .store import STORE_ERRORS, Store
+from .store import Store
 from .tables import facts
 from .tenants import ACTIVE, Identity, Tenants
 from .traffic import Page, Traffic
@@ -116,10 +112,7 @@ class Front:
         if self._page is not None:
             app.add_api_route("/page", _to_the_page, methods=["GET"], include_in_schema=False)
             app.mount("/page", self._page)
-        for kind, answer in ((Refused, _refusal), (errors.ValueError, _bad), (RequestValidationError, _invalid),
-                             (HTTPException, _no_route), (ClientDisconnect, _gone),
-                             *((kind, _away) for kind in STORE_ERRORS), (OSError, _of_disk)):
-            app.add_exception_handler(kind, answer)
+        add_errors(app)
         return Traffic(app, self.metrics)
 
     # ---- the service ----
@@ -145,11 +138,11 @@ class Front:
 
     async def models(self, request: Request) -> Response:
         who, rows = await self._for(request, lambda _: self._registry.active())
-        return JSONResponse({"models": [_of_model(row) for row in rows if who.may_use(row.name)]})
+        return JSONResponse({"models": [of_model(row) for row in rows if who.may_use(row.name)]})
 
     async def model(self, request: Request, name: str) -> Response:
         _, row = await self._for(request, lambda who: self._model(who, name))
-        return JSONResponse(_of_model(row))
+        return JSONResponse(of_model(row))
 
     async def client(self, request: Request, name: str) -> Response:
         _, row = await self._for(request, lambda who: self._model(who, name))
@@ -164,8 +157,8 @@ class Front:
     # ---- bundles ----
 
     async def bundles(self, request: Request) -> Response:
-        _, rows = await self._for(request, lambda who: self._bundles.of(who.tenant))
-        return JSONResponse({"bundles": [_of_bundle(row) for row in rows]})
+        _, rows = await self._for(request, lambda who: self._bundles.of(who.tenant, who.models))
+        return JSONResponse({"bundles": [of_bundle(row) for row in rows]})
 
     async def announce(self, request: Request) -> Response:
         who, _ = await self._for(request, lambda _: None)
@@ -174,7 +167,7 @@ class Front:
         model = await self._read(self._model, who, fields.get("model") if isinstance(fields, dict) else None)
         manifest = Manifest.read(fields)
         row, missing = await self._written(self._bundles.announce, who.tenant, model.digest, manifest)
-        return JSONResponse({**_of_bundle(row), "missing": missing}, 201)
+        return JSONResponse({**of_bundle(row), "missing": missing}, 201)
 
     async def bundle(self, request: Request, bundle: str, model: str, wait: float = 0.0) -> Response:
         """``wait``: so many seconds the answer may wait for the end of the check."""
@@ -188,12 +181,12 @@ class Front:
                 while row.state in _CHECKED_NEXT and time.monotonic() < last:
                     await asyncio.sleep(0.2)
                     row = await self._read(read, who)
-        return JSONResponse(_of_bundle(row))
+        return JSONResponse(of_bundle(row))
 
     async def commit(self, request: Request, bundle: str, model: str) -> Response:
         who, row = await self._for(request, lambda who: self._model(who, model))
         row = await self._written(self._bundles.commit, who.tenant, row.digest, bundle)
-        return JSONResponse(_of_bundle(row), 202)
+        return JSONResponse(of_bundle(row), 202)
 
     async def delete_bundle(self, request: Request, bundle: str, model: str) -> Response:
         who, row = await self._for(request, lambda who: self._model(who, model))
@@ -201,7 +194,8 @@ class Front:
         return Response(status_code=204)
 
     async def chunk(self, request: Request, chunk: str) -> Response:
-        who, (size, stored) = await self._for(request, lambda who: self._bundles.expected(who.tenant, chunk))
+        who, (size, stored) = await self._for(request, lambda who: self._bundles.expected(
+            who.tenant, chunk, who.models))
         bodies.require_length(request, size)
         if stored:  # a chunk that the disk has damaged since is taken again
             async with self._disk:
@@ -255,18 +249,18 @@ class Front:
 
             asked, ended = await bodies.store(request, writer, self._disk, end)
         if ended is not None:
-            return JSONResponse(_of_job(ended), 200)
+            return JSONResponse(of_job(ended), 200)
         job, new = await self._written(self._jobs.submit, who.tenant, asked)
-        return JSONResponse(_of_job(job), 202 if new else 200)
+        return JSONResponse(of_job(job), 202 if new else 200)
 
     async def jobs(self, request: Request) -> Response:
-        _, rows = await self._for(request, lambda who: self._jobs.latest(who.tenant))
-        return JSONResponse({"jobs": [_of_job(row) for row in rows]})
+        _, rows = await self._for(request, lambda who: self._jobs.latest(who.tenant, who.models))
+        return JSONResponse({"jobs": [of_job(row) for row in rows]})
 
     async def job(self, request: Request, job: str, wait: float = 0.0) -> Response:
         """``wait``: so many seconds the answer may wait for the end of the job."""
         def read(who: Identity) -> tuple[Any, float | None]:
-            row = self._jobs.get(who.tenant, job)
+            row = self._jobs.get(who.tenant, job, who.models)
             return row, self._jobs.seconds_before(row) if row.state == "queued" else None
 
         who, (row, before) = await self._for(request, read)
@@ -274,16 +268,16 @@ class Front:
             with self._polls.one(who.tenant):
                 await self._waiting.for_end(job, _waited(wait))
             row, before = await self._read(read, who)
-        return JSONResponse({**_of_job(row), "starts_in": before})
+        return JSONResponse({**of_job(row), "starts_in": before})
 
     async def cancel(self, request: Request, job: str) -> Response:
         who, _ = await self._for(request, lambda _: None)
-        return JSONResponse(_of_job(await self._written(self._jobs.cancel, who.tenant, job)))
+        return JSONResponse(of_job(await self._written(self._jobs.cancel, who.tenant, job, who.models)))
 
     async def result(self, request: Request, job: str) -> Response:
         """The result's file, or the bytes that a header Range asks for."""
         def read(who: Identity) -> tuple[Any, bytes | None]:
-            row = self._jobs.get(who.tenant, job)
+            row = self._jobs.get(who.tenant, job, who.models)
             if row.state != "done":
                 raise Refused.of(409, "jobs", f"a job that is {row.state}", "one that is done", "wait for it")
             if row.result is None or not self._blobs.has("results", who.tenant, row.result):
@@ -383,72 +377,3 @@ async def _to_the_page() -> Response:
 def _waited(wait: float) -> float:
     """How many seconds a long poll waits: what was asked for, within 0 to `LONGEST_WAIT`."""
     return min(max(wait, 0.0), LONGEST_WAIT) if math.isfinite(wait) else 0.0
-
-
-# ---- rows as JSON ----
-
-
-def _of_model(row: Any) -> dict[str, Any]:
-    return {"name": row.name, **json.loads(row.facts), "seconds": row.seconds,
-            "request_bytes": Facts.read(row.facts).request_bytes}
-
-
-def _of_bundle(row: Any) -> dict[str, Any]:
-    return {"hash": row.hash, "model": row.model, "state": row.state, "reason": row.reason, "key_id": row.key_id,
-            "size": row.size, "created": row.created}
-
-
-def _of_job(row: Any) -> dict[str, Any]:
-    return {"id": row.id, "state": row.state, "model": row.model, "bundle": row.bundle, "error": row.error,
-            "progress": row.progress, "attempts": row.attempts, "created": row.created, "finished": row.finished,
-            "deadline": row.deadline, "seconds": row.seconds, "real_seconds": row.real_seconds,
-            "result": row.result, "result_size": row.result_size if row.result else 0}
-
-
-# ---- errors as responses ----
-
-
-def _answer(status: int, message: str, headers: dict[str, str] | None = None, **more: Any) -> Response:
-    return JSONResponse({"message": message, **more}, status, headers or {})
-
-
-async def _refusal(_: Request, why: Any) -> Response:
-    headers = {}
-    if why.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    if why.retry_after is not None:
-        headers["Retry-After"] = str(math.ceil(why.retry_after))
-    if why.status in (408, 411, 413):
-        headers["Connection"] = "close"  # the rest of the body is not read
-    return _answer(why.status, str(why), headers, **({"missing": list(why.missing)} if why.missing else {}))
-
-
-async def _bad(_: Request, why: Any) -> Response:
-    return _answer(400, str(why))
-
-
-async def _invalid(_: Request, why: Any) -> Response:
-    names = ", ".join(sorted({str(found["loc"][-1]) for found in why.errors()}))
-    return _answer(400, f"service: had a request whose {names} is missing or wrong; needs those of /openapi.json; "
-                   "correct it")
-
-
-async def _no_route(_: Request, why: Any) -> Response:
-    return _answer(why.status_code, f"service: had a method and a path that no route has ({why.detail}); needs those "
-                   "of /openapi.json; correct the address", why.headers)
-
-
-async def _away(_: Request, why: Any) -> Response:
-    return _answer(503, "service: had a store that does not answer; needs one; send it again", {"Retry-After": "2"})
-
-
-async def _gone(_: Request, why: Any) -> Response:
-    return _answer(499, "service: had a body that ended early; needs all of it; send it again")  # nobody reads this
-
-
-async def _of_disk(_: Request, why: Any) -> Response:
-    if why.errno not in (errno.ENOSPC, errno.EDQUOT):
-        log("front.trouble", error=str(why))
-        return _answer(503, "service: had trouble with its files; needs its folder of blobs; send it again, and tell "
-                       "its operator if that does not help", {"Retry-After": "2"})
-    return _answer(507, "service: had a full disk; needs room; ask its operator")

@@ -26,7 +26,7 @@ from .models import Facts
 from .refusals import Refused, not_found
 from .store import Prepared, Store
 from .tables import bundles, facts, jobs, models, storable, tenants, workers
-from .tenants import ACTIVE, HELD, Queued, locked
+from .tenants import ACTIVE, HELD, Names, Queued, locked, of_models
 
 Ended = Literal["done", "failed", "cancelled", "expired", "poisoned"]
 Verdict = Literal["go on", "cancel", "late", "lost"]
@@ -43,8 +43,7 @@ _AT, _TOTAL = sa.bindparam, sa.func.coalesce(sa.func.sum(jobs.c.seconds), sa.lit
 _BY_KEY = Prepared(sa.select(jobs).where(jobs.c.tenant == _AT("tenant"), jobs.c.idempotency == _AT("key")))
 _ONE = sa.select(jobs).where(jobs.c.id == _AT("id"), jobs.c.tenant == _AT("tenant"))
 _JOB, _LOCKED_JOB = Prepared(_ONE), Prepared(_ONE.with_for_update())
-_LATEST = Prepared(sa.select(jobs).where(jobs.c.tenant == _AT("tenant")).order_by(
-    jobs.c.created.desc(), jobs.c.id).limit(_AT("most")))
+_NAME_OF = Prepared(sa.select(models.c.name).where(models.c.digest == _AT("digest")))
 _BEFORE = Prepared(sa.select(_TOTAL).where(jobs.c.state.in_(ACTIVE), jobs.c.start_tag < _AT("tag")))
 _TENANT = Prepared(sa.select(tenants).where(tenants.c.id == _AT("tenant")))
 _MODEL = Prepared(sa.select(models).where(models.c.digest == _AT("digest")))
@@ -76,6 +75,13 @@ _DONE = Prepared(jobs.update().where(
     progress=1.0, real_seconds=_AT("took")))
 _LEARNT = Prepared(models.update().where(models.c.digest == _AT("model")).values(
     seconds=0.8 * models.c.seconds + 0.2 * _AT("took", type_=sa.Double)))
+
+
+@lru_cache(maxsize=64)
+def _latest_of(names: Names) -> Prepared:
+    """The latest jobs of a tenant, of models with these names."""
+    return Prepared(sa.select(jobs).where(jobs.c.tenant == _AT("tenant"), *of_models(jobs.c.model, names)).order_by(
+        jobs.c.created.desc(), jobs.c.id).limit(_AT("most")))
 
 
 @lru_cache(maxsize=64)
@@ -180,10 +186,10 @@ class Jobs:
                           created=now, deadline=None if request.deadline is None else now + request.deadline)
             return self._known(c, tenant, request), True
 
-    def get(self, tenant: str, id_: str) -> Any:
-        """The row of a job; Refused (404) for what the tenant has not made."""
+    def get(self, tenant: str, id_: str, names: Names = None) -> Any:
+        """The row of a job; Refused (404) for what the tenant has not made, or not of a model with these ``names``."""
         with self._store.read() as c:
-            return _one(c, tenant, id_)
+            return _one(c, tenant, id_, names)
 
     def states(self, ids: Collection[str]) -> dict[str, str]:
         """The states of jobs, of any tenants."""
@@ -191,17 +197,17 @@ class Jobs:
             rows = c.execute(sa.select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(ids)))
             return {row.id: row.state for row in rows}
 
-    def latest(self, tenant: str, most: int = 100) -> list[Any]:
-        """The rows of a tenant's latest jobs."""
+    def latest(self, tenant: str, names: Names = None, most: int = 100) -> list[Any]:
+        """The rows of a tenant's latest jobs, of models with these ``names``."""
         with self._store.read() as c:
-            return _LATEST.rows(c, tenant=tenant, most=most)
+            return _latest_of(names).rows(c, tenant=tenant, most=most)
 
-    def cancel(self, tenant: str, id_: str) -> Any:
+    def cancel(self, tenant: str, id_: str, names: Names = None) -> Any:
         """Cancels a job that waits. Asks the worker of a job that runs to stop. Deletes the result of a job that has
-        ended. Returns the row after that."""
+        ended. Returns the row after that. Refused as of `get`."""
         with self._store.write() as c:
             owner = locked(c, tenant)
-            row = _one(c, tenant, id_, lock=True)
+            row = _one(c, tenant, id_, names, lock=True)
             if row.state == "queued":
                 self._end(c, row.id, "cancelled")
                 c.execute(tenants.update().where(tenants.c.id == tenant).values(
@@ -400,8 +406,8 @@ def _held(claim: Claim) -> tuple[Any, ...]:
     return jobs.c.id == claim.id, jobs.c.state == "running", jobs.c.lease == claim.lease
 
 
-def _one(c: Any, tenant: str, id_: str, lock: bool = False) -> Any:
+def _one(c: Any, tenant: str, id_: str, names: Names = None, lock: bool = False) -> Any:
     row = (_LOCKED_JOB if lock else _JOB).first(c, id=id_, tenant=tenant) if _ID.fullmatch(id_) else None
-    if row is None:
+    if row is None or not (names is None or _NAME_OF.scalar(c, digest=row.model) in names):
         raise not_found("jobs", "job")
     return row

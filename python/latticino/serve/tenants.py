@@ -16,9 +16,10 @@ import sqlalchemy as sa
 
 from .. import arrays, errors
 from .store import Prepared, Store
-from .tables import chunks, jobs, tenants, tokens
+from .tables import chunks, jobs, models, tenants, tokens
 
 PREFIX = "lt_"  # of a token, so that scanners of secrets find one that was published
+Names = frozenset[str] | None  # of models, that a token is for; None: all
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -39,7 +40,7 @@ class Identity:
 
     tenant: str
     token: str  # its hash
-    models: frozenset[str] | None
+    models: Names
 
     def may_use(self, model: str) -> bool:
         return self.models is None or model in self.models
@@ -158,6 +159,11 @@ def bytes_of(c: Any, tenant: str) -> int:
 def hashed(token: str) -> str:
     """What the store has of a token. It is 256 random bits, so no slower hash is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def of_models(column: Any, names: Names) -> tuple[Any, ...]:
+    """The condition that a column with the digest of a model is of one with these names."""
+    return () if names is None else (column.in_(sa.select(models.c.digest).where(models.c.name.in_(sorted(names)))),)
 
 
 def is_name(name: object) -> bool:
