@@ -244,6 +244,15 @@ def _(here):
         c.execute(tokens.update().where(tokens.c.hash == hashed(token)).values(expires=store.now(c) - 1))
     store.close()
     assert w.raw("POST", at, w.a.body, key, token)[0] == 401
+    rows = here.rows
+    tenant, model, bundle = rows.ready()
+    front = Front(rows.store, rows.blobs, Settings(), lambda: False).app(), rows.tenants.token("a")
+    for status in (202, 410):  # before and after the state of its job is deleted
+        assert asked(front, "POST", "/v1/jobs", {"model": "m", "bundle": bundle}, b"x" * 10, KEY)[0] == status
+        rows.jobs.cancel(tenant, rows.jobs.latest(tenant)[0].id) if status == 202 else None
+        here.clock.now += rows.jobs.limits.keep_rows + 1
+        rows.jobs.sweep()
+    assert rows.jobs.claim([model]) is None
 
 
 @check("somebody who fills the queue or the disk")

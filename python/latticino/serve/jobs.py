@@ -24,6 +24,7 @@ import sqlalchemy as sa
 from .manifest import is_hash
 from .models import Facts
 from .refusals import Refused, not_found
+from .spent import Spent
 from .store import Prepared, Store
 from .tables import bundles, facts, jobs, models, storable, tenants, workers
 from .tenants import ACTIVE, HELD, Names, Queued, locked, of_models
@@ -101,7 +102,7 @@ def _candidates_of(digests: tuple[str, ...]) -> tuple[Prepared, Prepared]:
 @dataclass(frozen=True)
 class Limits:
     """Of all tenants together: predicted ``seconds`` that may wait for each worker; for how long results stay, and the
-    rows of jobs, with which a repeated request is recognised."""
+    rows of jobs. A repeated request gets the job itself for as long; after that it is refused (`spent`)."""
 
     seconds: float = 3600.0
     keep_results: float = 86_400.0
@@ -143,6 +144,7 @@ class Jobs:
 
     def __init__(self, store: Store, limits: Limits | None = None) -> None:
         self._store, self.limits, self._queued = store, limits or Limits(), Queued(store.sqlite)
+        self._spent = Spent(store)
 
     # ---- for tenants ----
 
@@ -152,6 +154,7 @@ class Jobs:
         with self._store.read() as c:
             known = _BY_KEY.first(c, tenant=tenant, key=idempotency) is not None
             if not known:
+                self._spent.refuse(c, tenant, idempotency)
                 row = self._require_ready(c, tenant, model, bundle)
                 self._require_room(c, _TENANT.first(c, tenant=tenant), row, input_size)
             return known
@@ -166,13 +169,14 @@ class Jobs:
         """The row of the job, and whether it is new.
 
         Refused: 404 without such a bundle, 409 while it is not ready or for a key that asked for something else, 410
-        for a retired model, 429 where a quota or the queue is full.
+        for a retired model or a key whose job has no row any more, 429 where a quota or the queue is full.
         """
         with self._store.write() as c:
             owner = locked(c, tenant)
             row = self._known(c, tenant, request)
             if row is not None:
                 return row, False
+            self._spent.refuse_in(c, tenant, request.idempotency)
             model = self._require_ready(c, tenant, request.model, request.bundle, lock=True)
             self._require_room(c, owner, model, request.input_size, writes=True)
             now, clock = self._store.now(c), self._clock(c)
@@ -295,7 +299,8 @@ class Jobs:
     # ---- for the service ----
 
     def sweep(self) -> None:
-        """Ends jobs whose deadline has passed, or whose workers died too often. Deletes old results and rows."""
+        """Ends jobs whose deadline has passed, or whose workers died too often. Deletes old results and rows, and old
+        keys of idempotency."""
         with self._store.write() as c:
             now = self._store.now(c)
             lapsed = (jobs.c.state == "running", _lapsed(now))
@@ -312,9 +317,9 @@ class Jobs:
             c.execute(jobs.update().where(
                 jobs.c.state.not_in(ACTIVE), jobs.c.finished < now - self.limits.keep_results,
                 jobs.c.result.is_not(None)).values(result=None, result_size=0))
-            c.execute(jobs.delete().where(
-                jobs.c.state.not_in(ACTIVE), jobs.c.finished < now - self.limits.keep_rows))
             c.execute(workers.delete().where(workers.c.seen < now - 3600))
+        self._spent.take(now - self.limits.keep_rows)
+        self._spent.sweep(now)
 
     def blobs(self, area: Literal["inputs", "results"]) -> set[tuple[str, str]]:
         """Blobs that jobs still need, as (tenant, hash)."""

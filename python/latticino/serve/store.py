@@ -35,7 +35,8 @@ class Store:
     """A database of ``url``, such as ``sqlite:///folder/service.sqlite`` or ``postgresql+psycopg://user@host/name``.
 
     SQLite is in WAL mode and synchronous, so that what was committed outlives a loss of power. The tables are made
-    where they are not there. FileError for a database that cannot be opened, or of another version of the tables.
+    where they are not there, also in a database of an earlier version. FileError for a database that cannot be opened,
+    or of a later version of the tables.
     ``clock``: seconds since 1970 in place of the database's own, for tests.
     """
 
@@ -69,6 +70,8 @@ class Store:
         if found is None:
             c.execute(tables.facts.insert(), [{"name": "version", "value": tables.VERSION},
                                               {"name": "clock", "value": 0.0}])
+        elif found in tables.OLDER:
+            c.execute(tables.facts.update().where(tables.facts.c.name == "version").values(value=tables.VERSION))
         elif found != tables.VERSION:
             raise errors.FileError.explain("store", f"tables of version {found:g}", f"version {tables.VERSION}",
                                            "use the release that made them, or a new store")

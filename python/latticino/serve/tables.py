@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 MAX_TEXT = 2000  # characters of an error that is stored
-VERSION = 1  # of this layout, stated in `facts`
+VERSION = 2  # of this layout, stated in `facts`
+OLDER = (1,)  # versions that lack nothing but tables, which are made where they are not there
 
 metadata = sa.MetaData()
 
@@ -94,6 +95,14 @@ jobs = sa.Table(
     sa.UniqueConstraint("tenant", "idempotency"),
     sa.Index("jobs_in_order", "state", "start_tag", "id", "seconds"),  # sums over a long queue read no rows
     sa.Index("jobs_of_tenant", "tenant", "state", "seconds", "input_size", "result_size"))
+
+spent = sa.Table(  # keys of idempotency whose jobs have no row any more
+    "spent", metadata,
+    sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), primary_key=True),
+    sa.Column("idempotency", sa.Text, primary_key=True),
+    sa.Column("job", sa.Text, nullable=False),
+    sa.Column("until", sa.Double, nullable=False, index=True),  # when the last token that may have sent it expires
+    sqlite_with_rowid=False)  # the primary key is the table: its text is stored once
 
 workers = sa.Table(
     "workers", metadata,
