@@ -15,9 +15,9 @@ from requests_of_http import Connection
 from uvicorn.server import ServerState
 
 import latticino as lt
-from latticino.serve import traffic
+from latticino.serve import bodies, traffic
 from latticino.serve.front import Front, Settings
-from latticino.serve.manifest import Manifest
+from latticino.serve.manifest import Manifest, chunks_of
 
 KEY = {"idempotency-key": "k" * 8}
 # Each route with a name in it: the path, the query, the body.
@@ -127,8 +127,10 @@ def test_queries_with_names_that_nobody_made(front, name, route):
 @example("m\0")
 @example(2**64)
 def test_bodies_with_names_that_nobody_made(front, name):
-    status, said = asked(front, "POST", "/v1/bundles", {}, json.dumps({"model": name, "size": 1, "chunks": ["0" * 64]}).encode())
-    assert status == 404 and "no model of this tenant" in said["message"]
+    body = json.dumps({"model": name, "size": 1, "chunks": ["0" * 64]}).encode()
+    status, said = asked(front, "POST", "/v1/bundles", {}, body)
+    long = len(body) > bodies.JSON + bodies.PER_HASH * chunks_of(1 << 30)  # for a bundle of the model
+    assert (status, ("bytes at most" if long else "no model of this tenant") in said["message"]) == (413 if long else 404, True)
 
 
 @pytest.mark.stores

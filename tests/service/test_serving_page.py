@@ -12,7 +12,7 @@ from world import free_port
 
 import latticino as lt
 from latticino import cli
-from latticino.serve import bundles, client, confined, front, jobs
+from latticino.serve import bodies, bundles, client, confined, front, jobs
 from latticino.serve.http import Link
 from latticino.serve.manifest import CHUNK
 from running import until
@@ -98,7 +98,8 @@ def test_the_figures_of_the_page_are_those_of_the_code():
     kept = jobs.Limits()
     assert kept.keep_results == 86_400 and "a day (`--keep-results`)" in PAGE and kept.keep_rows == 7 * 86_400
     assert f"the user {confined.NOBODY} first" in PAGE
-    assert f"or it has {bundles.MAX_BUNDLES} bundles" in PAGE
+    assert f"the tenant has {bundles.MAX_BUNDLES} bundles" in PAGE
+    assert f"at most {bodies.JSON >> 10} KiB and {bodies.PER_HASH} bytes for each chunk" in PAGE
     params = lt.preset("n14-d40-leveled-v1")
     most = 2 ** params.log_q(0) / 2 / params.scale(0)
     assert f"below a bound, which is {most:.0f} for `n14-d40-leveled-v1`" in " ".join(PAGE.split())

@@ -28,7 +28,7 @@ from .jobs import Jobs, Limits
 from .jobs import Request as JobRequest
 from .limits import Rate
 from .logs import log
-from .manifest import Manifest
+from .manifest import MAX_CHUNKS, Manifest, chunks_of
 from .metrics import Metrics
 from .models import Facts
 from .refusals import Refused, not_found
@@ -161,11 +161,14 @@ class Front:
         return JSONResponse({"bundles": [of_bundle(row) for row in rows]})
 
     async def announce(self, request: Request) -> Response:
-        who, _ = await self._for(request, lambda _: None)
+        who, chunks = await self._for(request, self._most_chunks)
         self._require_open()
-        fields = await bodies.read_json(request)
-        model = await self._read(self._model, who, fields.get("model") if isinstance(fields, dict) else None)
-        manifest = Manifest.read(fields)
+        fields = await bodies.read_json(request, chunks)
+
+        def read() -> tuple[Any, Manifest]:
+            return self._model(who, fields.get("model") if isinstance(fields, dict) else None), Manifest.read(fields)
+
+        model, manifest = await self._read(read)
         row, missing = await self._written(self._bundles.announce, who.tenant, model.digest, manifest)
         return JSONResponse({**of_bundle(row), "missing": missing}, 201)
 
@@ -362,6 +365,11 @@ class Front:
         if not isinstance(name, str) or not who.may_use(name):
             raise not_found("models", "model")
         return self._registry.named(name)
+
+    def _most_chunks(self, who: Identity) -> int:
+        """Of a bundle for any model that a token is for."""
+        sizes = [Facts.read(row.facts).bundle_bytes for row in self._registry.active() if who.may_use(row.name)]
+        return min(chunks_of(max(sizes, default=0)), MAX_CHUNKS)
 
     def _require_open(self) -> None:
         if self._draining():

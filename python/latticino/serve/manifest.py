@@ -29,6 +29,11 @@ def is_hash(text: object) -> bool:
     return isinstance(text, str) and _HASH.fullmatch(text) is not None
 
 
+def chunks_of(size: int) -> int:
+    """The number of chunks of a bundle of so many bytes."""
+    return -(-size // CHUNK)
+
+
 @dataclass(frozen=True)
 class Manifest:
     """``size`` in bytes; ``chunks``: their SHA-256 in hexadecimal."""
@@ -56,7 +61,7 @@ class Manifest:
         chunks = fields.get("chunks") if isinstance(fields, dict) else None
         if type(size) is not int or not 1 <= size <= CHUNK * MAX_CHUNKS or not isinstance(chunks, list):
             _refuse("no manifest")
-        if len(chunks) != -(-size // CHUNK) or not all(map(is_hash, chunks)):
+        if len(chunks) != chunks_of(size) or not all(map(is_hash, chunks)):
             _refuse(f"{len(chunks)} chunks for {size} bytes")
         out = cls(size, tuple(chunks))
         sizes = out.sizes()
