@@ -48,6 +48,8 @@ def test_the_profilers_text_becomes_launches():
     assert found[0].values == {"dram__bytes_read.sum": 1234567.5}
     assert found[1].values["x__y.avg.pct_of_peak_sustained_elapsed"] == 12.25
     assert ncu.parsed("==ERROR== no device\n") == [] and ncu.base_name("range") == "range"
+    assert ncu.base_name("void mod_down_finish<unnamed>::CombineShape<8>, (bool)1>(ModDownFinishArgs)") == "mod_down_finish"
+    assert ncu.base_name("void automorphism<unnamed>::Sum, 2>(AutomorphismArgs)") == "automorphism"
     assert ncu.base_name("copy(CopyArgs)") == "copy" and ncu.base_name("ns::dot") == "dot"
 
 
