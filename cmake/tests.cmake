@@ -7,8 +7,8 @@ if(LATTICINO_GTEST_ROOT)
 else()
   find_package(GTest REQUIRED)
 endif()
-set_source_files_properties(tests/unit/bench/split_inner_test.cc PROPERTIES
-  INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/bench)
+set_source_files_properties(tests/unit/bench/split_inner_test.cc tests/unit/bench/bitpacker_sets_test.cc
+  bench/bitpacker/bitpacker_sets.cc PROPERTIES INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/bench)
 # A suite that hangs is ended after so many seconds, and named.
 set(LATTICINO_TEST_SECONDS 1200)
 # Of tests' own code: the compiler's time matters more than theirs.
@@ -37,7 +37,8 @@ foreach(folder unit conformance kat property noise fuzz)
     target_link_libraries(${folder}_tests PRIVATE latticino GTest::gtest_main)
     if(folder STREQUAL "unit")
       file(GLOB wasm CONFIGURE_DEPENDS src/wasm/*_client.cc src/wasm/client.cc src/wasm/notes.cc)
-      target_sources(unit_tests PRIVATE ${wasm})  # the browser's client, without what JavaScript calls
+      # The browser's client, without what JavaScript calls; and the search of bench bitpacker.
+      target_sources(unit_tests PRIVATE ${wasm} bench/bitpacker/bitpacker_sets.cc)
       target_precompile_headers(unit_tests PRIVATE <gtest/gtest.h> ${LATTICINO_STANDARD_HEADERS} <chrono> <filesystem> <fstream>
         <set> <thread>)
     else()

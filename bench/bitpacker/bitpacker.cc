@@ -145,6 +145,8 @@ class Benchmark {
     row.add("terminals", static_cast<int>(p.literal().terminals.size() + p.literal().outer.size()));
     row.add("log_scale", p.literal().log_scale);
     row.add("evalmod_bits", p.literal().level_log_scale.back());
+    row.add("prime_bits",
+            std::log2(*std::max_element(p.literal().mains.begin(), p.literal().mains.end())));
     row.add("alpha", p.alpha()).add("dnum", p.dnum()).add("log_pq", p.log_pq());
     const auto limb = std::uint64_t{4} * static_cast<std::uint64_t>(p.n());
     row.add("ciphertext_bytes",

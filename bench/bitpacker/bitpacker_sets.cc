@@ -28,9 +28,14 @@ constexpr double kCtsBits[] = {52, 50};
 constexpr double kLowerScales[] = {0, 0.1, 0.2};
 constexpr double kBaseStep = 1, kMoreBase = 4;
 constexpr double kMoreEvalMod = 4;  // a packed level may exchange terminals
+// Bits by which all primes of a packed chain stay below the word. In words of 31 bits sums of base
+// conversion have no room for as many full words as a deep chain converts at once. In smaller words
+// smaller primes make P smaller. With the last margin a chain is one of the next smaller word.
+constexpr double kMargins[] = {0, 0.25, 0.5, 1};
 
 struct Sizes {
   double log_scale, base, evalmod, cts;
+  double margin = 0;  // of packed chains, PackingPlan::margin
 };
 
 // At most that of the presets, 2^7 at small scales and 2^6 at large ones.
@@ -76,14 +81,18 @@ double log2_q(const Levels& levels) {
   return x.base + levels.user * x.log_scale + (levels.bootstraps ? raised : 0);
 }
 
-// Auxiliary primes, if every prime had as many bits as the words.
+double prime_bits(const ChainSize& size, const Levels& levels) {
+  return size.word - levels.bits.margin - kNarrow;
+}
+
+// Auxiliary primes, if every prime were as large as the largest ones.
 int least_alpha(const ChainSize& size, const Levels& levels) {
-  const int primes = static_cast<int>(std::ceil(log2_q(levels) / (size.word - kNarrow)));
+  const int primes = static_cast<int>(std::ceil(log2_q(levels) / prime_bits(size, levels)));
   return (primes + kDigits - 1) / kDigits;
 }
 
 bool may_be_secure(const ChainSize& size, const Levels& levels) {
-  return log2_q(levels) + least_alpha(size, levels) * (size.word - kNarrow) <= kMaxLogPq;
+  return log2_q(levels) + least_alpha(size, levels) * prime_bits(size, levels) <= kMaxLogPq;
 }
 
 ParamsLiteral packed(const ChainSize& size, const Levels& levels, int alpha) {
@@ -95,6 +104,8 @@ ParamsLiteral packed(const ChainSize& size, const Levels& levels, int alpha) {
   plan.alpha = alpha;
   plan.terminals = PackingPlan::Terminals::Lists;
   plan.most_terminals = 5;
+  plan.margin = levels.bits.margin;
+  plan.advises = false;
   if (levels.bootstraps) {
     plan.raised.assign(kEvalModLevels, {levels.bits.evalmod});
     plan.raised.insert(plan.raised.end(), kCtsLevels, {levels.bits.cts, 0.5, true});
@@ -173,8 +184,7 @@ std::shared_ptr<const Params> bootstrapping(Chain chain, const ChainSize& size,
 
 // Those with the largest EvalMod levels first, which keep most precision. A chain with primes of
 // each level's own exists for a base and a scale or for none near them.
-std::vector<Sizes> tries(Chain chain, const ChainSize& size) {
-  std::vector<Sizes> out;
+void add_tries(Chain chain, const ChainSize& size, double margin, std::vector<Sizes>& out) {
   const double most_evalmod =
       2.0 * size.word - kShort + (chain == Chain::Packed ? kMoreEvalMod : 0);
   for (const double evalmod : kEvalModBits) {
@@ -183,13 +193,22 @@ std::vector<Sizes> tries(Chain chain, const ChainSize& size) {
       for (const double lower : kLowerScales) {
         double base = base_bits(size);
         do {
-          out.push_back({size.log_scale - lower, base, evalmod, cts});
+          out.push_back({size.log_scale - lower, base, evalmod, cts, margin});
           base += kBaseStep;
         } while (base <= std::min(most_base(size), base_bits(size) + kMoreBase) &&
                  chain == Chain::Packed);
         if (chain == Chain::Whole) break;
       }
     }
+  }
+}
+
+// Full words first, which make the fewest limbs.
+std::vector<Sizes> tries(Chain chain, const ChainSize& size) {
+  std::vector<Sizes> out;
+  for (const double margin : kMargins) {
+    if (margin > 0 && chain == Chain::Whole) break;
+    add_tries(chain, size, margin, out);
   }
   return out;
 }

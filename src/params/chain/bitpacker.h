@@ -40,6 +40,12 @@ struct PackingPlan {
   // Free: any subset; chain/arrange.h finds an order in which that is a few runs. Either: the first
   // of these in which a chain is found. Lists: a prefix, or sides.
   enum class Terminals { Either, Prefix, Sides, Free, Lists } terminals = Terminals::Either;
+  // At most 1: every prime is below 2^(word_bits - margin). Sums of base conversion have room for
+  // 16 primes of 31 bits on average, which is too few for twelve auxiliary primes and those that a
+  // level divides by. With primes a quarter of a bit smaller there is room for 22.
+  double margin = 0;
+  bool advises = true;  // a refusal names what can be met, and takes several searches to find it
+  double prime_bits() const { return word_bits - margin; }
 };
 
 struct PackedLevel {

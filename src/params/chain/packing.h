@@ -20,6 +20,7 @@ struct Supply {
 
   const PackingPlan& plan;
   Log2 word = 0;
+  std::uint32_t bound = 0;  // of every prime
   // The auxiliary primes, which are the largest, and the primes of word size below them.
   std::vector<std::uint32_t> aux, words;
   std::vector<Log2> main_logs;            // [m]: log2 of the product of the first m words

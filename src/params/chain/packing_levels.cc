@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <bitset>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <set>
@@ -10,6 +11,7 @@
 #include <tuple>
 
 #include "math/errors.h"
+#include "math/text.h"
 #include "params/chain/packing.h"
 
 namespace latticino::packing {
@@ -217,6 +219,8 @@ Supply::Supply(const PackingPlan& p) : plan(p) {
   need(p.log_n >= 10 && p.log_n <= 17, "N = 2^" + std::to_string(p.log_n), "N = 2^10 .. 2^17");
   need(p.word_bits >= 28 && p.word_bits <= 31, "word size " + std::to_string(p.word_bits),
        "28 to 31 bits");
+  need(p.margin >= 0 && p.margin <= 1, "a margin of " + formatted("%g", p.margin) + " bits",
+       "0 to 1 bit");
   need(!p.level_log_scale.empty() && p.level_log_scale.size() + p.raised.size() <= kMaxLevels,
        std::to_string(p.level_log_scale.size()) + " scales",
        "a scale for every level, at most " + std::to_string(kMaxLevels) + " levels");
@@ -234,12 +238,13 @@ Supply::Supply(const PackingPlan& p) : plan(p) {
   }
   need(p.base_bits >= p.level_log_scale[0] && p.base_bits <= 240,
        "a base of " + std::to_string(p.base_bits) + " bits", "the scale of level 0 to 240 bits");
-  word = log2_fixed(static_cast<double>(p.word_bits));
-  words = ntt_primes_below(p.log_n, std::uint32_t{1} << p.word_bits, kWords + p.alpha);
-  need(
-      static_cast<int>(words.size()) > p.alpha + 1,
-      "N = 2^" + std::to_string(p.log_n) + " and words of " + std::to_string(p.word_bits) + " bits",
-      "primes for mains beside the auxiliary ones");
+  word = log2_fixed(p.prime_bits());
+  bound = static_cast<std::uint32_t>(std::exp2(p.prime_bits()));
+  words = ntt_primes_below(p.log_n, bound, kWords + p.alpha);
+  need(static_cast<int>(words.size()) > p.alpha + 1,
+       "N = 2^" + std::to_string(p.log_n) + " and words of " + formatted("%g", p.prime_bits()) +
+           " bits",
+       "primes for mains beside the auxiliary ones");
   aux.assign(words.begin(), words.begin() + p.alpha);
   words.erase(words.begin(), words.begin() + p.alpha);
   main_logs.push_back(0);
@@ -253,7 +258,7 @@ Supply::Supply(const PackingPlan& p) : plan(p) {
   most_mains = std::min<int>(static_cast<int>(words.size()), mains_below(log2_fixed(most)) + 1);
   for (Log2 size = log2_fixed(p.log_n + 1.0); size < word; size += kGrid) {
     const auto found = ntt_primes_near(p.log_n, size, kGrid, 1, candidates);
-    if (found.empty() || found[0] >= (std::uint32_t{1} << p.word_bits)) continue;
+    if (found.empty() || found[0] >= bound) continue;
     const auto end = words.begin() + most_mains;
     if (std::find(words.begin(), end, found[0]) != end) continue;
     if (std::find(aux.begin(), aux.end(), found[0]) != aux.end()) continue;

@@ -90,7 +90,7 @@ class Ladder {
       at = path[k]->from;
     }
     RaisedLevels out;
-    PrimeGroups groups(supply_.plan.log_n, std::uint32_t{1} << supply_.plan.word_bits);
+    PrimeGroups groups(supply_.plan.log_n, supply_.bound);
     for (const auto* list : {&supply_.aux, &pool_.primes()}) {
       for (const std::uint32_t q : *list) groups.reserve(q);
     }

@@ -92,7 +92,8 @@ void refuse_level(const Supply& supply, const Levels& below, Layout layout) {
   const std::size_t level = below.shape.size();
   const Log2 x = goal(plan, below);
   const bool two = level == 0 && !plan.raised.empty();
-  std::vector<double> able = scales_in_reach(supply, below, two);
+  std::vector<double> able;
+  if (plan.advises) able = scales_in_reach(supply, below, two);
   const double wanted = level == 0 ? plan.base_bits : plan.level_log_scale[level];
   std::sort(able.begin(), able.end(),
             [&](double a, double b) { return std::abs(a - wanted) < std::abs(b - wanted); });
@@ -118,7 +119,7 @@ void refuse_level(const Supply& supply, const Levels& below, Layout layout) {
   throw PackingRefusal(
       static_cast<int>(level), std::move(values),
       had + ", that is log2 Q = " + number(to_double(x)),
-      "log2 Q within 0.5 bit from primes below 2^" + std::to_string(plan.word_bits) +
+      "log2 Q within 0.5 bit from primes below 2^" + formatted("%g", plan.prime_bits()) +
           " that are 1 mod 2N, N = 2^" + std::to_string(plan.log_n) + ", at most " +
           std::to_string(two ? 2 : plan.most_terminals) + (two ? " in all" : " beside the largest"),
       nearest.empty() ? "choose fewer levels, a larger word or a smaller N"
@@ -144,7 +145,7 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
     return met;
   };
   double under = 0, over = 0;
-  for (int i = 1; i <= 40 && spent < kMaxWork && (under == 0 || over == 0); ++i) {
+  for (int i = 1; plan.advises && i <= 40 && spent < kMaxWork && (under == 0 || over == 0); ++i) {
     const double below = as_printed(wanted - 0.25 * i), above = as_printed(wanted + 0.25 * i);
     if (under == 0 && below >= 10 && does(below)) under = below;
     if (over == 0 && does(above)) over = above;
@@ -159,7 +160,7 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
   throw PackingRefusal(level, std::move(values),
                        "level " + std::to_string(level) + ", of bootstrapping, with a factor of " +
                            number(wanted) + " bits",
-                       "mains of nearly " + std::to_string(plan.word_bits) +
+                       "mains of nearly " + formatted("%g", plan.prime_bits()) +
                            " bits and terminals that make it up, all of them at the top",
                        nearest.empty() ? "choose other factors, a larger word or a smaller N"
                                        : "choose " + nearest + " bits, or a larger word");

@@ -279,7 +279,8 @@ bool Schedule::uniform() const {
 
 double Schedule::base_bits() const {
   if (!bootstrapping) return scales[0] + kHeadroom;
-  return std::max(std::min(scales[0] + kHeadroom, kMaxBase - 1), scales[0] + kMinRatio);
+  const double most = std::min(kMaxBase - 1, 2 * word);  // the base has two primes
+  return std::max(std::min(scales[0] + kHeadroom, most), scales[0] + kMinRatio);
 }
 
 double evalmod_bits(const Schedule& s) { return std::min(58.0, 2 * s.word - 0.7); }

@@ -20,6 +20,7 @@ constexpr int kFewFailed = 2;  // drafts of one family that are tried there
 constexpr int kMaxFailed = 6;
 constexpr int kMaxDigits = 3;    // choices of digits that are built for one draft
 constexpr int kMaxAlpha = 40;    // auxiliary primes
+constexpr int kLeastWord = 28;   // of pack_primes
 constexpr double kShort = 0.02;  // bits that the largest primes may be short of a word
 constexpr double kNoBound = 1e9;
 constexpr int kAnyDigits = 1000;
@@ -30,6 +31,12 @@ constexpr double kMaxTried = 140;  // levels
 int most_digits(std::int64_t n) { return n == 1 << 15 || n == 1 << 16 ? 4 : 8; }
 
 int log2_of(std::int64_t n) { return std::countr_zero(static_cast<std::uint64_t>(n)); }
+
+std::vector<int> words_of(const ParamsRequest& x) {
+  if (x.word == 0) return {30, 31};
+  if (x.word < kLeastWord) return {};
+  return {static_cast<int>(x.word)};
+}
 
 double bound_of(const ParamsRequest& x) {
   if (x.security == 0) return kNoBound;
@@ -43,6 +50,7 @@ class Solver {
       : x_(x),
         s_(std::move(schedule)),
         bound_(bound_of(x)),
+        words_(words_of(x)),
         most_digits_(most_digits),
         most_built_(most_built) {}
 
@@ -65,6 +73,7 @@ class Solver {
       }
     }
     if (packs > 0 && may_help && !out) out = packed_freely(packs);
+    if (packs > 0 && may_help && !out) out = packed_smaller(packs);
     if (out) return Outcome{std::move(out), {}};
     Outcome none{nullptr, refusal()};
     if (refused_ && refused_->level() > 0 &&
@@ -227,6 +236,7 @@ class Solver {
     plan.word_bits = word;
     plan.level_log_scale = s_.scales;
     plan.terminals = terminals;
+    plan.advises = terminals == PackingPlan::Terminals::Free;  // only its refusals are reported
     if (s_.bootstrapping) {
       plan.raised.assign(BootstrapLiteral{}.evalmod_levels,
                          {std::min(evalmod_bits(s_), 2.0 * word - 0.7)});
@@ -235,11 +245,19 @@ class Solver {
     return plan;
   }
 
+  // Primes of the next smaller word are below the word as well. Where sums of base conversion have
+  // no room for as many words of 31 bits as a digit has, they have room for those of 30.
+  std::shared_ptr<const Params> packed_smaller(int packs) const {
+    if (x_.word <= kLeastWord) return nullptr;
+    Solver smaller(*this);
+    smaller.words_ = {static_cast<int>(x_.word) - 1};
+    auto out = smaller.packed(packs);
+    return out ? out : smaller.packed_freely(packs);
+  }
+
   // BitPacker chains whose levels take the first terminals of one list or of two, by word size.
   std::shared_ptr<const Params> packed(int packs) {
-    for (const int word : {30, 31, 29, 28}) {
-      if (x_.word != 0 && word != x_.word) continue;
-      if (x_.word == 0 && word < 30) break;
+    for (const int word : words_) {
       PackingPlan plan = plan_of(word, PackingPlan::Terminals::Lists);
       for (const double more : {0.0, 4.0}) {
         if (packs-- == 0) return nullptr;
@@ -253,9 +271,7 @@ class Solver {
   // The same with other terminals at each level, if lists serve none. If the base is refused, one
   // that the refusal names is asked for.
   std::shared_ptr<const Params> packed_freely(int packs) {
-    for (const int word : {30, 31, 29, 28}) {
-      if (x_.word != 0 && word != x_.word) continue;
-      if (x_.word == 0 && word < 30) break;
+    for (const int word : words_) {
       PackingPlan plan = plan_of(word, PackingPlan::Terminals::Free);
       plan.base_bits = s_.base_bits();
       for (int again = 0; again < 2; ++again) {
@@ -310,6 +326,7 @@ class Solver {
   const ParamsRequest& x_;
   Schedule s_;
   double bound_;
+  std::vector<int> words_;  // that chains are packed into
   int most_digits_, most_built_, built_ = 0, no_digits_ = 0;
   bool too_wide_ = false;
   double least_pq_ = 0;

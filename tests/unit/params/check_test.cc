@@ -175,6 +175,22 @@ TEST(ConversionBound, SixtyFourLargeSourcesOverflow) {
   EXPECT_GT(conversion_load({primes.begin() + 2, primes.end()}, {primes[0], primes[1]}), 1);
 }
 
+// Why deep chains of full words of 31 bits are refused: a sum of this many primes reaches 2^63 on
+// average.
+TEST(ConversionBound, SixteenFullWordsReachItOnAverageAndTwentyTwoSmallerOnes) {
+  const auto mean = [](double bits, std::size_t sources) {
+    const auto bound = static_cast<std::uint32_t>(std::exp2(bits));
+    const auto primes = ntt_primes_below(12, bound, 400);
+    double sum = 0;
+    for (std::size_t i = sources; i < primes.size(); ++i) {
+      sum += conversion_load({primes.begin(), primes.begin() + sources}, {primes[i]});
+    }
+    return sum / static_cast<double>(primes.size() - sources);
+  };
+  EXPECT_NEAR(mean(31, 16), 1, 0.05);
+  EXPECT_NEAR(mean(30.75, 22), 1, 0.05);
+}
+
 TEST(Params, FailureProbabilityMatchesTheFormula) {
   // log2 at 2^15 slots, from the same formula in exact rational arithmetic.
   const auto failure = [](int weight, int k) {

@@ -65,6 +65,38 @@ TEST(OwnParams, DivideIntoTheDigitsThatAreAskedFor) {
   }
 }
 
+// Lists of scales are packed. Four digits of full words of 31 bits overflow the sums of base
+// conversion, and primes below 2^30 do not.
+TEST(OwnParams, WordsOf31BitsAcceptWhatNoWordAccepts) {
+  ParamsRequest request;
+  request.bootstrapping = true;
+  request.dnum = 4;
+  std::vector<double> scales;
+  for (int level = 0; level < 14; ++level) scales.push_back(level % 2 == 0 ? 50 : 50.05);
+  request.level_log_scale = scales;
+  const auto any = make_params(request);
+  request.word = 31;
+  const auto made = make_params(request);
+  EXPECT_EQ(made->level_after_bootstrap(), 10);
+  EXPECT_EQ(made->level_after_bootstrap(), any->level_after_bootstrap());
+  EXPECT_GE(security_bits(*made), 128);
+}
+
+// The base has two primes: in words of 28 bits at most 56 bits, whatever the scale would like.
+TEST(OwnParams, HaveABaseOfTwoWords) {
+  for (const double bits : {45.0, 46.0, 47.0, 49.0, 50.0}) {
+    ParamsRequest request;
+    request.log_scale = bits;
+    request.levels = 3;
+    request.word = 28;
+    request.bootstrapping = true;
+    const auto made = make_params(request);
+    EXPECT_EQ(made->level_after_bootstrap(), 3) << bits;
+    EXPECT_EQ(made->bootstrap()->log_message_ratio, bits < 50 ? 6 : 5) << bits;
+    EXPECT_LT(made->log_q(0), 56) << bits;
+  }
+}
+
 TEST(OwnParams, TablesFallWithSecurity) {
   for (int log_n = 10; log_n <= 17; ++log_n) {
     for (const bool quantum : {false, true}) {

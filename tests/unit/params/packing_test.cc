@@ -31,7 +31,7 @@ void expect_primes(const PackingPlan& plan, const PackedChain& chain) {
   std::set<std::uint32_t> seen;
   for (const auto* list : {&chain.terminals, &chain.mains, &chain.aux}) {
     for (const std::uint32_t q : *list) {
-      EXPECT_LT(q, std::uint32_t{1} << plan.word_bits);
+      EXPECT_LT(q, std::exp2(plan.prime_bits()));
       EXPECT_TRUE(is_ntt_prime(plan.log_n, q)) << q;
       EXPECT_TRUE(seen.insert(q).second) << q << " twice";
     }
@@ -280,6 +280,44 @@ TEST(Packing, RefusesWhatNoPrimesServe) {
   EXPECT_THROW(pack_primes({18, 28, 50, {40}, 3}), ParameterError);
   EXPECT_THROW(pack_primes({12, 28, 50, {40, 130}, 3}), ParameterError);
   EXPECT_THROW(pack_primes({12, 28, 50, {40}, 0}), ParameterError);
+}
+
+// For example, primes below 2^30.75 in words of 31 bits.
+TEST(Packing, KeepsAMarginBelowTheWord) {
+  PackingPlan plan{16, 31, 56.3, scales(50, 10, 50), 12, raised(58, 50)};
+  plan.terminals = PackingPlan::Terminals::Lists;
+  plan.margin = 0.25;
+  expect_packed(plan);
+  for (const double margin : {0.0, 0.25, 0.5, 1.0}) {
+    plan = {12, 31, 50, std::vector<double>(4, 31 - margin), 3};
+    plan.margin = margin;
+    expect_packed(plan);
+    EXPECT_GT(std::log2(pack_primes(plan).aux.front()), 31 - margin - 0.001);
+  }
+  for (const double margin : {-0.1, 1.1}) {
+    plan.margin = margin;
+    EXPECT_NE(refusal(plan).find("margin"), std::string::npos) << refusal(plan);
+  }
+  plan = {16, 28, 57.5, {35, 35, 35}, 12};
+  plan.margin = 0.25;
+  EXPECT_NE(refusal(plan).find("primes below 2^27.75"), std::string::npos) << refusal(plan);
+}
+
+// The same refusal without the scales that do, which take several searches to find.
+TEST(Packing, RefusesWithoutAdvice) {
+  PackingPlan plan{16, 28, 57.5, {35, 35, 35}, 12};
+  const std::string advised = refusal(plan);
+  plan.advises = false;
+  const std::string bare = refusal(plan);
+  EXPECT_EQ(bare.substr(0, bare.rfind("; ")), advised.substr(0, advised.rfind("; ")));
+  EXPECT_NE(bare, advised);
+  try {
+    pack_primes(plan);
+    FAIL() << "packed";
+  } catch (const PackingRefusal& e) {
+    EXPECT_EQ(e.level(), 0);
+    EXPECT_TRUE(e.nearest().empty());
+  }
 }
 
 TEST(Packing, LeavesOutPrimesThatNoLevelHas) {
