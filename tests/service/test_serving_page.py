@@ -99,6 +99,7 @@ def test_the_figures_of_the_page_are_those_of_the_code():
     assert kept.keep_results == 86_400 and "a day (`--keep-results`)" in PAGE and kept.keep_rows == 7 * 86_400
     assert f"the user {confined.NOBODY} first" in PAGE
     assert f"the tenant has {bundles.MAX_BUNDLES} bundles" in PAGE
+    assert f"more than {front.MANIFESTS >> 20} MiB of manifests" in PAGE
     assert f"at most {bodies.JSON >> 10} KiB and {bodies.PER_HASH} bytes for each chunk" in PAGE
     params = lt.preset("n14-d40-leveled-v1")
     most = 2 ** params.log_q(0) / 2 / params.scale(0)

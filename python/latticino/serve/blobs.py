@@ -120,9 +120,19 @@ class Blobs:
         """Whether the disk has so many bytes free, the reserve among them."""
         return shutil.disk_usage(self.folder).free >= size
 
+    def room(self) -> int:
+        """Bytes that are free on the disk beside the reserve; negative where less than that is free."""
+        return shutil.disk_usage(self.folder).free - self.reserve
+
     def require_room(self, size: int) -> bool:
         """Whether so many bytes leave the reserve on the disk free."""
-        return shutil.disk_usage(self.folder).free - size >= self.reserve
+        return size <= self.room()
+
+    def discard(self, area: str, owner: str, hash_: str) -> None:
+        """Removes a blob, if it is there."""
+        path = self.path(area, owner, hash_)
+        with self._locked(area, fcntl.LOCK_EX):
+            path.unlink(missing_ok=True)
 
     def sweep(self, area: str, kept: Callable[[], set[tuple[str, str]]], age: float) -> int:
         """Removes blobs that are older than ``age`` seconds and that ``kept`` does not name as (owner, hash). Returns

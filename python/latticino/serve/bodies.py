@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from .arriving import Wrote
 from .blobs import Writer
 from .refusals import Refused
 
@@ -70,15 +71,17 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-async def store(request: Request, writer: Writer, disk: asyncio.Semaphore, end: Callable[[], Ended]) -> Ended:
+async def store(request: Request, writer: Writer, disk: asyncio.Semaphore, wrote: Wrote,
+                end: Callable[[], Ended]) -> Ended:
     """Writes the body into a blob, then calls ``end`` and returns its result. The last piece and ``end`` share one turn
-    of a thread. ``disk`` limits how many bodies are written at a time."""
+    of a thread. ``disk`` limits how many bodies are written at a time. ``wrote`` is told how many bytes were."""
     held = bytearray()
     async for piece in _pieces(request):
         held += piece
         if len(held) >= _PIECE:
             async with disk:
                 await run_in_threadpool(writer.write, held)
+            wrote(len(held))
             held = bytearray()  # and not cleared: that would keep its memory
 
     def last() -> Ended:
@@ -87,7 +90,8 @@ async def store(request: Request, writer: Writer, disk: asyncio.Semaphore, end: 
 
     async with disk:
         ended: Ended = await run_in_threadpool(last)
-        return ended
+    wrote(len(held))
+    return ended
 
 
 async def _pieces(request: Request) -> AsyncIterator[bytes]:

@@ -108,9 +108,13 @@ class Bundles:
             return row.size, bool(row.stored)
 
     def stored(self, tenant: str, chunk: str) -> None:
-        """Says that a chunk lies among the blobs."""
+        """Says that a chunk lies among the blobs. It is deleted there if no manifest names it any more."""
         with self._store.write() as c:
-            c.execute(chunks.update().where(chunks.c.tenant == tenant, chunks.c.hash == chunk).values(stored=True))
+            known = c.execute(chunks.update().where(chunks.c.tenant == tenant, chunks.c.hash == chunk).values(
+                stored=True)).rowcount
+        if not known:
+            self._blobs.discard("chunks", tenant, chunk)
+            raise not_found("keys", "announced chunk")
 
     def commit(self, tenant: str, model: str, hash_: str) -> Any:
         """Ends an upload, so that the bundle is checked next. Returns its row. Refused (409), with the chunks that are

@@ -21,6 +21,7 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 from .. import errors
 from . import bodies
 from .answers import add_errors, of_bundle, of_job, of_model
+from .arriving import Flight, Inputs
 from .blobs import OPERATOR, Blobs
 from .bundles import Bundles
 from .http import KEY
@@ -51,6 +52,7 @@ DISK = 16
 # Bytes of a result that are read with its row, so that the answer is one turn of a thread. A longer one goes out in
 # pieces of 64 KiB: a client that reads slowly makes the front hold no more of it.
 _AT_ONCE = 1 << 18
+MANIFESTS = 1 << 20  # bytes of manifests of a tenant that are read at a time: they lie in memory
 _COMPARED = 1000  # results and models of which the front knows that their files are sound
 Found = TypeVar("Found")
 _CHECKED_NEXT = ("uploaded", "checking")  # states of a bundle
@@ -76,7 +78,8 @@ class Front:
         self._tenants, self._registry = Tenants(store), Registry(store, blobs)
         self._bundles, self._jobs = Bundles(store, blobs), Jobs(store, settings.limits)
         self._waiting, self._rate = Waiting(self._jobs.states), Rate(settings.rate, settings.burst)
-        self._polls = Polls(settings.polls)
+        self._polls, self._manifests, self._arriving = Polls(settings.polls), Flight(), Flight()
+        self._inputs = Inputs(blobs, self._jobs.needs_input)
         self.metrics = Metrics(store)
         # All requests share some threads. Those that wait for the store, or for the disk, leave most of them.
         kind = "sqlite" if store.sqlite else "postgresql"
@@ -163,7 +166,8 @@ class Front:
     async def announce(self, request: Request) -> Response:
         who, chunks = await self._for(request, self._most_chunks)
         self._require_open()
-        fields = await bodies.read_json(request, chunks)
+        with self._manifests.one(who.tenant, bodies.announced(request), MANIFESTS):
+            fields = await bodies.read_json(request, chunks)
 
         def read() -> tuple[Any, Manifest]:
             return self._model(who, fields.get("model") if isinstance(fields, dict) else None), Manifest.read(fields)
@@ -197,22 +201,24 @@ class Front:
         return Response(status_code=204)
 
     async def chunk(self, request: Request, chunk: str) -> Response:
-        who, (size, stored) = await self._for(request, lambda who: self._bundles.expected(
-            who.tenant, chunk, who.models))
+        who, (size, stored, free) = await self._for(request, lambda who: (
+            *self._bundles.expected(who.tenant, chunk, who.models), self._blobs.room()))
         bodies.require_length(request, size)
         if stored:  # a chunk that the disk has damaged since is taken again
             async with self._disk:
                 stored = await run_in_threadpool(self._blobs.intact, "chunks", who.tenant, chunk)
         if not stored:
-            with self._blobs.writer("chunks", who.tenant) as writer:
-                def end() -> None:
-                    if writer.hash != chunk:
-                        raise Refused.of(400, "keys", f"a chunk of hash {writer.hash}", f"one of {chunk}",
-                                         "send it again")
-                    writer.commit()
+            # The manifest has reserved its bytes once: so it may be on its way once.
+            with self._arriving.one((who.tenant, chunk), size, size, free) as wrote:
+                with self._blobs.writer("chunks", who.tenant) as writer:
+                    def end() -> None:
+                        if writer.hash != chunk:
+                            raise Refused.of(400, "keys", f"a chunk of hash {writer.hash}", f"one of {chunk}",
+                                             "send it again")
+                        writer.commit()
 
-                await bodies.store(request, writer, self._disk, end)
-            await self._written(self._bundles.stored, who.tenant, chunk)
+                    await bodies.store(request, writer, self._disk, wrote, end)
+                await self._written(self._bundles.stored, who.tenant, chunk)
         return JSONResponse({"stored": chunk}, 200 if stored else 201)
 
     # ---- jobs ----
@@ -222,7 +228,7 @@ class Front:
         """The body: the files of all inputs. ``deadline``: seconds from now, after which the job is not run."""
         key = request.headers.get("idempotency-key", "")
 
-        def admitted(who: Identity) -> tuple[str, int, bool]:
+        def admitted(who: Identity) -> tuple[str, int, bool, int, int]:
             self._require_open()
             if not KEY.fullmatch(key):
                 raise Refused.of(400, "jobs", "no Idempotency-Key", "1 to 128 visible characters",
@@ -232,28 +238,25 @@ class Front:
             bodies.require_length(request, size)
             if deadline is not None and not (math.isfinite(deadline) and 0 < deadline <= 30 * 86_400):
                 raise Refused.of(400, "jobs", "that deadline", "seconds from now, of 30 days at most", "correct it")
-            known = self._jobs.preview(who.tenant, key, row.digest, bundle, size)
-            if not self._blobs.require_room(size):
-                raise Refused.of(507, "jobs", f"{size} bytes", "as much room on the disk of the service",
-                                 "ask its operator")
-            return row.digest, size, known
+            return row.digest, size, *self._jobs.preview(who.tenant, key, row.digest, bundle, size), self._blobs.room()
 
-        who, (digest, size, known) = await self._for(request, admitted)
-        with self._blobs.writer("inputs", who.tenant) as writer:
-            def end() -> tuple[JobRequest, Any]:
-                """The request; and the job that it has made before, if that has ended. The body is not kept then: no
-                quota would count it."""
-                asked = JobRequest(key, digest, bundle, writer.hash, size, final, deadline)
-                before = self._jobs.known(who.tenant, asked) if known else None
-                if before is not None and before.state not in ACTIVE:
-                    return asked, before
-                writer.commit()
-                return asked, None
+        who, (digest, size, known, room, free) = await self._for(request, admitted)
+        with self._arriving.one(who.tenant, size, room, free) as wrote:
+            with self._blobs.writer("inputs", who.tenant) as writer:
+                def end() -> tuple[JobRequest, Any]:
+                    """The request; and the job that it has made before, if that has ended. The body is not kept then:
+                    no quota would count it."""
+                    asked = JobRequest(key, digest, bundle, writer.hash, size, final, deadline)
+                    before = self._jobs.known(who.tenant, asked) if known else None
+                    if before is not None and before.state not in ACTIVE:
+                        return asked, before
+                    self._inputs.commit(who.tenant, writer)
+                    return asked, None
 
-            asked, ended = await bodies.store(request, writer, self._disk, end)
-        if ended is not None:
-            return JSONResponse(of_job(ended), 200)
-        job, new = await self._written(self._jobs.submit, who.tenant, asked)
+                asked, ended = await bodies.store(request, writer, self._disk, wrote, end)
+            if ended is not None:
+                return JSONResponse(of_job(ended), 200)
+            job, new = await self._written(self._queued, who.tenant, asked)  # its row counts from here on
         return JSONResponse(of_job(job), 202 if new else 200)
 
     async def jobs(self, request: Request) -> Response:
@@ -360,6 +363,19 @@ class Front:
         """Calls what writes to the store, in a thread."""
         async with self._writers:
             return await run_in_threadpool(call, *arguments)
+
+    def _queued(self, tenant: str, asked: JobRequest) -> tuple[Any, bool]:
+        """`Jobs.submit`. The input's file is deleted where it is refused."""
+        useless = False
+        try:
+            job, new = self._jobs.submit(tenant, asked)
+            useless = job.state not in ACTIVE
+            return job, new
+        except Refused:
+            useless = True
+            raise
+        finally:
+            self._inputs.end(tenant, asked.input, useless)
 
     def _model(self, who: Identity, name: Any) -> Any:
         if not isinstance(name, str) or not who.may_use(name):

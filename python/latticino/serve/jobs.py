@@ -27,7 +27,7 @@ from .refusals import Refused, not_found
 from .spent import Spent
 from .store import Prepared, Store
 from .tables import bundles, facts, jobs, models, storable, tenants, workers
-from .tenants import ACTIVE, HELD, Names, Queued, locked, of_models
+from .tenants import ACTIVE, HELD, Names, Queued, bytes_of, locked, of_models
 
 Ended = Literal["done", "failed", "cancelled", "expired", "poisoned"]
 Verdict = Literal["go on", "cancel", "late", "lost"]
@@ -54,6 +54,7 @@ _BUNDLE, _LOCKED_BUNDLE = Prepared(_STATE), Prepared(_STATE.with_for_update())
 _COUNTED = sa.select(sa.func.count()).select_from(workers).where(workers.c.seen.between(_AT("first"), _AT("last")))
 _ALIVE = Prepared(_COUNTED)
 _OWN = (jobs.c.tenant == _AT("tenant"), jobs.c.state.in_(ACTIVE))
+_WITH_INPUT = Prepared(sa.select(jobs.c.id).where(*_OWN, jobs.c.input == _AT("hash")).limit(1))
 # What a request is held against, beside the queue of all tenants.
 _LOAD = Prepared(sa.select(
     sa.select(sa.func.count()).select_from(jobs).where(*_OWN).scalar_subquery().label("active"),
@@ -148,16 +149,17 @@ class Jobs:
 
     # ---- for tenants ----
 
-    def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> bool:
-        """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job, and
-        returns whether it has."""
+    def preview(self, tenant: str, idempotency: str, model: str, bundle: str, input_size: int) -> tuple[bool, int]:
+        """Refuses a request as `submit` would, before its body is read. Passes if its key has already made a job.
+
+        Returns whether it has, and how many bytes of its quota the tenant has left."""
         with self._store.read() as c:
-            known = _BY_KEY.first(c, tenant=tenant, key=idempotency) is not None
-            if not known:
-                self._spent.refuse(c, tenant, idempotency)
-                row = self._require_ready(c, tenant, model, bundle)
-                self._require_room(c, _TENANT.first(c, tenant=tenant), row, input_size)
-            return known
+            owner = _TENANT.first(c, tenant=tenant)
+            if _BY_KEY.first(c, tenant=tenant, key=idempotency) is not None:
+                return True, owner.most_bytes - bytes_of(c, tenant)
+            self._spent.refuse(c, tenant, idempotency)
+            row = self._require_ready(c, tenant, model, bundle)
+            return False, self._require_room(c, owner, row, input_size)
 
     def known(self, tenant: str, request: Request) -> Any | None:
         """The row of the job that the request's key has made; None for a new key. Refused (409) if it asked for
@@ -189,6 +191,11 @@ class Jobs:
                           result_size=Facts.read(model.facts).result_bytes, seconds=model.seconds, start_tag=tag,
                           created=now, deadline=None if request.deadline is None else now + request.deadline)
             return self._known(c, tenant, request), True
+
+    def needs_input(self, tenant: str, hash_: str) -> bool:
+        """Whether a job that waits or runs has this input."""
+        with self._store.read() as c:
+            return _WITH_INPUT.first(c, tenant=tenant, hash=hash_) is not None
 
     def get(self, tenant: str, id_: str, names: Names = None) -> Any:
         """The row of a job; Refused (404) for what the tenant has not made, or not of a model with these ``names``."""
@@ -359,7 +366,8 @@ class Jobs:
                              "wait for its check, or upload another one")
         return model
 
-    def _require_room(self, c: Any, owner: Any, model: Any, input_size: int, writes: bool = False) -> None:
+    def _require_room(self, c: Any, owner: Any, model: Any, input_size: int, writes: bool = False) -> int:
+        """Bytes that are left of the tenant's quota. Refused unless they are enough, and so is the queue's room."""
         now = self._store.now(c)
         own = _LOAD.first(c, tenant=owner.id, first=now - SEEN, last=now + SEEN)
         alive = max(own.alive, 1)
@@ -379,6 +387,7 @@ class Jobs:
             raise Refused.of(413, "jobs", f"{input_size} bytes and a result, beside {own.active} jobs that wait or run",
                              f"{max(room, 0)} of its quota",
                              "wait for these jobs, or delete results or bundles that are not needed any more")
+        return int(room)
 
     @staticmethod
     def _clock(c: Any) -> float:

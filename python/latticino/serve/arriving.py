@@ -1,0 +1,85 @@
+"""Bodies of requests that are on their way, and inputs that lie on the disk before the rows of their jobs do."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+
+from .blobs import Blobs, Writer
+from .refusals import Refused
+
+Wrote = Callable[[int], None]
+
+
+class Flight:
+    """Bytes of bodies that are being received, by their owners. The loop alone calls this."""
+
+    def __init__(self) -> None:
+        self._of: Counter[Hashable] = Counter()
+        self._unwritten = 0
+
+    @contextmanager
+    def one(self, owner: Hashable, size: int, most: int, free: int | None = None) -> Iterator[Wrote]:
+        """Counts a body of ``size`` bytes while the block runs. It gets a function to call for bytes that are written.
+
+        Refused (429) if the owner then had more than ``most`` bytes on their way; one body alone passes. Refused (507)
+        if the disk had less than ``free`` bytes left for all bodies. The bytes that are written between the look at the
+        disk and this call are in neither sum: they are those of a few milliseconds.
+        """
+        if self._of[owner] and self._of[owner] + size > most:
+            raise Refused.of(429, "service", f"{size} bytes beside {self._of[owner]} of requests that are on their way",
+                             f"at most {max(most, size)}", "send it again when those have arrived", retry_after=1.0)
+        if free is not None and self._unwritten + size > free:
+            raise Refused.of(507, "service", f"{size} bytes", "as much room on the disk of the service",
+                             "ask its operator")
+        left = size if free is not None else 0
+
+        def wrote(count: int) -> None:
+            nonlocal left
+            left -= count
+            self._unwritten -= count
+
+        self._of[owner] += size
+        self._unwritten += left
+        try:
+            yield wrote
+        finally:
+            self._unwritten -= left
+            self._of[owner] -= size
+            if not self._of[owner]:
+                del self._of[owner]
+
+
+class Inputs:
+    """Files of inputs whose jobs have no row yet. Requests with equal bodies share a file, so that one of them that is
+    refused must not take it from another. ``needed``: whether a row names the input of a tenant."""
+
+    def __init__(self, blobs: Blobs, needed: Callable[[str, str], bool]) -> None:
+        self._blobs, self._needed = blobs, needed
+        self._lock = threading.Lock()
+        self._of: Counter[tuple[str, str]] = Counter()
+
+    def commit(self, tenant: str, writer: Writer) -> None:
+        """Puts a file in its place. `end` has to follow."""
+        name = tenant, writer.hash
+        with self._lock:
+            self._of[name] += 1
+        try:
+            writer.commit()
+        except BaseException:
+            self.end(*name, useless=False)
+            raise
+
+    def end(self, tenant: str, hash_: str, useless: bool) -> None:
+        """Says that a row names the file. ``useless``: that none does for this request. The file is deleted then,
+        unless another job needs it, or is about to."""
+        name = tenant, hash_
+        with self._lock:  # until the file is gone: who commits an equal one waits, and puts it there anew
+            self._of[name] -= 1
+            if self._of[name]:
+                return
+            del self._of[name]
+            if useless and not self._needed(*name):
+                self._blobs.discard("inputs", *name)
