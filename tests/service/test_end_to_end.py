@@ -160,7 +160,8 @@ def test_what_is_refused(running, tenants):
             (404, (at[:-1] + "z", bytes(size), key)), (401, (at, bytes(size), {**key, "Authorization": "Bearer " + PREFIX})),
             (401, (at, bytes(size), {**key, "Authorization": "Basic x"})), (400, ("/v1/bundles", b"{")),
             (404, ("/v1/bundles", b"{}")), (400, ("/v1/bundles", b'{"model": "mlp"}')), (413, ("/v1/bundles", b"", {}, 1 << 21)),
-            (400, ("/v1/bundles", b"[" * 100_000)), (404, ("/v1/none", b""))):
+            (400, ("/v1/bundles", b"[" * 4000)), (413, ("/v1/bundles", b"[" * 100_000)),
+            (404, ("/v1/none", b""))):
         found, headers = raw(running, tenant, "POST", *arguments) if arguments[3:] != (None,) else raw(
             running, tenant, "POST", arguments[0], b"", {**key, "Content-Length": None})
         assert found == expected, (arguments[0], arguments[2:], found)
