@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "session/claims/common_error.h"
+#include "session/claims/correlation.h"
 
 namespace latticino::python {
 namespace {
@@ -259,6 +260,22 @@ void bind_maps(nb::module_& m, nb::class_<Known>& k) {
       "common_error",
       [](const Values& means, double scale) { return session::common_error(view(means), scale); },
       "means"_a, "scale"_a);
+  m.def(
+      "correlation",
+      [](const Index& results, const Index& operands, const Values& weights) {
+        require(results.size() == weights.size() && operands.size() == weights.size(),
+                "a result and an operand for each weight");
+        const auto addresses = [](const Index& x) {
+          const std::span<const std::int64_t> out(x.data(), x.size());
+          require(std::ranges::all_of(out, [](std::int64_t i) { return i >= 0; }),
+                  "addresses below 0");
+          return out;
+        };
+        const auto of_results = addresses(results), of_operands = addresses(operands);
+        const Released other_threads;
+        return session::correlation_of_entries(of_results, of_operands, view(weights));
+      },
+      "results"_a, "operands"_a, "weights"_a);
   nb::class_<Alike>(m, "Alike", "Which weights of a linear map are rounded alike.")
       .def_static(
           "of_matrix",
@@ -304,14 +321,15 @@ void bind_maps(nb::module_& m, nb::class_<Known>& k) {
       .def(
           "mapped",
           [](const Known& x, const nb::object& f, double l1, double l2, bool real, double added,
-             double rounded, const std::optional<Alike>& alike) {
+             double rounded, const std::optional<Alike>& alike, double correlation) {
             const Alike weights = alike.value_or(Alike());
             require(weights.differ() || x.sample() == nullptr ||
                         weights.places.size() == x.sample()->size,
                     "weights of another size");
-            return x.mapped(row_map(f), l1, l2, real, added, rounded, weights);
+            return x.mapped(row_map(f), l1, l2, real, added, rounded, weights, correlation);
           },
-          "f"_a, "l1"_a, "l2"_a, "real"_a, "added"_a, "rounded"_a = 0.0, "alike"_a = nb::none())
+          "f"_a, "l1"_a, "l2"_a, "real"_a, "added"_a, "rounded"_a = 0.0, "alike"_a = nb::none(),
+          "correlation"_a = 1.0)
       .def(
           "polynomial",
           [](const Known& x, const std::vector<Complex>& coefficients, bool chebyshev, double lower,

@@ -319,7 +319,8 @@ class LinearMap(roles.Handle):
             known = x._known if growth == 1 else x._known.repeated(x.size, growth)
             scale = noise.weight_scale(ctx.params, x.level)
             alike = way.map.alike(x.layout, scale, way.target.slots, way.pieces)
-            known = known.mapped(self._in_clear, l1, l2, self.is_real, added, rounded, alike)
+            known = known.mapped(self._in_clear, l1, l2, self.is_real, added, rounded, alike,
+                                 way.map.correlation)
             known = known.with_common_error(x._known, way.map.common_error(x.layout, scale) * way.pieces)
             out.append(x._like(made, known, layout=way.target.with_rest("zero")))
         return out

@@ -236,6 +236,12 @@ class Map:
         found = [_native.common_error(means, scale) for means in self._means]
         return max(found, key=abs, default=0) * self._filled(source)
 
+    @cached_property
+    def correlation(self) -> float:
+        """By how much errors of sums of results may exceed those of independent results, as a factor of the variance."""
+        targets, sources, weights = self._build()
+        return _native.correlation(flat_index(targets), flat_index(sources), np.asarray(weights, complex))
+
     def profile(self, source: Layout, scale: float) -> np.ndarray | None:
         """The error in each slot of the targets, for values of 1 in the layout of the source, encoded at `scale`. None
         if too many diagonals differ.

@@ -106,7 +106,8 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
 
     scale = noise.weight_scale(x.context.params, x.level)
     alike, common = way.map.alike(x.layout, scale, way.step, way.count), way.map.common_error(x.layout, scale)
-    known = x._known.mapped(of_row, l1, l2, w.dtype.kind != "c", added, rounded, alike)
+    known = x._known.mapped(of_row, l1, l2, w.dtype.kind != "c", added, rounded, alike,
+                            way.map.correlation)
     known = known.with_common_error(x._known, common * way.count)
     where = way.map.target
     return x._like(parts, known, layout=where if way.count == 1 else where.with_rest("unknown", way.count * bound))

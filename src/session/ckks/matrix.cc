@@ -8,6 +8,7 @@
 #include "math/errors.h"
 #include "session/ckks/state.h"
 #include "session/claims/common_error.h"
+#include "session/claims/correlation.h"
 #include "session/claims/slot_noise.h"
 
 namespace latticino {
@@ -118,7 +119,8 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   Known known =
       x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
           .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)), w.real, added,
-                  rounded, Alike::of_matrix(w.entries, w.rows, height, width, scale))
+                  rounded, Alike::of_matrix(w.entries, w.rows, height, width, scale),
+                  correlation_of_matrix(w.entries, w.rows))
           .with_common_error(x.known, common);
   return {std::move(parts), std::move(known), UnusedSlots::zero()};
 }

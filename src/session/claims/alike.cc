@@ -171,6 +171,12 @@ double Alike::largest_growth() const {
   return differ() ? 1 : added_up(Numbers(places.size(), 1), false);
 }
 
+double Alike::most_repetitions() const {
+  std::size_t least = slots;
+  for (const Diagonal& d : diagonals) least = std::min(least, d.period == 0 ? slots : d.period);
+  return static_cast<double>(slots / least);
+}
+
 double Alike::added_up(NumbersView values, bool with_signs) const {
   std::size_t sources = 0;
   for (const Diagonal& d : diagonals) sources = std::max(sources, d.source + 1);

@@ -41,6 +41,8 @@ struct Alike {
   // these values, and for any values of a known size.
   double growth(NumbersView values) const;
   double largest_growth() const;
+  // How often the diagonal repeats, and so its rounding errors, that repeats most often.
+  double most_repetitions() const;
   bool differ() const { return diagonals.empty(); }
 
   // By target. None if all diagonals differ and none repeats.

@@ -58,9 +58,12 @@ Error Error::common(double size, double rest) {
   return out;
 }
 
-Error Error::of_copies(double rms, double copies) {
+Error Error::of_copies(double rms, double copies, double rest) {
   Error out = fresh(rms, false);
-  for (ErrorPart& part : out.parts_) part.alike = copies;
+  for (ErrorPart& part : out.parts_) {
+    part.alike = copies;
+    part.rest = rest;
+  }
   return out;
 }
 
@@ -230,19 +233,44 @@ Error Error::at_values() const {
   return out;
 }
 
-Error Error::summed(double l1, double l2, bool white, double unused) const {
+namespace {
+
+// A part of weighted sums, the same error in all of them.
+ErrorPart of_sums(ErrorPart part, double growth, double unused) {
+  const double beside = part.rest * std::sqrt(unused);
+  const double common = part.common_rest * unused;
+  part.rms = std::hypot(part.rms * growth + common, beside);
+  part.largest = std::hypot(part.largest * growth + common, beside);
+  part.rest = part.common_rest = 0;
+  part.alike = kAll;
+  part.by_secret = false;  // sums of many are normal again
+  part.id = session::mixed(part.id, 0x5A5A5A5Au);
+  return part;
+}
+
+double growth_of(const ErrorPart& part, double l1, double l2) {
+  return part.white() ? l2 : std::min(l1, l2 * std::sqrt(part.alike));
+}
+
+}  // namespace
+
+Error Error::summed(double l1, double l2, double unused) const {
   Error out;
-  for (ErrorPart part : parts_) {
-    const double factor = part.white() ? l2 : std::min(l1, l2 * std::sqrt(part.alike));
-    const double beside = part.rest * std::sqrt(unused);
-    const double common = part.common_rest * unused;
-    part.rms = std::hypot(part.rms * factor + common, beside);
-    part.largest = std::hypot(part.largest * factor + common, beside);
-    part.rest = part.common_rest = 0;
-    part.alike = part.white() && white ? 1 : kAll;
-    part.by_secret = false;  // sums of many are normal again
-    part.id = mixed(part.id, 0x5A5A5A5Au);
-    out.add(part);
+  for (const ErrorPart& part : parts_) {
+    out.add(of_sums(part, growth_of(part, l1, l2), unused));
+  }
+  return out;
+}
+
+Error Error::mapped(double l1, double l2, double correlation) const {
+  Error out;
+  for (const ErrorPart& part : parts_) {
+    const double growth = growth_of(part, l1, l2);
+    ErrorPart sums = of_sums(part, growth, 0);
+    // Errors of results that are bounded by l1 grow by less, and those of their sums do not.
+    const double together = growth > 0 ? l2 * std::sqrt(part.alike * correlation) / growth : 1;
+    sums.alike = std::max(1.0, together * together);
+    out.add(sums);
   }
   return out;
 }

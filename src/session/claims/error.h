@@ -48,8 +48,9 @@ class Error {
   // normal errors.
   static Error of_values(double rms, double worst, double slots);
 
-  // The same for an error that up to `copies` values have in common.
-  static Error of_copies(double rms, double copies);
+  // The same for an error that up to `copies` values have in common, and `rest` in slots without
+  // values.
+  static Error of_copies(double rms, double copies, double rest = 0);
   // The same for an error that is about equal in all slots, and `rest` in those without values.
   static Error common(double size, double rest);
 
@@ -83,7 +84,9 @@ class Error {
   // For weighted sums: white parts grow by `l2`, those of c copies by up to sqrt(c) times that, and
   // none by more than `l1`. Sums over all slots are not white.
   // `unused`: how many slots without values each sum adds up as well. They hold zeros with errors.
-  Error summed(double l1, double l2, bool white, double unused = 0) const;
+  Error summed(double l1, double l2, double unused = 0) const;
+  // The same for several sums, which have operands in common (correlation.h).
+  Error mapped(double l1, double l2, double correlation) const;
   // All errors as one source, whose name is written to `source`. Nothing changes if the error is 0.
   Error renamed(std::uint64_t* source) const;
   // The parts that came from `source` become `factor` times as large.

@@ -265,11 +265,12 @@ Estimate moved(const Estimate& x, std::uint64_t steps, bool masked, double added
 
 Estimate summed(const Estimate& x, double count, double added, double unused) {
   return {sum(x.range, count),
-          x.error.summed(count, std::sqrt(count), false, unused) + Error::fresh(added, false)};
+          x.error.summed(count, std::sqrt(count), unused) + Error::fresh(added, false)};
 }
 
-Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added) {
-  return {mapped(x.range, l1, real), x.error.summed(l1, l2, true) + Error::fresh(added)};
+Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added,
+                double correlation) {
+  return {mapped(x.range, l1, real), x.error.mapped(l1, l2, correlation) + Error::fresh(added)};
 }
 
 Estimate plus_error(const Estimate& x, double added, bool white) {

@@ -31,8 +31,10 @@ Estimate moved(const Estimate& x, std::uint64_t steps, bool masked, double added
 // Sums of `count` values each, and of `unused` slots without values, which hold zeros.
 Estimate summed(const Estimate& x, double count, double added, double unused = 0);
 // A linear map, whose results are weighted sums of values. `l1` bounds the sum of the magnitudes of
-// the weights of any one result, and `l2` the root of the sum of their squares.
-Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added);
+// the weights of any one result, and `l2` the root of the sum of their squares. `correlation`: of
+// the results (correlation.h).
+Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added,
+                double correlation = 1);
 Estimate plus_error(const Estimate& x, double added, bool white = true);
 
 // A polynomial in the monomial or the Chebyshev basis, of y = (2x - lower - upper) / (upper -

@@ -182,9 +182,10 @@ class Known {
   Known spread(Complex factor, std::size_t count, double added, double rounding, int slots) const;
   // A linear map, and bounds of the sum of magnitudes and of the root of the sum of squares of the
   // weights of any one result. `rounded`: the error of rounded weights, for values of size 1, if
-  // these errors are independent; `alike`: which of them are not.
+  // these errors are independent; `alike`: which of them are not. `correlation`: of the results
+  // (correlation.h).
   Known mapped(const RowMap& f, double l1, double l2, bool real, double added, double rounded,
-               const Alike& alike = {}) const;
+               const Alike& alike = {}, double correlation = 1) const;
   // `added`: the error of each product. `mapping`: the error of bringing the domain to [-1, 1].
   Known polynomial(const Series& p, double added, double mapping) const;
   // A real function with values within `ends`, whose slope is at most `slope` where the values lie.

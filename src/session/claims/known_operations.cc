@@ -492,11 +492,16 @@ Known Known::spread(Complex factor, std::size_t count, double added, double roun
 }
 
 Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double added, double rounded,
-                    const Alike& alike) const {
+                    const Alike& alike, double correlation) const {
   if (real) rounded *= of_rounding(range());
   const bool bounds = sample_ == nullptr || shadow_;
   double growth = bounds ? alike.largest_growth() : alike.growth(sample_->row(0));
-  Estimate result = session::mapped(estimate_, l1, l2, real, claimed(added, rounded * growth));
+  // Diagonals that repeat have the same rounding errors in several results.
+  const double copies = alike.most_repetitions();
+  const double of_weights = claimed(0, rounded * growth);
+  Estimate result = session::mapped(
+      estimate_, l1, l2, real, copies > 1 ? added : std::hypot(added, of_weights), correlation);
+  if (copies > 1) result.error = result.error + Error::of_copies(of_weights, copies, of_weights);
   if (sample_ == nullptr) return with(std::move(result), nullptr);
   Numbers values;
   for (std::size_t r = 0; r < sample_->rows; ++r) {

@@ -157,16 +157,16 @@ TEST(SessionError, ExpectsTheLargestOfSlotsWithLargerErrors) {
 TEST(SessionError, SumsAddUpTheErrorsOfSlotsWithoutValues) {
   const double root = std::sqrt(3.0);
   const Error x = Error::fresh(1);
-  EXPECT_NEAR(x.summed(3, root, false, 61).rms(), 8, 1e-12);
-  EXPECT_NEAR(x.summed(3, root, false, 61).largest(), 8, 1e-12);
-  EXPECT_NEAR((x + x).times(0.5, 0.5).moved(3).summed(3, root, false, 61).rms(), 8, 1e-12);
+  EXPECT_NEAR(x.summed(3, root, 61).rms(), 8, 1e-12);
+  EXPECT_NEAR(x.summed(3, root, 61).largest(), 8, 1e-12);
+  EXPECT_NEAR((x + x).times(0.5, 0.5).moved(3).summed(3, root, 61).rms(), 8, 1e-12);
   // A product with zeros leaves nothing in them, apart from what it adds itself.
-  EXPECT_NEAR(x.at_values().summed(3, root, false, 61).rms(), root, 1e-12);
+  EXPECT_NEAR(x.at_values().summed(3, root, 61).rms(), root, 1e-12);
   const Error rescaled = x.at_values() + Error::fresh(0.5);
   EXPECT_NEAR(rescaled.rest(), 0.5, 1e-12);
-  EXPECT_NEAR(rescaled.summed(3, root, false, 61).rms(), std::sqrt(3 + 64 * 0.25), 1e-12);
+  EXPECT_NEAR(rescaled.summed(3, root, 61).rms(), std::sqrt(3 + 64 * 0.25), 1e-12);
   // What follows the values is not there.
-  EXPECT_NEAR(Error::fresh(1, false).summed(3, root, false, 61).rms(), 3, 1e-12);
+  EXPECT_NEAR(Error::fresh(1, false).summed(3, root, 61).rms(), 3, 1e-12);
 }
 
 // The error of a sum in one slot, which is repeated in 256: the sum of all of them has 256 times
@@ -234,7 +234,7 @@ TEST(SessionError, ExpectsTheLargestOfAllSlots) {
     EXPECT_NEAR(divided.worst(count, true) / product, 1, tolerance) << count;
     EXPECT_EQ(divided.worst(count, false), encrypted.worst(count, true));
     // Sums over many slots are normal again.
-    EXPECT_EQ(divided.summed(1, 1, true).worst(count, true), encrypted.worst(count, true));
+    EXPECT_EQ(divided.summed(1, 1).worst(count, true), encrypted.worst(count, true));
   }
 }
 
