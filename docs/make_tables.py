@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import tokenize
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -20,6 +21,8 @@ from unittest import mock
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import counter_tables
 import latticino as lt
 from latticino import _native
 from latticino.common import devices
@@ -34,7 +37,8 @@ from latticino.nn.scaling import scaled
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", "docs/functions.md",
-         "docs/network_layers.md", "docs/parameters.md", "docs/workloads.md", "docs/lab/primes.md")
+         "docs/network_layers.md", "docs/parameters.md", "docs/workloads.md", "docs/lab/primes.md",
+         "docs/lab/roofline.md", "docs/lab/transform-forms.md")
 # The record of each subject: the newest one that was taken whole.
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
@@ -44,6 +48,9 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
            "sort": "2026-11-27-h200-sort",
            "words": "2026-11-28-h200-words", "scales": "2026-11-28-h200-scales",
            "helr_scales": "2026-11-28-h200-helr-scales",
+           "counted_forms": "2026-11-28-h200-counters-forms", "counted_passes": "2026-11-28-h200-counters-rotations",
+           "counted_boot": "2026-11-28-h200-counters-bootstrap", "ceilings": "2026-11-28-h200-ceilings",
+           "classes": "2026-11-28-h200-ablation",
            "rnn": "2026-11-27-h200-rnn", "together": "2026-11-27-h200-bootstrap-batch"}
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
@@ -574,11 +581,49 @@ def scales() -> str:
                   "sort of 2^14 numbers: time, bits"), rows)
 
 
+# ---- docs/lab/transform-forms.md and docs/lab/roofline.md: hardware counters ----
+
+def stalls() -> str:
+    return table(*counter_tables.stalls(record("counted_forms")))
+
+
+def stalls_small() -> str:
+    return table(*counter_tables.stalls(record("counted_forms"), 2**13))
+
+
+def stalls_by_barrier() -> str:
+    return table(*counter_tables.stalls_by_barrier(record("counted_forms")))
+
+
+def rotation_shares() -> str:
+    return table(*counter_tables.rotation_shares(record("counted_passes")))
+
+
+def rotation_shares_small() -> str:
+    return table(*counter_tables.rotation_shares(record("counted_passes"), 23))
+
+
+def bootstrap_roofline() -> str:
+    return _bootstrap_roofline("+ graph", 0)
+
+
+def bootstrap_roofline_newer() -> str:
+    return _bootstrap_roofline("+ OverModRaise", 1)
+
+
+def _bootstrap_roofline(step: str, newer: int) -> str:
+    formula = {row["params"]["class"]: row["bytes_moved"] for row in record("classes")
+               if row["name"] == "ablation.class" and row["step"] == step}
+    rates = [found(record("ceilings"), f"ceiling.{kind}")["value"] for kind in ("memory", "l2", "issue", "multiply")]
+    return table(*counter_tables.bootstrap_roofline(record("counted_boot"), formula, *rates, newer))
+
+
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrappings_together, bootstrapping_of_others,
                             precision, cpu, tfhe, switching, leveled, bootstrapped, tfhe_sets, functions, signs,
                             side_by_side, sorting, largest, comparisons, activations, layers, packing, chains, words,
-                            scales)}
+                            scales, stalls, stalls_small, stalls_by_barrier, rotation_shares, rotation_shares_small,
+                            bootstrap_roofline, bootstrap_roofline_newer)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

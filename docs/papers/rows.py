@@ -112,6 +112,39 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class Mean:
+    """The mean of a share that several launches have, by their time."""
+
+    parts: tuple[Recorded, ...]
+    weight: str = "us"
+
+    def value(self) -> float:
+        weights = [float(part.row()[self.weight]) for part in self.parts]
+        return sum(part.value() * w for part, w in zip(self.parts, weights)) / sum(weights)
+
+    def text(self) -> str:
+        return f"{printed(self.value())} {self.parts[0].unit}"
+
+    def records(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(part.record for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Several:
+    """Figures of one kind beside each other, such as those of several batches."""
+
+    parts: tuple[Recorded | Mean, ...]
+
+    def text(self) -> str:
+        *first, last = (part.text() for part in self.parts)
+        unit = last.partition(" ")[2]
+        return " / ".join([*(text.removesuffix(f" {unit}") for text in first), last])
+
+    def records(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.records()))
+
+
+@dataclass(frozen=True)
 class Cited:
     """A figure that was measured of other people's code, from references.json."""
 
@@ -127,7 +160,7 @@ class Cited:
         return f"{printed(row['value'])} {row['unit']} ({row['device'].removeprefix('NVIDIA ')})"
 
 
-Ours = Recorded | Ratio | Sum
+Ours = Recorded | Ratio | Sum | Mean | Several
 
 
 @dataclass(frozen=True)
