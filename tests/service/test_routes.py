@@ -7,6 +7,7 @@ import string
 import time
 import urllib.parse
 
+import documented
 import pytest
 import uvicorn
 from hypothesis import HealthCheck, example, given, settings
@@ -85,8 +86,9 @@ async def sent(app, token, method, path, query, body=b"", headers=None):
 
     await app(scope, receive, send)
     text = b"".join(m.get("body", b"") for m in found[1:])
-    return (found[0]["status"], {k.decode(): v.decode() for k, v in found[0]["headers"]},
-            json.loads(text if text.startswith(b"{") else b"{}"))
+    answer = {k.decode(): v.decode() for k, v in found[0]["headers"]}
+    documented.require(app, method, scope["path"], found[0]["status"], answer, text)
+    return found[0]["status"], answer, json.loads(text if text.startswith(b"{") else b"{}")
 
 
 @pytest.mark.stores

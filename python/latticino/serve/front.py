@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 
 from .. import errors
-from . import bodies
+from . import bodies, openapi
 from .answers import add_errors, of_bundle, of_job, of_model
 from .arriving import Flight, Inputs
 from .blobs import OPERATOR, Blobs
@@ -92,30 +92,23 @@ class Front:
         """The application for uvicorn, with /openapi.json."""
         app = FastAPI(title="Latticino", version="1", docs_url=None, redoc_url=None, redirect_slashes=False,
                       description="Encrypted computing for tenants: docs/serving.md")
-        binary = {"requestBody": {"required": True, "content": {"application/octet-stream": {
-            "schema": {"type": "string", "format": "binary"}}}}}
-        announced = {"requestBody": {"required": True, "content": {"application/json": {"schema": {
-            "type": "object", "required": ["model", "size", "chunks"], "properties": {
-                "model": {"type": "string"}, "size": {"type": "integer"},
-                "chunks": {"type": "array", "items": {"type": "string", "pattern": "^[0-9a-f]{64}$"}}}}}}}}
-        for method, path, handler, body in (
-                ("GET", "/v2/health/live", self.live, None), ("GET", "/v2/health/ready", self.ready, None),
-                ("GET", "/metrics", self.measures, None),
-                ("GET", "/v1/models", self.models, None), ("GET", "/v1/models/{name}", self.model, None),
-                ("GET", "/v1/models/{name}/client", self.client, None),
-                ("GET", "/v1/bundles", self.bundles, None), ("POST", "/v1/bundles", self.announce, announced),
-                ("GET", "/v1/bundles/{bundle}", self.bundle, None),
-                ("POST", "/v1/bundles/{bundle}/commit", self.commit, None),
-                ("DELETE", "/v1/bundles/{bundle}", self.delete_bundle, None),
-                ("PUT", "/v1/chunks/{chunk}", self.chunk, binary),
-                ("GET", "/v1/jobs", self.jobs, None), ("POST", "/v1/jobs", self.submit, binary),
-                ("GET", "/v1/jobs/{job}", self.job, None), ("DELETE", "/v1/jobs/{job}", self.cancel, None),
-                ("GET", "/v1/jobs/{job}/result", self.result, None)):
-            app.add_api_route(path, handler, methods=[method], response_model=None, openapi_extra=body)
+        for method, path, handler in (
+                ("GET", "/v2/health/live", self.live), ("GET", "/v2/health/ready", self.ready),
+                ("GET", "/metrics", self.measures),
+                ("GET", "/v1/models", self.models), ("GET", "/v1/models/{name}", self.model),
+                ("GET", "/v1/models/{name}/client", self.client),
+                ("GET", "/v1/bundles", self.bundles), ("POST", "/v1/bundles", self.announce),
+                ("GET", "/v1/bundles/{bundle}", self.bundle), ("POST", "/v1/bundles/{bundle}/commit", self.commit),
+                ("DELETE", "/v1/bundles/{bundle}", self.delete_bundle), ("PUT", "/v1/chunks/{chunk}", self.chunk),
+                ("GET", "/v1/jobs", self.jobs), ("POST", "/v1/jobs", self.submit),
+                ("GET", "/v1/jobs/{job}", self.job), ("DELETE", "/v1/jobs/{job}", self.cancel),
+                ("GET", "/v1/jobs/{job}/result", self.result)):
+            app.add_api_route(path, handler, methods=[method], response_model=None)
         if self._page is not None:
             app.add_api_route("/page", _to_the_page, methods=["GET"], include_in_schema=False)
             app.mount("/page", self._page)
         add_errors(app)
+        openapi.describe(app)
         return Traffic(app, self.metrics)
 
     # ---- the service ----
