@@ -94,7 +94,7 @@ class Tuner {
       world.make_keys(dry_run(params, level, slots, bootstrapping(options)).request);
       const Bootstrapper bootstrapper(world.context(), options);
       const Ciphertext x = world.encrypt(world.message("complex", slots), level);
-      for (const std::size_t count : {std::size_t{1}, Bootstrapper::kMaxTogether}) {
+      for (const std::size_t count : {std::size_t{1}, Bootstrapper::kMaxBatch}) {
         std::vector<Ciphertext> y;
         measure(world.queue(), [&] {
           y = bootstrapper.bootstrap(world.evaluator(), std::vector<Ciphertext>(count, x));

@@ -48,7 +48,7 @@ void bind_transform(nb::module_& m) {
             const Released release;
             LinearTransform::Options options;
             options.level = level;
-            options.light = light;
+            options.compact = light;
             new (self) LinearTransform(context, given, slots, options);
           },
           "context"_a, "indices"_a, "diagonals"_a, "level"_a, "light"_a = false,
@@ -60,7 +60,7 @@ void bind_transform(nb::module_& m) {
             const Released release;
             LinearTransform::Options options;
             options.level = level;
-            options.light = light;
+            options.compact = light;
             return LinearTransform(context, indices, slots, options);
           },
           "context"_a, "indices"_a, "slots"_a, "level"_a, "light"_a = false,

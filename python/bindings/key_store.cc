@@ -19,7 +19,7 @@ using session::TfheStored;
 using switching::SwitchKeys;
 using SwitchContextPtr = std::shared_ptr<const switching::Context>;
 
-struct LastingPin {
+struct KeyPin {
   KeyStore::Pin pin;
 };
 
@@ -47,7 +47,7 @@ TfheStored add_tfhe(const std::shared_ptr<KeyStore>& store, const TfheContextPtr
 template <class Stored>
 void bind_stored(nb::class_<Stored>& stored) {
   stored.def(
-      "hold", [](const Stored& s) { return LastingPin{s.hold()}; },
+      "hold", [](const Stored& s) { return KeyPin{s.hold()}; },
       "Keeps the bundle in device memory for as long as the result lives.", ReleaseGil());
 }
 
@@ -55,7 +55,7 @@ void bind_stored(nb::class_<Stored>& stored) {
 
 void bind_key_store(nb::module_& m) {
   // NOLINTNEXTLINE(bugprone-unused-raii): making the object registers the class.
-  nb::class_<LastingPin>(m, "KeyPin", "Keeps a bundle in device memory.");
+  nb::class_<KeyPin>(m, "KeyPin", "Keeps a bundle in device memory.");
   nb::class_<KeyStore>(m, "KeyStore", "Bundles of several clients within a budget of memory.")
       .def_static(
           "of_ckks",

@@ -26,11 +26,11 @@ using Index = FlatIndex;
 using Sizes = std::vector<std::size_t>;
 
 // If a sample has at least so many values, other threads may run Python while it is computed.
-constexpr std::size_t kMany = 4096;
+constexpr std::size_t kReleaseGilFrom = 4096;
 
 template <class F>
 auto released(const Known& known, F f) {
-  if (known.sample() == nullptr || known.sample()->values.size() < kMany) return f();
+  if (known.sample() == nullptr || known.sample()->values.size() < kReleaseGilFrom) return f();
   const Released other_threads;
   return f();
 }

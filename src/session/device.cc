@@ -86,7 +86,7 @@ std::unique_ptr<Queue> make_queue(const DeviceChoice& device, int threads, bool 
                     "name one of them");
 }
 
-TimedAs timed_as(const DeviceChoice& device, int threads, bool simd) {
+RateDevice rate_device(const DeviceChoice& device, int threads, bool simd) {
   if (device.kind == "cuda") return {timed_gpu(device.index), 1};
   const CpuChoice cpu = cpu_choice({.simd = simd, .threads = threads});
   return {cpu.kernels, cpu.usable};
@@ -101,7 +101,7 @@ const RateTable& rates_of(const std::string& kernels) {
   return kernels == "cuda" ? cuda_rates() : cpu_rates(kernels);
 }
 
-DryCounts counts_of(const DryReport& report, const TimedAs& timed) {
+DryCounts counts_of(const DryReport& report, const RateDevice& timed) {
   const auto at = report.effort_by_name.find("BlindRotate");
   const bool rotates = at != report.effort_by_name.end();
   return {.operations = report.operations,

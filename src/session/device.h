@@ -25,11 +25,11 @@ std::unique_ptr<Queue> make_queue(const DeviceChoice& device, int threads, bool 
 
 // "cuda" (an H200), "cuda-h100", or kernels of a CPU (CpuChoice), and how many of its threads run
 // at once.
-struct TimedAs {
+struct RateDevice {
   std::string kernels = "cuda";
   int threads = 1;
 };
-TimedAs timed_as(const DeviceChoice& device, int threads, bool simd);
+RateDevice rate_device(const DeviceChoice& device, int threads, bool simd);
 // Of the GPU with this index: that of an H200 for GPUs without rates of their own, or where there
 // is none.
 std::string timed_gpu(int index);
@@ -40,7 +40,7 @@ struct DryCounts {
   std::uint64_t rotations = 0, rounds = 0;  // blind rotations, and the records that hold them
   double seconds = 0;                       // predicted
 };
-DryCounts counts_of(const DryReport& report, const TimedAs& timed);
+DryCounts counts_of(const DryReport& report, const RateDevice& timed);
 // Whether FP64 is fast: on GPUs made for it, and with vector code on a CPU.
 bool fast_doubles(const DeviceChoice& device, int threads, bool simd);
 

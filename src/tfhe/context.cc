@@ -22,7 +22,7 @@ std::size_t bytes_of(std::uint64_t words, std::uint32_t count) {
 std::shared_ptr<const Context> Context::create(std::shared_ptr<const TfheParams> params,
                                                std::shared_ptr<Queue> queue,
                                                const ArithmeticRule& arithmetic, bool rerandomize) {
-  if (arithmetic.may_take(BlindRotateArithmetic::Fft64)) {
+  if (arithmetic.can_use(BlindRotateArithmetic::Fft64)) {
     const fourier::Refusal refusal = params->fourier_refusal();
     if (!refusal.empty()) {
       throw ParameterError("tfhe.context", refusal.had + " for " + params->name() + " in FP64",

@@ -31,7 +31,7 @@ class Context {
   const ArithmeticRule& arithmetic() const { return arithmetic_; }
   // Whether some rotations may be in FP64. Then the key is needed in that form, and the error of
   // FP64 counts.
-  bool in_fourier() const { return arithmetic_.may_take(BlindRotateArithmetic::Fft64); }
+  bool in_fourier() const { return arithmetic_.can_use(BlindRotateArithmetic::Fft64); }
   // Whether tables and gates on ciphertexts from outside get an encryption of zero added first.
   bool rerandomizes() const { return rerandomizes_; }
   const Ring& ring() const { return *ring_; }

@@ -267,13 +267,13 @@ void wait_until_published(const std::uint32_t* word) {
 }
 
 // Bits 0 to 15 count who is there, 16 to 31 all, 32 is the phase.
-void Departures::begin(std::uint32_t all) const { *word = all << 16 | all; }
-void Departures::leave() const {
+void EmptyBarrier::begin(std::uint32_t all) const { *word = all << 16 | all; }
+void EmptyBarrier::leave() const {
   if ((--*word & 0xFFFF) != 0) return;
   *word |= *word >> 16 & 0xFFFF;
   *word ^= std::uint64_t{1} << 32;
 }
-void Departures::wait(std::uint32_t parity) const {
+void EmptyBarrier::wait(std::uint32_t parity) const {
   machine->wait([word = word, parity] { return (*word >> 32 & 1) != parity; });
 }
 

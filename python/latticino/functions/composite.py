@@ -175,35 +175,35 @@ def _built(bound: float, gap: float, interval: float, degrees: Sequence[int], ma
     return Sign(bound, gap, interval, stages, domains)
 
 
-class _Way(NamedTuple):
+class _Composition(NamedTuple):
     narrowness: float
     degrees: tuple[int, ...]
 
 
 @lru_cache(maxsize=64)
-def _ways(a: float, margin: float, deepest: int) -> dict[tuple[int, int], _Way]:
+def _compositions(a: float, margin: float, deepest: int) -> dict[tuple[int, int], _Composition]:
     """For every number of levels and of products, the composition that ends with the narrowest interval around 1."""
-    best: dict[tuple[int, int], _Way] = {(0, 0): _Way(-math.log(a), ())}
+    best: dict[tuple[int, int], _Composition] = {(0, 0): _Composition(-math.log(a), ())}
     degrees = [(degree, *_cost(degree)) for degree in _DEGREES if _cost(degree)[0] <= deepest]
     for levels in range(_MAX_LEVELS):
         for products in range(_MAX_PRODUCTS):
-            way = best.get((levels, products))
-            if way is None:
+            composition = best.get((levels, products))
+            if composition is None:
                 continue
             for degree, more_levels, more_products in degrees:
                 to = (levels + more_levels, products + more_products)
                 if to[0] > _MAX_LEVELS or to[1] > _MAX_PRODUCTS:
                     continue
-                s = _narrowed(degree, way.narrowness)
+                s = _narrowed(degree, composition.narrowness)
                 # The next stage gets noisy values, so its interval has a margin. The last stage has none.
                 if s is not None and (to not in best or s < best[to].narrowness):
-                    best[to] = _Way(s + 2 * margin, (*way.degrees, degree))
+                    best[to] = _Composition(s + 2 * margin, (*composition.degrees, degree))
     return best
 
 
 def _degrees(a: float, narrowness: float, margin: float, deepest: int) -> tuple[int, ...] | None:
-    fits = [(cost, way.degrees) for cost, way in _ways(a, margin, deepest).items()
-            if way.degrees and way.narrowness - 2 * margin <= narrowness]
+    fits = [(cost, composition.degrees) for cost, composition in _compositions(a, margin, deepest).items()
+            if composition.degrees and composition.narrowness - 2 * margin <= narrowness]
     return min(fits)[1] if fits else None
 
 

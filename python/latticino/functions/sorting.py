@@ -198,7 +198,7 @@ class _Pairs(NamedTuple):
     mask: np.ndarray
 
 
-class _Turn:
+class _SplitRotation:
     """A rotation by ``up - down`` slots, as one by ``up`` and one back by ``down``: so all stages share few keys."""
 
     def __init__(self, stage: network.Stage, stride: int, slots: int) -> None:
@@ -215,12 +215,13 @@ class _Turn:
 
 
 @lru_cache(maxsize=256)
-def _few_pairs(count: int, index: int, stride: int, size: int, slots: int) -> tuple[_Turn, list[_Pairs]]:
+def _few_pairs(count: int, index: int, stride: int, size: int, slots: int) -> tuple[_SplitRotation, list[_Pairs]]:
     """Those of a stage of a sort of few values, by its number: another sort of as many values has the same."""
     return _pairs(network.stages(count)[index], count, stride, size, slots)
 
 
-def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int) -> tuple[_Turn, list[_Pairs]]:
+def _pairs(stage: network.Stage, count: int, stride: int, size: int,
+           slots: int) -> tuple[_SplitRotation, list[_Pairs]]:
     """The rotation of a stage in slots, and its pairs, for rows of `count` values that lie `stride` apart among
     `size` values."""
     outer = np.arange(0, size, count * stride)
@@ -232,7 +233,7 @@ def _pairs(stage: network.Stage, count: int, stride: int, size: int, slots: int)
         mask = np.zeros(slots, bool)
         mask[low[both == key] % slots] = True
         out.append(_Pairs(*divmod(int(key), ciphertexts), mask))
-    return _Turn(stage, stride, slots), out
+    return _SplitRotation(stage, stride, slots), out
 
 
 class _Refresher:
@@ -319,7 +320,8 @@ class _Run:
         known = known.with_estimate(_native.Estimate(y._known.range, y._known.estimate.rms))
         return x._like(y._parts, known.meant(meant, fit.error * fit.factor))
 
-    def _exchanged(self, x: Ciphertext, name: tuple[Any, ...], turn: _Turn, pairs: list[_Pairs]) -> Ciphertext:
+    def _exchanged(self, x: Ciphertext, name: tuple[Any, ...], rotation: _SplitRotation,
+                   pairs: list[_Pairs]) -> Ciphertext:
         """x with the smaller value of each pair at its lower place. Let d be the lower value minus the upper one. Then
         the lower value is too large by u = d (1 + sign d) / 2, and the upper one is too small by u.
         """
@@ -328,7 +330,7 @@ class _Run:
         if not self.of_differences:
             x = refresh(x, max(2, int(fit.sign.polynomials()[0].levels)))
             self.imag = refresh.imag
-        d = self._differences(x, turn, pairs)
+        d = self._differences(x, rotation, pairs)
         refresh.begin(math.sqrt(2) * self.imag)
         before, d = d, refresh(d, fit.levels) if self.of_differences else d
         refreshed, imag = sign.error_between(before, d), refresh.imag
@@ -336,42 +338,42 @@ class _Run:
         before, s = s, refresh(s, 1)
         own = math.hypot(own, sign.error_between(before, s))
         moved = _masked(d, name, pairs) * s
-        turned = x._switched() * math.sqrt(turn.rotations)
+        turned = x._switched() * math.sqrt(rotation.rotations)
         added = math.hypot(own * _BOUND, (s if s.level < d.level else d)._multiplied(moved._parts), turned)
         # What is known of the product follows from the function that an exchange is as a whole: it is less steep than
         # the sign.
         known = d._known.through(lambda v: sign.product(fit.sign, STEP, v), self.slope, added, -_BOUND, _BOUND)
-        known = known.mapped(lambda row: _scattered(row, turn, pairs, x.size), 1.0, 1.0, True, 0.0)
+        known = known.mapped(lambda row: _scattered(row, rotation, pairs, x.size), 1.0, 1.0, True, 0.0)
         self.imag = math.hypot(self.imag, self.slope * imag, refresh.fresh, turned)
         error = math.hypot(x._known.estimate.rms, self.slope * refreshed, added)
         known = x._known.plus(known).with_estimate(_native.Estimate(x._known.range, error))
         parts = list(x._parts)
         for p, u in zip(pairs, moved._parts):
             parts[p.lower] = e.sub([parts[p.lower]], [u])[0]
-            parts[p.upper] = e.add(parts[p.upper], turn(e, u, back=True))
+            parts[p.upper] = e.add(parts[p.upper], rotation(e, u, back=True))
         return x._like(parts, known)
 
-    def _differences(self, x: Ciphertext, turn: _Turn, pairs: list[_Pairs]) -> Ciphertext:
+    def _differences(self, x: Ciphertext, rotation: _SplitRotation, pairs: list[_Pairs]) -> Ciphertext:
         """The lower minus the upper values of pairs, a ciphertext for each of `pairs`."""
         e, slots = x._evaluator, x.slots
-        turned = {p.upper: turn(e, x._parts[p.upper]) for p in pairs}
+        turned = {p.upper: rotation(e, x._parts[p.upper]) for p in pairs}
         made = e.sub([x._parts[p.lower] for p in pairs], [turned[p.upper] for p in pairs])
 
         def differences(row: np.ndarray) -> np.ndarray:
-            lower, upper = _addresses(turn, pairs)
+            lower, upper = _addresses(rotation, pairs)
             return np.asarray(row[lower] - row[upper])
 
         known = x._known.mapped(differences, 2.0, math.sqrt(2), True,
-                                x._switched() * math.sqrt(turn.rotations)).within_domain(-_BOUND, _BOUND)
+                                x._switched() * math.sqrt(rotation.rotations)).within_domain(-_BOUND, _BOUND)
         d = x._like(made, known, layout=Layout.plain((len(pairs) * slots,), slots))
         return d.to_level(d.level) if len({p.level for p in made}) > 1 else d
 
 
-def _addresses(turn: _Turn, pairs: list[_Pairs]) -> tuple[np.ndarray, np.ndarray]:
+def _addresses(rotation: _SplitRotation, pairs: list[_Pairs]) -> tuple[np.ndarray, np.ndarray]:
     """The addresses of the lower and of the upper values of pairs, slot by slot of the ciphertexts of differences."""
-    at = np.arange(turn.slots)
-    return (np.concatenate([p.lower * turn.slots + at for p in pairs]),
-            np.concatenate([p.upper * turn.slots + (at + turn.whole) % turn.slots for p in pairs]))
+    at = np.arange(rotation.slots)
+    return (np.concatenate([p.lower * rotation.slots + at for p in pairs]),
+            np.concatenate([p.upper * rotation.slots + (at + rotation.whole) % rotation.slots for p in pairs]))
 
 
 def _slope(fit: Sorting) -> float:
@@ -393,10 +395,10 @@ def _masked(d: Ciphertext, name: tuple[Any, ...], pairs: list[_Pairs]) -> Cipher
     return d._like(made.parts, made.known)
 
 
-def _scattered(products: np.ndarray, turn: _Turn, pairs: list[_Pairs], size: int) -> np.ndarray:
+def _scattered(products: np.ndarray, rotation: _SplitRotation, pairs: list[_Pairs], size: int) -> np.ndarray:
     """The array to add to one of that size, so that the products of pairs are taken from the lower places and given to
     the upper ones."""
-    lower, upper = _addresses(turn, pairs)
+    lower, upper = _addresses(rotation, pairs)
     moved = products * np.concatenate([p.mask for p in pairs])
     out = np.zeros(size, moved.dtype)
     np.subtract.at(out, lower, moved)

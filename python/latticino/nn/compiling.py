@@ -282,7 +282,7 @@ class _Search:
             machine, plan = fitted(machine, placement, context, plan, self.memory)
         return Compiled(network, placement, machine, context, plan, own, self.device)
 
-    def ways(self, slots: int, filled: bool) -> dict[int, splitting.Way]:
+    def splits(self, slots: int, filled: bool) -> dict[int, splitting.Split]:
         each = across(self.images, filled) // self.groups(slots, filled)
         return splitting.splittable(self.network.graph, slots, each)
 
@@ -299,7 +299,7 @@ class _Search:
         if (slots, least, filled) not in self._machines:
             network = self.network
             if least:
-                some = {i: way for i, way in self.ways(slots, filled).items() if way.each >= least}
+                some = {i: split for i, split in self.splits(slots, filled).items() if split.each >= least}
                 network = self._splitting.split(some)
             groups = self.groups(slots, filled)
             if filled:
@@ -350,7 +350,7 @@ def _fastest_maps(search: _Search, context: Context, filled: bool) -> _Found:
     network, machine = search.machine(context.slots, 0, filled)
     rates = Rates(machine, context)
     best = _Found(network, machine, placed(rates))
-    for least in sorted({way.each for way in search.ways(context.slots, filled).values()}, reverse=True):
+    for least in sorted({split.each for split in search.splits(context.slots, filled).values()}, reverse=True):
         network, machine = search.machine(context.slots, least, filled)
         try:
             placement = placed(Rates(machine, context, rates))

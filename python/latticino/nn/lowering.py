@@ -39,19 +39,22 @@ def lower(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], facts: Mapping[
     Its result has the shape and the values of the model's. UnsupportedError, naming the layer, for an operation without
     a lowered form.
     """
-    return lowered_and_wishes(graph, ranges, fits, facts)[0]
+    return lowered_with_fit_requests(graph, ranges, fits, facts)[0]
 
 
-def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], facts: Mapping[str, Any] | None = None,
-                       known: Known | None = None) -> tuple[Lowered, dict[int, float]]:
-    """The lowered graph, and wishes for nodes of the model graph. A wish is the bound with which the node's polynomial
-    would need no level for its domain: the bound of the largest part of a sum, if the sum itself has a smaller one.
+def lowered_with_fit_requests(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit],
+                              facts: Mapping[str, Any] | None = None,
+                              known: Known | None = None) -> tuple[Lowered, dict[int, float]]:
+    """The lowered graph, and requests for wider fits, by nodes of the model graph.
+
+    A request is the bound with which the node's polynomial would need no level for its domain: the bound of the
+    largest part of a sum, if the sum itself has a smaller one.
     ``known``: matrices of an earlier call for the same graph."""
     structure = _Structure(graph, ranges, fits, Known() if known is None else known)
     output = structure.result()
     numbers = numbers_of(structure.nodes, output)
     nodes, output = scaled(structure.nodes, output)
-    wishes: dict[int, float] = {}
+    requests: dict[int, float] = {}
     for node in nodes:
         series = node.series
         if series is None or node.name not in structure.readers:
@@ -59,8 +62,8 @@ def lowered_and_wishes(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], fa
         source, half = structure.readers[node.name]
         low, high = series.domain
         if low == -high and high < 1:
-            wishes[source] = max(wishes.get(source, 0.0), half / high)
-    return Lowered(tuple(nodes), output, {**(facts or {}), "units": numbers}), wishes
+            requests[source] = max(requests.get(source, 0.0), half / high)
+    return Lowered(tuple(nodes), output, {**(facts or {}), "units": numbers}), requests
 
 
 class Known:

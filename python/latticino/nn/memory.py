@@ -25,7 +25,7 @@ _TRIES = 8  # dry runs, each with fewer encoded weights
 _NOTE = "not enough memory for all weights encoded"
 
 
-class Taken(NamedTuple):
+class StepCost(NamedTuple):
     """What a step takes by itself: seconds once weights are encoded, and bytes of weights that no earlier step uses."""
 
     seconds: float
@@ -56,7 +56,7 @@ def fitted(machine: Machine, placement: Placement, context: Context, plan: Netwo
     if plan.peak_bytes <= memory:
         return machine, plan
     every = [s.node for s in placement.steps if s.form is None and machine.transforms[s.node]]
-    whole, light = (_taken(machine.with_light(nodes), placement, context) for nodes in ((), every))
+    whole, light = (_step_costs(machine.with_light(nodes), placement, context) for nodes in ((), every))
     groups = [g for g in _shared(machine, placement, whole, light) if g.freed > 0]
     groups.sort(key=lambda g: g.price)
     most = sum(g.freed for g in groups)
@@ -91,8 +91,8 @@ def _first(groups: Sequence[Shared], needed: int) -> list[Shared]:
     return out
 
 
-def _shared(machine: Machine, placement: Placement, whole: Sequence[Taken],
-            light: Sequence[Taken]) -> Iterator[Shared]:
+def _shared(machine: Machine, placement: Placement, whole: Sequence[StepCost],
+            light: Sequence[StepCost]) -> Iterator[Shared]:
     found: dict[tuple[object, ...], Shared] = {}
     for step, a, b in zip(placement.steps, whole, light):
         maps = machine.transforms[step.node] if step.form is None else ()
@@ -105,16 +105,16 @@ def _shared(machine: Machine, placement: Placement, whole: Sequence[Taken],
     yield from found.values()
 
 
-def _taken(machine: Machine, placement: Placement, context: Context) -> list[Taken]:
+def _step_costs(machine: Machine, placement: Placement, context: Context) -> list[StepCost]:
     """What each step takes, by a dry run."""
     twin, _ = Context._dry(context)
-    out: list[Taken] = []
-    before = Taken(0.0, 0)
+    out: list[StepCost] = []
+    before = StepCost(0.0, 0)
 
     def watch(step: Step, y: Ciphertext) -> Ciphertext:
         nonlocal before
-        now = Taken(prepared_seconds(twin), twin._products.bytes)
-        out.append(Taken(now.seconds - before.seconds, now.bytes - before.bytes))
+        now = StepCost(prepared_seconds(twin), twin._products.bytes)
+        out.append(StepCost(now.seconds - before.seconds, now.bytes - before.bytes))
         before = now
         return y
 
@@ -134,7 +134,7 @@ def planned(machine: Machine, placement: Placement, context: Context, error: flo
 
 def _with(plan: NetworkPlan, machine: Machine, placement: Placement, context: Context, program: Plan) -> NetworkPlan:
     """The plan of a machine that expands some weights, or none, from that of another machine."""
-    taken = _taken(machine, placement, context)
+    taken = _step_costs(machine, placement, context)
     groups = by_layer(machine.graph, placement.steps)
     layers = tuple(replace(layer, seconds=sum(taken[k].seconds for k in numbers),
                            bytes=sum(taken[k].bytes for k in numbers)) for layer, numbers in zip(plan.layers, groups))

@@ -15,7 +15,7 @@ from .activations import Fit, fit_activations
 from .forests import comparing
 from .graph import Graph
 from .lowered import Lowered
-from .lowering import Known, lowered_and_wishes
+from .lowering import Known, lowered_with_fit_requests
 from .ranges import MARGIN, Normal, Ranges, batches, extremes, measure
 from .repeats import common
 from .rewrites import simplified
@@ -104,15 +104,15 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         chosen = fit_activations(small, seen, bits, fits, (ranges, chosen))
         ranges = seen
     known = Known()
-    lowered, wishes = lowered_and_wishes(small, ranges, chosen, known=known)
+    lowered, requests = lowered_with_fit_requests(small, ranges, chosen, known=known)
     for _ in range(_ROUNDS):
-        if not wishes:
+        if not requests:
             break
-        wished = {i: (-bound / margin, bound / margin) for i, bound in wishes.items()}
-        wider = common(small, ranges.wider(wished))
+        requested = {i: (-bound / margin, bound / margin) for i, bound in requests.items()}
+        wider = common(small, ranges.wider(requested))
         chosen = fit_activations(small, wider, bits, fits, (ranges, chosen))
         ranges = wider
-        lowered, wishes = lowered_and_wishes(small, ranges, chosen, known=known)
+        lowered, requests = lowered_with_fit_requests(small, ranges, chosen, known=known)
     facts = () if normal is None else comparing.facts(small, ranges, chosen, data, *estimators.last(model))
     return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT], np.abs(wide).max(axis=0), normal, facts)
 

@@ -28,7 +28,7 @@ _MAX_WEIGHTS = 1 << 25  # products of single values in a sparse map: 1 GiB on th
 
 
 @dataclass(frozen=True)
-class _Way:
+class _ProductPlan:
     """A map, and then sums of `count` slots that are `step` apart."""
 
     map: moves.Map
@@ -89,28 +89,28 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
     bound = l1 * max(x._known.reach, x.layout.bound)
     digest = hashlib.sha256(np.ascontiguousarray(w).tobytes()).digest()
     name = ("matmul", x.layout.name, left, w.shape, digest, w.dtype.str)
-    way = moves.remembered(name, lambda: min(_ways(x, terms, name, bound), key=lambda way: way.cost))
-    way.map.require_possible("matmul")
+    plan = moves.remembered(name, lambda: min(_product_plans(x, terms, name, bound), key=lambda plan: plan.cost))
+    plan.map.require_possible("matmul")
     # Of the weights of a result, each piece has a part.
-    parts, added, rounded = moves.apply(x, x._parts, way.map, "matmul", l2 / math.sqrt(way.count))
-    if way.count > 1:
-        slots = way.map.slots
-        parts = moves.windows(x._evaluator, parts, way.step, way.count, slots)
+    parts, added, rounded = moves.apply(x, x._parts, plan.map, "matmul", l2 / math.sqrt(plan.count))
+    if plan.count > 1:
+        slots = plan.map.slots
+        parts = moves.windows(x._evaluator, parts, plan.step, plan.count, slots)
         switched = noise.switched(x.context.params, parts[0].level, slots, parts[0].scale)
-        added = math.hypot(added * math.sqrt(way.count), switched * math.sqrt(way.count - 1))
-        rounded *= math.sqrt(way.count)
+        added = math.hypot(added * math.sqrt(plan.count), switched * math.sqrt(plan.count - 1))
+        rounded *= math.sqrt(plan.count)
 
     def of_row(row: np.ndarray) -> np.ndarray:
         v = row.reshape(x.shape)
         return np.asarray(np.matmul(w, v) if left else np.matmul(v, w))
 
     scale = noise.weight_scale(x.context.params, x.level)
-    alike, common = way.map.alike(x.layout, scale, way.step, way.count), way.map.common_error(x.layout, scale)
+    alike, common = plan.map.alike(x.layout, scale, plan.step, plan.count), plan.map.common_error(x.layout, scale)
     known = x._known.mapped(of_row, l1, l2, w.dtype.kind != "c", added, rounded, alike,
-                            way.map.correlation)
-    known = known.with_common_error(x._known, common * way.count)
-    where = way.map.target
-    return x._like(parts, known, layout=where if way.count == 1 else where.with_rest("unknown", way.count * bound))
+                            plan.map.correlation)
+    known = known.with_common_error(x._known, common * plan.count)
+    where = plan.map.target
+    return x._like(parts, known, layout=where if plan.count == 1 else where.with_rest("unknown", plan.count * bound))
 
 
 def _terms(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> _Terms:
@@ -125,7 +125,7 @@ def _terms(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
                   np.broadcast_to(weights, (*lead, *weights.shape[-2:])), shape, left)
 
 
-def _ways(x: Ciphertext, terms: _Terms, name: tuple[object, ...], bound: float) -> Iterator[_Way]:
+def _product_plans(x: Ciphertext, terms: _Terms, name: tuple[object, ...], bound: float) -> Iterator[_ProductPlan]:
     slots, m = x.slots, terms.m
     plain = Layout.plain(terms.shape, max(slots, arrays.slots_for(math.prod(terms.shape), x.context.slots, "matmul")))
     direct = [plain]
@@ -133,7 +133,7 @@ def _ways(x: Ciphertext, terms: _Terms, name: tuple[object, ...], bound: float) 
     if beside is not None and beside.count <= 4 * max(plain.count, x.layout.count):
         direct.append(beside)
     for i, target in enumerate(direct):
-        yield _Way(moves.Map((*name, i), target.slots, slots, target, _direct(terms, slots, target)))
+        yield _ProductPlan(moves.Map((*name, i), target.slots, slots, target, _direct(terms, slots, target)))
     count = terms.n // m
     if count < 2:
         return
@@ -144,7 +144,7 @@ def _ways(x: Ciphertext, terms: _Terms, name: tuple[object, ...], bound: float) 
             used = np.unique(places // slots)
             places = np.searchsorted(used, places // slots) * slots + places % slots
             made = moves.Map((*name, "sums", i), slots, slots, target, _folded(terms, count, places))
-            yield _Way(made, m * step, count)
+            yield _ProductPlan(made, m * step, count)
 
 
 def _beside(terms: _Terms, slots: int) -> Layout | None:

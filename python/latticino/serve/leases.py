@@ -78,7 +78,7 @@ class Holder:
 
 
 @dataclass
-class Taken:
+class ClaimedJob:
     """A claimed job. ``holder`` renews its lease. ``body``: the bytes of its input, or the error of reading them."""
 
     claim: Claim
@@ -86,7 +86,7 @@ class Taken:
     body: bytes | Exception
 
 
-class Ahead(Generic[Job]):
+class Prefetcher(Generic[Job]):
     """Calls ``take``, which gives the next job or None, in another thread while the present job runs.
 
     The call should come shortly before the present run ends. A job that is taken earlier waits here, and an idle
@@ -117,7 +117,7 @@ class Ahead(Generic[Job]):
         self._now.set()
         return None if future is None else future.result()
 
-    def __enter__(self) -> Ahead[Job]:
+    def __enter__(self) -> Prefetcher[Job]:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,

@@ -18,7 +18,7 @@ from ..common.devices import physical_memory
 from .blobs import Blobs
 from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
-from .leases import Ahead, Holder, Stopped, Taken
+from .leases import ClaimedJob, Holder, Prefetcher, Stopped
 from .logs import log, of_tenant
 from .models import AnyKeys, Facts, Model, open_model
 from .registry import Registry
@@ -108,7 +108,7 @@ class Worker:
 
     def _loop(self) -> None:
         """Computes job after job. Other threads take the next one and store the results of the one before meanwhile."""
-        with Ahead(self._take, self._give_back, _PATIENCE) as ahead, ThreadPoolExecutor(1, "behind") as behind:
+        with Prefetcher(self._take, self._give_back, _PATIENCE) as ahead, ThreadPoolExecutor(1, "behind") as behind:
             try:
                 self._compute(ahead, behind)
             finally:
@@ -119,7 +119,7 @@ class Worker:
                 if left is not None:
                     behind.submit(self._give_back, left)
 
-    def _compute(self, ahead: Ahead[Taken], behind: ThreadPoolExecutor) -> None:
+    def _compute(self, ahead: Prefetcher[ClaimedJob], behind: ThreadPoolExecutor) -> None:
         pause, stored = _IDLE[0], behind.submit(_nothing)
         while not self._stop.is_set():
             try:
@@ -168,14 +168,14 @@ class Worker:
 
     # ---- a job ----
 
-    def _take(self, likely: bool = True) -> Taken | None:
+    def _take(self, likely: bool = True) -> ClaimedJob | None:
         """The next job, with its lease and its input. Several threads call this, but never two at the same time."""
         if self._stop.is_set():
             return None
         claim = self._jobs.claim(self._models.keys(), self._sessions.names, likely=likely)
         return None if claim is None else self._held(claim)
 
-    def _held(self, claim: Claim) -> Taken:
+    def _held(self, claim: Claim) -> ClaimedJob:
         holder = Holder(self._jobs, claim, self._stop, self._resources.grace)
         holder.begin()
         body: bytes | Exception
@@ -183,13 +183,13 @@ class Worker:
             body = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
         except Exception as why:
             body = why
-        return Taken(claim, holder, body)
+        return ClaimedJob(claim, holder, body)
 
-    def _give_back(self, taken: Taken) -> None:
+    def _give_back(self, taken: ClaimedJob) -> None:
         """Puts a job that was not begun back into the queue. It does not count as a try."""
         self._conclude(taken, partial(self._stopped, taken.claim, "stop"))
 
-    def _computed(self, taken: Taken, begun: Callable[[float | None], None] = lambda _: None) -> Rest:
+    def _computed(self, taken: ClaimedJob, begun: Callable[[float | None], None] = lambda _: None) -> Rest:
         """Runs a job. Returns a function that stores how the job ended. Another thread may call it. ``begun`` is called
         when the keys are there, with the seconds after which the next job is to be taken, or None if no run of the
         model was timed."""
@@ -215,7 +215,7 @@ class Worker:
             taken.holder.end()  # nobody concludes this job: its lease lapses
             raise
 
-    def _conclude(self, taken: Taken, rest: Rest) -> None:
+    def _conclude(self, taken: ClaimedJob, rest: Rest) -> None:
         claim = taken.claim
         try:
             ended, error = rest()
@@ -229,7 +229,7 @@ class Worker:
             seconds=round(time.monotonic() - taken.holder.since, 3),
             error=None if error is None else error.partition(":")[0])
 
-    def _result(self, taken: Taken, begun: Callable[[float | None], None]) -> bytes:
+    def _result(self, taken: ClaimedJob, begun: Callable[[float | None], None]) -> bytes:
         claim, holder = taken.claim, taken.holder
         model, facts = self._models[claim.model]
         if not self._blobs.holds(facts.result_bytes):

@@ -114,9 +114,9 @@ namespace {
 
 // What a Tensor adds to its products, for one part and one block at a time; nothing if it adds
 // nothing.
-class TensorRest {
+class TensorAddends {
  public:
-  TensorRest(const Tensor::Item& item, int prime, int position, const Modulus& m)
+  TensorAddends(const Tensor::Item& item, int prime, int position, const Modulus& m)
       : item_(item), prime_(prime), position_(position), m_(m) {
     for (const bool upper : {false, true}) {
       factors_[upper].push_back(make_shoup(static_cast<std::uint32_t>(item.factor), m));
@@ -179,7 +179,7 @@ void run(Executor& executor, const Tensor& op) {
       k.multiply_accumulate(find_limb(item.out[part], u.prime) + at, a.data(), b.data(),
                             static_cast<int>(terms), nullptr, {}, step, m);
     };
-    TensorRest rest(item, u.prime, u.position, m);
+    TensorAddends rest(item, u.prime, u.position, m);
     for (std::size_t at = 0; at < n; at += step) {
       product(0, at, {0});
       product(1, at, {0, 1});

@@ -348,7 +348,7 @@ std::vector<Ciphertext> Bootstrapper::refresh(const Evaluator& evaluator, Span x
   return y;
 }
 
-std::vector<Ciphertext> Bootstrapper::bootstrap_together(const Evaluator& evaluator, Span x) const {
+std::vector<Ciphertext> Bootstrapper::bootstrap_batch(const Evaluator& evaluator, Span x) const {
   std::vector<Ciphertext> y = refresh(evaluator, x);
   // With SlotToCoeff first, there is no other half to remove.
   const bool real = options().message == BootstrapOptions::Message::Real;
@@ -366,16 +366,16 @@ std::vector<Ciphertext> Bootstrapper::bootstrap(const Evaluator& evaluator, Span
                            "call bootstrap_pair, or plan for complex messages");
   }
   std::vector<Ciphertext> out;
-  for (std::size_t first = 0; first < x.size(); first += kMaxTogether) {
-    const Span part = x.subspan(first, std::min(kMaxTogether, x.size() - first));
-    for (Ciphertext& y : bootstrap_together(evaluator, part)) out.push_back(std::move(y));
+  for (std::size_t first = 0; first < x.size(); first += kMaxBatch) {
+    const Span part = x.subspan(first, std::min(kMaxBatch, x.size() - first));
+    for (Ciphertext& y : bootstrap_batch(evaluator, part)) out.push_back(std::move(y));
   }
   return out;
 }
 
 // All first results, and then all second ones.
-std::vector<Ciphertext> Bootstrapper::pairs_together(const Evaluator& evaluator, Span re,
-                                                     Span im) const {
+std::vector<Ciphertext> Bootstrapper::bootstrap_pair_batch(const Evaluator& evaluator, Span re,
+                                                           Span im) const {
   const int level = input_level();
   const Batch merged = evaluator.add(evaluator.to_level(re, level),
                                      evaluator.multiply_i(evaluator.to_level(im, level), 1));
@@ -406,10 +406,10 @@ std::pair<std::vector<Ciphertext>, std::vector<Ciphertext>> Bootstrapper::bootst
     require_compatible(kPair, re[i], im[i]);
   }
   std::vector<Ciphertext> first, second;
-  for (std::size_t at = 0; at < re.size(); at += kMaxTogether) {
-    const std::size_t count = std::min(kMaxTogether, re.size() - at);
+  for (std::size_t at = 0; at < re.size(); at += kMaxBatch) {
+    const std::size_t count = std::min(kMaxBatch, re.size() - at);
     std::vector<Ciphertext> both =
-        pairs_together(evaluator, re.subspan(at, count), im.subspan(at, count));
+        bootstrap_pair_batch(evaluator, re.subspan(at, count), im.subspan(at, count));
     for (std::size_t i = 0; i < both.size(); ++i) {
       (i < count ? first : second).push_back(std::move(both[i]));
     }

@@ -53,11 +53,11 @@ class Bootstrapper {
   // the message is at most 1 in size (a vector of constants has one such coefficient). The
   // ciphertext may have fewer slots than the plan.
   Ciphertext bootstrap(const Evaluator& evaluator, const Ciphertext& x) const;
-  // Each result has the same words as if it had been computed alone. Up to kMaxTogether ciphertexts
+  // Each result has the same words as if it had been computed alone. Up to kMaxBatch ciphertexts
   // run together and share launches of kernels. More of them need more scratch memory.
   std::vector<Ciphertext> bootstrap(const Evaluator& evaluator,
                                     std::span<const Ciphertext> x) const;
-  static constexpr std::size_t kMaxTogether = 4;
+  static constexpr std::size_t kMaxBatch = 4;
   // Two ciphertexts with real slots, refreshed together as real and imaginary part.
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Evaluator& evaluator, const Ciphertext& re,
                                                    const Ciphertext& im) const;
@@ -116,8 +116,8 @@ class Bootstrapper {
   std::vector<Ciphertext> refreshed_halves(const Evaluator& evaluator, Span x, bool join) const;
   std::vector<Ciphertext> back(const Evaluator& evaluator, Span halves, std::size_t count) const;
   std::vector<Ciphertext> refresh(const Evaluator& evaluator, Span x) const;
-  std::vector<Ciphertext> bootstrap_together(const Evaluator& evaluator, Span x) const;
-  std::vector<Ciphertext> pairs_together(const Evaluator& evaluator, Span re, Span im) const;
+  std::vector<Ciphertext> bootstrap_batch(const Evaluator& evaluator, Span x) const;
+  std::vector<Ciphertext> bootstrap_pair_batch(const Evaluator& evaluator, Span re, Span im) const;
   std::unique_ptr<Plan> plan_;
 };
 

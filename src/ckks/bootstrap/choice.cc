@@ -188,7 +188,7 @@ class Chooser {
 
   // Mean bits in closed form: enough to compare.
   double mean_bits(const Candidate& c) const {
-    const MessageKnowledge& known = request_.known;
+    const MessageProperties& known = request_.known;
     const double normal = std::numbers::pi / 4, noise = c.form.noise.total();
     if (!known.sample.empty()) {
       const double taken = taken_from_sample(c, is_first(c) ? known.sample : coefficients_);
@@ -273,7 +273,7 @@ std::string why(const Params& params, const FormRequest& request, const Chooser&
 }
 
 Bootstrapper::Precision predicted_for(const Params& params, const BootstrapOptions& options,
-                                      const MessageKnowledge& known) {
+                                      const MessageProperties& known) {
   if (!known.sample.empty()) return predict_precision(params, options, known.sample);
   const Bootstrapper::Precision random = predict_precision(params, options);
   if (known.random_like) return random;

@@ -12,7 +12,7 @@
 namespace latticino::ckks::bootstrap {
 
 // What is known of the slots, as fractions of the unit box.
-struct MessageKnowledge {
+struct MessageProperties {
   // The slots are like independent random numbers of mean 0: every coefficient is small.
   bool random_like = false;
   // Bound on the size of every slot, and so of every coefficient.
@@ -30,7 +30,7 @@ struct FormRequest {
   bool minimal_keys = false;
   std::optional<bool> slot_to_coeff_first, over_mod_raise;
   std::optional<int> arcsine, log_message_ratio;  // as in BootstrapOptions
-  MessageKnowledge known;
+  MessageProperties known;
 };
 
 struct Choice {

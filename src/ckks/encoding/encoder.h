@@ -80,18 +80,18 @@ std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& cont
 // Factors as the integers that they are made from, which take 8 bytes a coefficient and not 4 for
 // each prime. expand() makes the factors that encode_factors() would have made, bit for bit. It can
 // be recorded.
-struct LightFactor {
+struct CompactFactor {
   Plaintext form;   // without its polynomial
   Buffer integers;  // coefficients of X^0, X^(N/2^log_n) ..
   int log_n = 0;
   bool times_p = false;  // the polynomial is multiplied by P
 };
-std::vector<LightFactor> light_factors(const std::shared_ptr<const Context>& context,
-                                       const Factors& given, int level, double scale,
-                                       bool extended);
+std::vector<CompactFactor> compact_factors(const std::shared_ptr<const Context>& context,
+                                           const Factors& given, int level, double scale,
+                                           bool extended);
 // What multiplies a plaintext modulo Q by P, in place.
 Linear::Item times_p(const Plaintext& x);
-std::vector<Plaintext> expand(std::span<const LightFactor* const> factors);
+std::vector<Plaintext> expand(std::span<const CompactFactor* const> factors);
 std::vector<Complex> decode(const Plaintext& plaintext);
 
 // Slots of polynomials in Coeff; their memory on the device is cleared if they are secret.

@@ -160,11 +160,11 @@ const Ring& ring_of(const Context& context, int log_n) {
 }
 
 // Integers of a factor on the device; in a dry run there are none.
-LightFactor placed(const std::shared_ptr<const Context>& context,
-                   std::span<const std::int64_t> integers, int slots, int log_n, int level,
-                   double scale, bool extended) {
+CompactFactor placed(const std::shared_ptr<const Context>& context,
+                     std::span<const std::int64_t> integers, int slots, int log_n, int level,
+                     double scale, bool extended) {
   Queue& queue = context->queue();
-  LightFactor out{{context, {}, level, scale, slots, extended}, {}, log_n};
+  CompactFactor out{{context, {}, level, scale, slots, extended}, {}, log_n};
   const std::size_t bytes = sizeof(std::int64_t) << log_n;
   out.integers = queue.allocate(bytes);
   if (!queue.is_dry()) queue.copy_in(out.integers->data(), integers.data(), bytes);
@@ -183,7 +183,7 @@ std::vector<std::int64_t> integers_of(const Context& context, Values values, std
   return out;
 }
 
-std::vector<Plaintext> expand(std::span<const LightFactor* const> factors, Use use) {
+std::vector<Plaintext> expand(std::span<const CompactFactor* const> factors, Use use) {
   std::vector<Plaintext> out;
   if (factors.empty()) return out;
   Queue& queue = factors[0]->form.context->queue();
@@ -193,7 +193,7 @@ std::vector<Plaintext> expand(std::span<const LightFactor* const> factors, Use u
     Linear scaled;
   };
   std::map<int, Work> work;  // by degree: a record has one ring
-  for (const LightFactor* f : factors) {
+  for (const CompactFactor* f : factors) {
     const Context& context = *f->form.context;
     const Params& params = context.params();
     const Basis basis =
@@ -239,8 +239,8 @@ std::vector<Plaintext> encode_unknown(const std::shared_ptr<const Context>& cont
   const std::optional<int> log_n = subring_of(*context, static_cast<std::size_t>(slots));
   while (static_cast<int>(out.size()) < count) {
     if (log_n) {
-      const LightFactor one = placed(context, {}, slots, *log_n, level, scale, extended);
-      const LightFactor* const made = &one;
+      const CompactFactor one = placed(context, {}, slots, *log_n, level, scale, extended);
+      const CompactFactor* const made = &one;
       out.push_back(std::move(expand({&made, 1}, Use::Kept).front()));
       continue;
     }
@@ -279,10 +279,10 @@ std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& cont
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::size_t period = period_of(batch[i]);
     if (const std::optional<int> log_n = subring_of(*context, period)) {
-      const LightFactor one =
+      const CompactFactor one =
           placed(context, integers_of(*context, batch[i], period, *log_n, level, scale),
                  static_cast<int>(batch[i].size()), *log_n, level, scale, extended);
-      const LightFactor* const made = &one;
+      const CompactFactor* const made = &one;
       out[i] = std::move(expand({&made, 1}, Use::Kept).front());
     } else {
       whole.push_back(batch[i]);
@@ -295,12 +295,12 @@ std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& cont
   return out;
 }
 
-std::vector<LightFactor> light_factors(const std::shared_ptr<const Context>& context,
-                                       const Factors& given, int level, double scale,
-                                       bool extended) {
+std::vector<CompactFactor> compact_factors(const std::shared_ptr<const Context>& context,
+                                           const Factors& given, int level, double scale,
+                                           bool extended) {
   const Queue::Preparing preparing(context->queue());
   const int whole = context->ring().log_n();
-  std::vector<LightFactor> out;
+  std::vector<CompactFactor> out;
   if (given.unknown > 0) {
     require_dry(context->queue());
     require_form(*context, given.slots, level, scale);
@@ -323,7 +323,7 @@ std::vector<LightFactor> light_factors(const std::shared_ptr<const Context>& con
   return out;
 }
 
-std::vector<Plaintext> expand(std::span<const LightFactor* const> factors) {
+std::vector<Plaintext> expand(std::span<const CompactFactor* const> factors) {
   return expand(factors, Use::Once);
 }
 

@@ -173,7 +173,7 @@ struct BlockTransform::Plan {
 
 BlockTransform::BlockTransform(const std::shared_ptr<const Context>& context,
                                std::vector<Block> blocks, int sources, int targets, int slots,
-                               int level, bool light)
+                               int level, bool compact)
     : plan_(std::make_unique<Plan>()) {
   const Params& params = context->params();
   require_level(kBlockTransform, level, 1);
@@ -187,7 +187,7 @@ BlockTransform::BlockTransform(const std::shared_ptr<const Context>& context,
   plan.context = context;
   plan.slots = slots;
   plan.form.level = level;
-  plan.form.light = light;
+  plan.form.compact = compact;
   plan.form.scale = weight_scale(params, level);
   plan.steps = cheapest(blocks, slots);
   plan.sum.sources = sources;
@@ -247,7 +247,8 @@ void BlockTransform::place(int block, int first, std::size_t count,
     if (rotations.empty()) continue;
     const std::vector<Values> batch(turned.begin(), turned.end());
     const Factors given{batch, values.empty() ? static_cast<int>(rotations.size()) : 0, plan.slots};
-    std::vector<LightFactor> encoded = encode_terms(plan.context, given, plan.form, rotated_input);
+    std::vector<CompactFactor> encoded =
+        encode_terms(plan.context, given, plan.form, rotated_input);
     for (std::size_t k = 0; k < rotations.size(); ++k) {
       const int giant = position(plan.sum.giants, plan.steps.giant_of(rotations[k]));
       const int baby = position(plan.sum.babies, plan.steps.baby_of(rotations[k]));
@@ -280,7 +281,7 @@ std::vector<Ciphertext> BlockTransform::apply(const Evaluator& evaluator,
   const auto applied = [&](const HoistedSum& sum) {
     return sum.rotates() ? hoisted_sum(evaluator, sum, in) : plain_sum(evaluator, sum, in);
   };
-  return plan.form.light ? applied(plan.sum.expanded()) : applied(plan.sum);
+  return plan.form.compact ? applied(plan.sum.expanded()) : applied(plan.sum);
 }
 
 std::vector<int> BlockTransform::rotations() const {

@@ -21,10 +21,10 @@ class BlockTransform {
     std::vector<int> rotations;  // diagonal k multiplies the source rotated left by rotations[k]
   };
   // Values come later, by encode(). Rotations are taken modulo `slots`; a block and a rotation in
-  // it occur once. Every target has a block. `level`: of the inputs. `light`: diagonals are kept as
-  // integers, and expanded by each apply(). Throws ShapeError, LevelError.
+  // it occur once. Every target has a block. `level`: of the inputs. `compact`: diagonals are kept
+  // as integers, and expanded by each apply(). Throws ShapeError, LevelError.
   BlockTransform(const std::shared_ptr<const Context>& context, std::vector<Block> blocks,
-                 int sources, int targets, int slots, int level, bool light = false);
+                 int sources, int targets, int slots, int level, bool compact = false);
   ~BlockTransform();
   BlockTransform(BlockTransform&&) noexcept;
   BlockTransform& operator=(BlockTransform&&) noexcept;

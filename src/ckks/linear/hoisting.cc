@@ -215,16 +215,17 @@ class DoubleHoisting {
 
 }  // namespace
 
-std::vector<LightFactor> encode_terms(const std::shared_ptr<const Context>& context,
-                                      const Factors& given, const TermForm& form, bool rotated) {
+std::vector<CompactFactor> encode_terms(const std::shared_ptr<const Context>& context,
+                                        const Factors& given, const TermForm& form, bool rotated) {
   const bool extended = form.rotates && rotated, times = form.rotates && !rotated;
-  if (form.light) {
-    std::vector<LightFactor> out = light_factors(context, given, form.level, form.scale, extended);
-    for (LightFactor& f : out) f.times_p = times;
+  if (form.compact) {
+    std::vector<CompactFactor> out =
+        compact_factors(context, given, form.level, form.scale, extended);
+    for (CompactFactor& f : out) f.times_p = times;
     return out;
   }
   const Queue::Preparing preparing(context->queue());
-  std::vector<LightFactor> out;
+  std::vector<CompactFactor> out;
   for (Plaintext& p : encode_factors(context, given, form.level, form.scale, extended)) {
     if (times) context->queue().submit(Linear{{times_p(p)}});
     out.push_back({std::move(p), {}});
@@ -234,33 +235,33 @@ std::vector<LightFactor> encode_terms(const std::shared_ptr<const Context>& cont
 
 HoistedSum HoistedSum::expanded() const {
   HoistedSum out = *this;
-  std::vector<const LightFactor*> light;
+  std::vector<const CompactFactor*> compact;
   for (auto& row : out.rows) {
     for (Term& term : row) {
-      if (term.light) light.push_back(term.light.get());
+      if (term.compact) compact.push_back(term.compact.get());
     }
   }
-  std::vector<Plaintext> made = expand(light);
+  std::vector<Plaintext> made = expand(compact);
   auto next = made.begin();
   for (auto& row : out.rows) {
     for (Term& term : row) {
-      if (term.light) term.factor = std::move(*next++);
+      if (term.compact) term.factor = std::move(*next++);
     }
   }
   return out;
 }
 
-HoistedSum::Term HoistedSum::term(int baby, LightFactor factor, int source) {
+HoistedSum::Term HoistedSum::term(int baby, CompactFactor factor, int source) {
   if (factor.integers == nullptr) return {baby, std::move(factor.form), source, nullptr};
   Plaintext form = factor.form;
-  return {baby, std::move(form), source, std::make_shared<LightFactor>(std::move(factor))};
+  return {baby, std::move(form), source, std::make_shared<CompactFactor>(std::move(factor))};
 }
 
 std::size_t HoistedSum::bytes() const {
   std::size_t total = 0;
   for (const auto& row : rows) {
     for (const Term& t : row) {
-      total += t.light ? t.light->integers->bytes() : t.factor.poly.buffer->bytes();
+      total += t.compact ? t.compact->integers->bytes() : t.factor.poly.buffer->bytes();
     }
   }
   return total;

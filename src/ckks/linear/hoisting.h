@@ -12,11 +12,11 @@ namespace latticino::ckks {
 struct HoistedSum {
   struct Term {
     int baby;          // position in `babies`
-    Plaintext factor;  // without its polynomial if there is `light`
+    Plaintext factor;  // without its polynomial if there is `compact`
     int source = 0;
-    std::shared_ptr<const LightFactor> light = {};
+    std::shared_ptr<const CompactFactor> compact = {};
   };
-  static Term term(int baby, LightFactor factor, int source = 0);
+  static Term term(int baby, CompactFactor factor, int source = 0);
   int sources = 1, targets = 1;
   std::vector<int> babies, giants;  // rotations, increasing
   std::vector<std::vector<Term>>
@@ -24,11 +24,11 @@ struct HoistedSum {
   bool merged = true;  // one division by P and the rescale factor together
   bool rotates() const { return babies.back() != 0 || giants.back() != 0; }
   const Plaintext& any_factor() const;  // there is at least one term
-  HoistedSum expanded() const;          // with the polynomials of all light factors
+  HoistedSum expanded() const;          // with the polynomials of all compact factors
   std::size_t bytes() const;            // of the factors, as they are kept
 };
 
-// The factors of a transform. Those that are not light have no integers.
+// The factors of a transform. Those that are not compact have no integers.
 //
 // If it rotates, they are made for hoisted_sum(): for rotations of the input they are over P Q; for
 // the input itself (rotation 0), which is modulo Q, they are multiplied by P. If not, they are made
@@ -36,10 +36,10 @@ struct HoistedSum {
 struct TermForm {
   int level = 0;
   double scale = 0;
-  bool rotates = false, light = false;
+  bool rotates = false, compact = false;
 };
-std::vector<LightFactor> encode_terms(const std::shared_ptr<const Context>& context,
-                                      const Factors& given, const TermForm& form, bool rotated);
+std::vector<CompactFactor> encode_terms(const std::shared_ptr<const Context>& context,
+                                        const Factors& given, const TermForm& form, bool rotated);
 
 // Double hoisting (Bossuat et al. 2021; paper: Cheddar, Fig. 5): everything between the one
 // ModUp of x and the one ModDown + rescale at the end stays modulo P Q. Factors are made by

@@ -67,7 +67,7 @@ void fill_rows(HoistedSum& sum, const BabyGiant& steps, const Diagonals& given, 
     if (indices.empty()) continue;
     const std::vector<Values> batch(turned.begin(), turned.end());
     const int unknown = turned.empty() ? static_cast<int>(indices.size()) : 0;
-    std::vector<LightFactor> encoded = encode({batch, unknown, slots}, rotated_input);
+    std::vector<CompactFactor> encoded = encode({batch, unknown, slots}, rotated_input);
     for (std::size_t k = 0; k < indices.size(); ++k) {
       sum.rows[position(sum.giants, steps.giant_of(indices[k]))].push_back(
           HoistedSum::term(position(sum.babies, steps.baby_of(indices[k])), std::move(encoded[k])));
@@ -93,9 +93,9 @@ void require_form(const Params& params, int slots, const LinearTransform::Option
                      "a power of two up to " + std::to_string(params.max_slots()),
                      "pad the matrix");
   }
-  if (options.light && !options.hoisted) {
-    throw UnsupportedError(kLinearTransform, "light diagonals and minimal keys", "one of them",
-                           "keep the diagonals encoded");
+  if (options.compact && !options.hoisted) {
+    throw UnsupportedError(kLinearTransform, "diagonals kept as integers, and minimal keys",
+                           "one of them", "keep the diagonals encoded");
   }
   if (options.baby_steps != 0 && !std::has_single_bit(unsigned(std::abs(options.baby_steps)))) {
     throw UnsupportedError(kLinearTransform, std::to_string(options.baby_steps) + " baby steps",
@@ -156,7 +156,7 @@ void LinearTransform::fill(const std::shared_ptr<const Context>& context, const 
   plan.sum.rows.resize(plan.sum.giants.size());
   fill_rows(plan.sum, plan.steps, given, slots, [&](const Factors& factors, bool rotated) {
     const TermForm form{options.level, plan.options.plaintext_scale,
-                        plan.rotates && options.hoisted, options.light};
+                        plan.rotates && options.hoisted, options.compact};
     return encode_terms(context, factors, form, rotated);
   });
 }
@@ -192,7 +192,7 @@ std::vector<Ciphertext> LinearTransform::apply(const Evaluator& evaluator,
   const Plan& plan = *plan_;
   const std::vector<Ciphertext> in =
       transform_inputs(kLinearTransform, evaluator, x, plan.slots, plan.sum.any_factor());
-  if (plan.options.light) return applied(evaluator, plan.sum.expanded(), in);
+  if (plan.options.compact) return applied(evaluator, plan.sum.expanded(), in);
   if (!plan.rotates || plan.options.hoisted) return applied(evaluator, plan.sum, in);
   std::vector<Ciphertext> out;
   out.reserve(in.size());

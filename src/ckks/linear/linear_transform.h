@@ -33,8 +33,8 @@ class LinearTransform {
     // Whether to divide by P and the rescale factor at once. If false, the divisions follow each
     // other: one pass more, and a rounding error of fewer primes, which counts at small scales.
     bool merged = true;
-    bool light = false;   // diagonals are kept as integers, and expanded by each apply(); hoisted
-    bool hoisted = true;  // false: minimal keys, one rotation by `step` iterated
+    bool compact = false;  // diagonals are kept as integers, and expanded by each apply(); hoisted
+    bool hoisted = true;   // false: minimal keys, one rotation by `step` iterated
   };
   // Throws ShapeError for diagonals of another length than `slots`, LevelError, ValueError.
   LinearTransform(const std::shared_ptr<const Context>& context, const Diagonals& diagonals,

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kPool = 70;  // candidates a pair is chosen from
 const Log2 kWidths[] = {log2_fixed(0.25), log2_fixed(0.5), log2_fixed(1.0)};
-const Log2 kGood = log2_fixed(0.005);  // error of a pair above which wider pools are tried
-const Log2 kClose = log2_fixed(2e-4);  // below this, prefer primes of equal size
+const Log2 kAcceptedError = log2_fixed(0.005);  // of a pair; above it wider pools are tried
+const Log2 kEqualErrors = log2_fixed(2e-4);     // errors up to this count as equal
 
 std::string bits(Log2 x) { return "2^" + std::to_string(to_double(x)); }
 
-// Error first (all within kClose are equal), then distance from equal size.
+// The error (all up to kEqualErrors are equal), then how far the primes are from equal size.
 using Rank = std::tuple<Log2, Log2, std::uint32_t, std::uint32_t>;
 
 Rank best_pair(const std::vector<std::uint32_t>& pool, Log2 target) {
@@ -30,7 +30,7 @@ Rank best_pair(const std::vector<std::uint32_t>& pool, Log2 target) {
       const Log2 error = std::abs(logs[i] + logs[j] - target);
       const Log2 spread = std::abs(2 * logs[i] - target) + std::abs(2 * logs[j] - target);
       const auto [low, high] = std::minmax(pool[i], pool[j]);
-      best = std::min(best, Rank{std::max(error, kClose), spread, low, high});
+      best = std::min(best, Rank{std::max(error, kEqualErrors), spread, low, high});
     }
   }
   return best;
@@ -67,7 +67,7 @@ void PrimeGroups::take_pair(Log2 target, std::vector<std::uint32_t>& list) {
   Rank best;
   for (const Log2 width : kWidths) {
     best = best_pair(near(target / 2, width, kPool), target);
-    if (std::get<0>(best) <= kGood) break;
+    if (std::get<0>(best) <= kAcceptedError) break;
   }
   if (std::get<2>(best) == 0) fail("primes for a pair of " + bits(target));
   take(std::get<2>(best), list);

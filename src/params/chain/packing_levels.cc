@@ -23,7 +23,8 @@ constexpr int kMaxIdle = 4;  // rounds without a further level after which a sea
 constexpr int kFound = 12;   // complete pools that are kept
 constexpr int kNearest = 6;  // primes of one size that groups of new terminals take
 const Log2 kGrid = log2_fixed(0.125);
-const Log2 kNear = log2_fixed(0.4);    // of a goal while pools are compared
+const Log2 kGoalTolerance =
+    log2_fixed(0.4);                   // bits a level may be off its goal while pools are compared
 const Log2 kMinLog = log2_fixed(0.5);  // of Q_l / Q_(l-1)
 
 constexpr std::size_t kMaxLevels = 200;  // of a plan
@@ -98,12 +99,13 @@ class Extension {
     if (choices.empty()) return false;
     const Log2 x = goals_[level];
     const bool two = level == 0 && !supply_.plan.raised.empty();
-    for (int m = std::min(supply_.mains_below(x + kNear), supply_.most_mains); m >= 0; --m) {
+    for (int m = std::min(supply_.mains_below(x + kGoalTolerance), supply_.most_mains); m >= 0;
+         --m) {
       const Log2 rest = x - supply_.main_logs[m];
-      if (rest - kNear > choices.back().sum) return false;
-      auto c = std::lower_bound(choices.begin(), choices.end(), rest - kNear,
+      if (rest - kGoalTolerance > choices.back().sum) return false;
+      auto c = std::lower_bound(choices.begin(), choices.end(), rest - kGoalTolerance,
                                 [](const Choice& choice, Log2 s) { return choice.sum < s; });
-      for (; c != choices.end() && c->sum <= rest + kNear; ++c) {
+      for (; c != choices.end() && c->sum <= rest + kGoalTolerance; ++c) {
         if (m + c->count > 0 && (!two || m + c->count <= 2)) return true;
       }
     }

@@ -31,9 +31,9 @@ struct Reached {
   bool known = false;
 };
 
-class Ladder {
+class RaisedLevelSearch {
  public:
-  Ladder(const Supply& supply, const Candidate& user)
+  RaisedLevelSearch(const Supply& supply, const Candidate& user)
       : supply_(supply), pool_(user.pool), levels_(user.levels) {
     for (const PackedLevel& l : levels_.shape) fixed_ = std::max(fixed_, l.mains);
     const std::uint32_t all = (std::uint32_t{1} << pool_.primes().size()) - 1;
@@ -44,7 +44,7 @@ class Ladder {
   }
 
   // The number of steps that can be met. At the last step every terminal must be in use.
-  int climb(Work& work) {
+  int steps_met(Work& work) {
     const auto& steps = supply_.plan.raised;
     std::vector<Reached> below(sets_.size());
     const PackedLevel top = levels_.shape.back();
@@ -75,9 +75,9 @@ class Ladder {
     return static_cast<int>(steps.size());
   }
 
-  // Shapes and mains of the way that climb() found. Throws ParameterError if there are too few
-  // primes.
-  RaisedLevels way() const {
+  // Shapes and mains of the steps that steps_met() found. Throws ParameterError if there are too
+  // few primes.
+  RaisedLevels result() const {
     const std::size_t steps = supply_.plan.raised.size();
     std::vector<const Reached*> path(steps);
     std::vector<int> index(steps);
@@ -163,13 +163,13 @@ class Ladder {
   std::vector<std::vector<Reached>> reached_;  // [step][set]
 };
 
-std::optional<RaisedLevels> climb(const Supply& supply, const Candidate& user, Work& work,
-                                  int& stuck) {
-  Ladder ladder(supply, user);
-  stuck = ladder.climb(work);
+std::optional<RaisedLevels> try_raise(const Supply& supply, const Candidate& user, Work& work,
+                                      int& stuck) {
+  RaisedLevelSearch search(supply, user);
+  stuck = search.steps_met(work);
   if (stuck < static_cast<int>(supply.plan.raised.size())) return std::nullopt;
   try {
-    return ladder.way();
+    return search.result();
   } catch (const ParameterError&) {
     --stuck;
     return std::nullopt;
@@ -182,7 +182,7 @@ std::optional<RaisedLevels> raise(const Supply& supply, const Candidate& user, W
                                   int& stuck) {
   if (supply.plan.raised.empty()) return RaisedLevels{{}, {}, {}, user.pool.outer()};
   Candidate now = user;
-  std::optional<RaisedLevels> out = climb(supply, now, work, stuck);
+  std::optional<RaisedLevels> out = try_raise(supply, now, work, stuck);
   // Adds the terminal with which the most steps are met, again and again.
   for (int extra = 0; !out && extra < kMaxExtra && now.pool.size() < kMaxPool; ++extra) {
     std::optional<Candidate> best;
@@ -197,7 +197,7 @@ std::optional<RaisedLevels> raise(const Supply& supply, const Candidate& user, W
         Candidate next = now;
         next.pool.add(q, outer == 1);
         int reached = 0;
-        out = climb(supply, next, work, reached);
+        out = try_raise(supply, next, work, reached);
         if (reached > furthest || out) furthest = reached, best = next;
       }
       if (out) break;

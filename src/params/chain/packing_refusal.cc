@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxTries = 3;                  // scales on either side of a refused one
 constexpr double kScaleStep = 0.2;            // bits between them
-const Log2 kReach = log2_fixed(24.0);         // of log2 Q around a refused one
+const Log2 kSearchRadius = log2_fixed(24.0);  // of log2 Q around a refused one
 constexpr std::int64_t kMaxWork = 5'000'000;  // to find factors that do
 
 std::string number(double x) { return formatted("%.2f", x); }
@@ -59,7 +59,7 @@ std::vector<double> scales_in_reach(const Supply& supply, const Levels& below, b
   for (int m = 0; m <= supply.most_mains; ++m) {
     for (const Log2 sum : sums) {
       const Log2 q = supply.main_logs[m] + sum;
-      if (q < least || q == 0 || std::abs(q - x) > kReach) continue;
+      if (q < least || q == 0 || std::abs(q - x) > kSearchRadius) continue;
       if (two && (m > 2 || (m == 2 && sum != 0) || (m == 1 && sum > supply.word))) continue;
       const double bits = to_double(q);
       const double scale =

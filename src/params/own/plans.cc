@@ -25,7 +25,7 @@ constexpr double kMinRatio = 6;   // the same with bootstrapping, where q0 is sh
 constexpr double kMaxBase = 59;   // log2 q0 with bootstrapping: 121 with two auxiliary primes
 constexpr double kCtsMains = 58;
 constexpr int kCtsLevels = 4;
-constexpr double kPulled = 50;  // bits of a CoeffToSlot level that pulls terminals, about
+constexpr double kTerminalStepBits = 50;  // bits of a CoeffToSlot level that pulls terminals, about
 const double kBaseSteps[] = {0, 0.5, 1, 2, 3, 4, 6, 8};
 
 // Sizes that a single prime may have. Below, hardly any primes are 1 mod 2N.
@@ -37,7 +37,7 @@ struct Sizes {
 };
 
 // How many primes there are of about a size: within half a bit, at most 200.
-int supply(int log_n, int half_bits) {
+int primes_available(int log_n, int half_bits) {
   constexpr std::size_t kMaxSizes = 4096;  // more than there are
   static auto& known = *new crypto::PerProcess<std::pair<int, int>, int>(kMaxSizes);
   return known.get({log_n, half_bits}, [&] {
@@ -47,14 +47,14 @@ int supply(int log_n, int half_bits) {
 }
 
 // Primes that a draft needs, by size.
-class Demand {
+class PrimeDemand {
  public:
-  explicit Demand(int log_n) : log_n_(log_n) {}
+  explicit PrimeDemand(int log_n) : log_n_(log_n) {}
   void add(double bits, int count) { count_[static_cast<int>(std::lround(2 * bits))] += count; }
   // Leaves room to choose, also for neighbouring sizes that use the same primes.
   bool met() const {
     return std::all_of(count_.begin(), count_.end(), [&](const auto& x) {
-      return x.second == 0 || x.second + x.second / 4 + 1 <= supply(log_n_, x.first);
+      return x.second == 0 || x.second + x.second / 4 + 1 <= primes_available(log_n_, x.first);
     });
   }
 
@@ -190,7 +190,7 @@ class Drafter {
 
   // Whether the mains that pick_primes will choose have sizes that primes may have.
   bool user_sizes_fit(const ChainPlan& plan, double base_main_bits) const {
-    Demand demand(s_.log_n);
+    PrimeDemand demand(s_.log_n);
     int terminals = 0;
     for (const LevelShape& x : plan.shapes) terminals = std::max<int>(terminals, x.terminals);
     demand.add(plan.terminal_bits, terminals);
@@ -251,13 +251,14 @@ class Drafter {
       draft.chain.raised.push_back({top, bits});
     };
     for (int i = 0; i < BootstrapLiteral{}.evalmod_levels; ++i) add(2, 0, evalmod_bits(s_));
-    const bool pairs = 2 * terminal >= kPulled - 6;
+    const bool pairs = 2 * terminal >= kTerminalStepBits - 6;
     const int pulls = pairs ? (missing + 1) / 2 : missing;
     if (pulls > kCtsLevels) return false;
     for (int i = pulls; i < kCtsLevels; ++i) add(2, 0, std::min(kCtsMains, evalmod_bits(s_)));
     while (missing > 0) {
       const bool pair = pairs && missing >= 2;
-      const double main = std::clamp(kPulled + 5 - terminal, sizes_.low + 4, sizes_.high - 1);
+      const double main =
+          std::clamp(kTerminalStepBits + 5 - terminal, sizes_.low + 4, sizes_.high - 1);
       if (pair) add(0, 2, 2 * terminal);
       if (!pair) add(1, 1, terminal + main);
       missing -= pair ? 2 : 1;

@@ -14,9 +14,9 @@
 namespace latticino::own {
 namespace {
 
-constexpr int kMaxBuilt = 30;  // chains of one attempt
-constexpr int kFewBuilt = 12;  // the same if many counts of levels are tried
-constexpr int kFewFailed = 2;  // drafts of one family that are tried there
+constexpr int kMaxBuilt = 30;          // chains of one attempt
+constexpr int kMaxBuiltPerCount = 12;  // the same if many counts of levels are tried
+constexpr int kMaxFailedPerCount = 2;  // drafts of one family that are tried there
 constexpr int kMaxFailed = 6;
 constexpr int kMaxDigits = 3;    // choices of digits that are built for one draft
 constexpr int kMaxAlpha = 40;    // auxiliary primes
@@ -58,7 +58,7 @@ class Solver {
     const std::vector<Draft> drafts = drafts_of(s_);
     std::shared_ptr<const Params> out;
     std::map<int, int> failed;
-    const int most_failed = most_built_ == kFewBuilt ? kFewFailed : kMaxFailed;
+    const int most_failed = most_built_ == kMaxBuiltPerCount ? kMaxFailedPerCount : kMaxFailed;
     for (const Draft& draft : drafts) {
       if (failed[draft.family] == most_failed) continue;
       const int before = built_;
@@ -364,7 +364,7 @@ Outcome solve(const ParamsRequest& x, int packs) {
   Outcome out;
   const int most = static_cast<int>(std::min(kMaxTried, bound_of(x) / x.log_scale));
   for (int levels = std::max(1, most); levels >= 1; --levels) {
-    out = Solver(x, schedule_of(x, levels), digits, kFewBuilt).solve(0);
+    out = Solver(x, schedule_of(x, levels), digits, kMaxBuiltPerCount).solve(0);
     if (out.params) return out;
   }
   return packs > 0 ? Solver(x, schedule_of(x, 1), kAnyDigits, kMaxBuilt).solve(packs) : out;

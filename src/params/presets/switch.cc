@@ -22,7 +22,7 @@ struct SwitchRecipe {
 
 std::vector<SwitchRecipe> switch_recipes() {
   constexpr double kFailure = -80;
-  constexpr Security kSecure = Security::Bits128, kOpen = Security::Insecure;
+  constexpr Security kSecure = Security::Bits128, kInsecure = Security::Insecure;
   return {
       {"n16-d40-boot-v1", {"switch-n16-d40-v1", 12, 880, {30, 1}, {2, 8}}},
       {"n16-d35-boot-v1", {"switch-n16-d35-v1", 12, 880, {30, 1}, {2, 8}}},
@@ -34,11 +34,11 @@ std::vector<SwitchRecipe> switch_recipes() {
        {"switch-n16-d35-fp64-v1", 12, 880, {15, 2}, {2, 8}, 0, kFailure, kSecure, true}},
       // Small, for tests.
       {"test-n10-boot-insecure",
-       {"test-switch-n10-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kOpen}},
+       {"test-switch-n10-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kInsecure}},
       {"test-n12-boot-insecure",
-       {"test-switch-n12-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kOpen}},
+       {"test-switch-n12-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kInsecure}},
       {"test-n12-boot-insecure",
-       {"test-switch-n12-fp64-insecure", 10, 64, {15, 2}, {4, 5}, 3.19, kFailure, kOpen, true}},
+       {"test-switch-n12-fp64-insecure", 10, 64, {15, 2}, {4, 5}, 3.19, kFailure, kInsecure, true}},
   };
 }
 

@@ -22,19 +22,21 @@ std::string power_of_two(double x, int decimals) {
 UnusedSlots sum_of(const Contents& x, const Contents& y, double sign) {
   if (x.rest.number && y.rest.number)
     return UnusedSlots::holding(*x.rest.number + sign * *y.rest.number);
-  return UnusedSlots::of(std::max(x.rest.kind, y.rest.kind), x.reach_of_rest() + y.reach_of_rest());
+  return UnusedSlots::of(std::max(x.rest.kind, y.rest.kind),
+                         x.unused_slots_bound() + y.unused_slots_bound());
 }
 
 UnusedSlots product_of(const Contents& x, const Contents& y) {
   if (x.rest.clean() || y.rest.clean()) return UnusedSlots::zero();
   if (x.rest.number && y.rest.number) return UnusedSlots::holding(*x.rest.number * *y.rest.number);
-  return UnusedSlots::of(std::max(x.rest.kind, y.rest.kind), x.reach_of_rest() * y.reach_of_rest());
+  return UnusedSlots::of(std::max(x.rest.kind, y.rest.kind),
+                         x.unused_slots_bound() * y.unused_slots_bound());
 }
 
 UnusedSlots plus_number_of(const Contents& x, ckks::Complex c) {
   if (x.rest.number) return UnusedSlots::holding(*x.rest.number + c);
   return UnusedSlots::of(std::max(x.rest.kind, UnusedSlots::Kind::Filler),
-                         x.reach_of_rest() + std::abs(c));
+                         x.unused_slots_bound() + std::abs(c));
 }
 
 // The number that was really multiplied by when x became `made`: c as its factor was rounded.
@@ -82,7 +84,7 @@ bool Contents::canonical() const {
   });
 }
 
-double Contents::reach_of_rest() const {
+double Contents::unused_slots_bound() const {
   return rest.number ? std::abs(*rest.number) : std::max(rest.bound, known.reach());
 }
 

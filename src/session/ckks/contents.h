@@ -54,7 +54,7 @@ struct Contents {
   // Whether each part has the scale that belongs to its level.
   bool canonical() const;
   // A bound on what the slots without values hold.
-  double reach_of_rest() const;
+  double unused_slots_bound() const;
 
   // The error that an operation on this array added, where `made` is its result: by rescaling; by
   // the key switch of a product; by a key switch alone, in `slots` slots (0: as many as this has).

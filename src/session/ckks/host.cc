@@ -63,7 +63,7 @@ Host::Host(ParameterSet set, const ContextOptions& options)
              "\"legacy\" in its name for data that matter");
   }
   device = chosen.name();
-  timed = timed_as(chosen, options.threads, options.simd);
+  timed = rate_device(chosen, options.threads, options.simd);
   native = ckks::Context::create(parameters.native(),
                                  make_queue(chosen, options.threads, options.simd, options.tuning));
   refresher_ = std::make_unique<Refresher>(native, timed);

@@ -45,7 +45,7 @@ class Host final : public Constants {
   const ParameterSet parameters;
   const Params& params() const { return *parameters.native(); }
   std::string device;  // "dry" of a twin
-  TimedAs timed;       // whose rates predict times; a twin has those of the device that it is like
+  RateDevice timed;    // whose rates predict times; a twin has those of the device that it is like
   bool auto_bootstrap = false;
   CkksContextPtr native;
   std::shared_ptr<KeyStore> store;              // null of a twin

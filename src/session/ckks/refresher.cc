@@ -97,7 +97,7 @@ int RefreshMethod::output_level() const {
   return has_unpaired() ? std::min(each.output_level, pair->output_level) : pair->output_level;
 }
 
-Refresher::Refresher(Context context, TimedAs timed)
+Refresher::Refresher(Context context, RateDevice timed)
     : context_(std::move(context)), timed_(std::move(timed)) {}
 
 Refresher::Refresher(Context context, const Refresher& like)

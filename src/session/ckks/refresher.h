@@ -35,7 +35,7 @@ class Refresher {
   using Request = ckks::bootstrap::FormRequest;
   using Message = ckks::BootstrapOptions::Message;
   // `timed`: the device whose rates predict times.
-  Refresher(Context context, TimedAs timed);
+  Refresher(Context context, RateDevice timed);
   // For a twin of the context of `like`.
   Refresher(Context context, const Refresher& like);
 
@@ -90,7 +90,7 @@ class Refresher {
   RefreshMethod fastest(const Contents& x, const Request& request) const;
 
   Context context_;
-  TimedAs timed_;
+  RateDevice timed_;
   std::map<Key, std::shared_ptr<const ckks::Bootstrapper>> made_;  // under the queue's lock
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kReplicas = 4;
 // How many other data sets are made. Few values need more of them, because their sums have no other
 // source of information.
-constexpr std::size_t kOtherSetsOfFew = 12, kOtherSetsOfMany = 4, kManyValues = 1 << 12;
+constexpr std::size_t kOtherSetsSmallSample = 12, kOtherSetsLargeSample = 4, kManyValues = 1 << 12;
 constexpr std::size_t kMaxSamples = std::size_t{1} << 22;  // values and their replicas: 64 MiB
 constexpr double kFewValues = 256;  // errors of fewer values are averaged as root mean squares
 // A margin on expected largest errors. The error of a division is a product of two normal numbers.
@@ -32,8 +32,8 @@ constexpr double kMinAboveReplicas = 1.3, kMaxAboveReplicas = 5;
 // cancel in the sample.
 constexpr double kCancels = 2;
 const double kLarger = std::exp2(0.5), kMuchLarger = 4;
-constexpr double kDeviationsOfFew = 6;      // deviations, for few values
-constexpr double kDeviationsOfLargest = 4;  // the same for the largest of many values
+constexpr double kSigmasSmallSample = 6;  // of other data, for each of few values
+constexpr double kSigmasLargest = 4;      // of the largest values of other data sets
 // Means of the modulus of a complex Gaussian and of its real part, in units of its root mean
 // square.
 const double kMean = std::sqrt(std::numbers::pi) / 2;
@@ -143,9 +143,9 @@ std::optional<Range> of_others(const Sample& sample, const Range& own) {
     }
   }
   if (!(largest > kCancels * own.bound)) return std::nullopt;
-  out.bound = largest + kDeviationsOfLargest * std::sqrt(std::max(sum_of_squares - sum * sum, 0.0));
+  out.bound = largest + kSigmasLargest * std::sqrt(std::max(sum_of_squares - sum * sum, 0.0));
   const auto count = static_cast<double>(exact.size());
-  const double furthest = count < kFewValues ? kDeviationsOfFew / (1 + std::log(count) / 2) : 0;
+  const double furthest = count < kFewValues ? kSigmasSmallSample / (1 + std::log(count) / 2) : 0;
   for (std::size_t i = 0; i < exact.size(); ++i) {
     out.bound = std::max(out.bound, std::abs(exact[i]) + furthest * std::sqrt(squares[i]));
   }
@@ -168,7 +168,7 @@ Known::Known(Estimate estimate, SamplePtr sample, bool shadow, std::optional<dou
     : estimate_(std::move(estimate)), sample_(std::move(sample)) {
   if (sample_ == nullptr) return;
   shadow_ = shadow;
-  white_ = white;
+  white_noise_ = white;
   if (!shadow_) {
     estimate_.range = Range::of_sample(std::as_const(*sample_).row(0), range().is_real());
     if (auto wider = sample_->others > 0 ? of_others(*sample_, range()) : std::nullopt) {
@@ -184,8 +184,8 @@ Known Known::fresh(NumbersView sample, bool real, double error) {
   const Range range = Range::of_sample(sample, real);
   if (sample.size() * (kReplicas + 1) > kMaxSamples) return fresh(range, error);
   const std::size_t others = sample.size() > kMaxWithOthers ? 0
-                             : sample.size() > kManyValues  ? kOtherSetsOfMany
-                                                            : kOtherSetsOfFew;
+                             : sample.size() > kManyValues  ? kOtherSetsLargeSample
+                                                            : kOtherSetsSmallSample;
   return {of_encryption(range, error), rows_of(sample, kReplicas, others, error), false};
 }
 
@@ -366,7 +366,7 @@ Known Known::of_a_sample() const {
 }
 
 Known Known::declared(const Range& range) const {
-  Known out({range, estimate_.error}, shadow_ ? sample_ : nullptr, shadow_, white_);
+  Known out({range, estimate_.error}, shadow_ ? sample_ : nullptr, shadow_, white_noise_);
   out.name_ = name_;
   return out;
 }
@@ -381,14 +381,14 @@ Known Known::within_domain(Interval domain) const {
   if (r.claim == Claim::Calibrated) {
     const Interval hull{std::min(wanted.low, r.re.low), std::max(wanted.high, r.re.high)};
     if (sample_ == nullptr) return out;
-    out = with({r, estimate_.error}, others_within(hull), white_).limited(hull);
+    out = with({r, estimate_.error}, others_within(hull), white_noise_).limited(hull);
     out.name_ = name_;
     return out;
   }
   if (domain.low == r.re.low && domain.high == r.re.high) return out;
   out.estimate_.range =
-      Range::stated(r.claim, domain, r.im, r.bound, r.rms, r.random_like).resting_on(r);
-  out.white_.reset();
+      Range::stated(r.claim, domain, r.im, r.bound, r.rms, r.random_like).with_basis_of(r);
+  out.white_noise_.reset();
   return out;
 }
 
@@ -401,7 +401,8 @@ Known Known::as_real() const {
       for (Complex& z : sample->row(r)) z = z.real();
     }
   }
-  const Range real = Range::stated(r.claim, r.re, {}, r.bound, r.rms, r.random_like).resting_on(r);
+  const Range real =
+      Range::stated(r.claim, r.re, {}, r.bound, r.rms, r.random_like).with_basis_of(r);
   Known out({real, estimate_.error}, std::move(sample), shadow_);
   out.measured_ = measured_;
   out.name_ = name_;

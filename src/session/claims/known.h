@@ -226,10 +226,10 @@ class Known {
   Known with(Estimate estimate, SamplePtr sample, std::optional<double> white = std::nullopt) const;
   Known with(Estimate estimate, const Known& other, SamplePtr sample,
              std::optional<double> white = std::nullopt) const;
-  std::optional<double> white_of(double factor, double added) const;
+  std::optional<double> white_noise_after(double factor, double added) const;
   // The error that an operation with rounding adds to the claim.
   double claimed(double added, double rounded) const;
-  std::optional<double> white_of_sum(const Known& other) const;
+  std::optional<double> white_noise_of_sum(const Known& other) const;
   // Root mean square error of a few values. Samples show little of it.
   double error_of_few() const;
   bool too_large(std::size_t size) const;
@@ -250,7 +250,7 @@ class Known {
   bool shadow_ = false;
   // The part of a sample's error that lies in all coefficients. The rest lies only in those that
   // the slots decode from. None: all of it is the first part.
-  std::optional<double> white_;
+  std::optional<double> white_noise_;
 };
 
 }  // namespace latticino::session

@@ -150,16 +150,18 @@ double Known::claimed(double added, double rounded) const {
   return std::hypot(added, rounded * widest().rms);
 }
 
-std::optional<double> Known::white_of(double factor, double added) const {
-  if (!white_) return std::nullopt;
-  return std::hypot(*white_ * factor, added);
+std::optional<double> Known::white_noise_after(double factor, double added) const {
+  if (!white_noise_) return std::nullopt;
+  return std::hypot(*white_noise_ * factor, added);
 }
 
-std::optional<double> Known::white_of_sum(const Known& other) const {
-  if ((!white_ && !other.white_) || sample_ == nullptr || other.sample_ == nullptr) {
+std::optional<double> Known::white_noise_of_sum(const Known& other) const {
+  if ((!white_noise_ && !other.white_noise_) || sample_ == nullptr || other.sample_ == nullptr) {
     return std::nullopt;
   }
-  const auto white = [](const Known& x) { return x.white_ ? *x.white_ : x.error_seen(); };
+  const auto white = [](const Known& x) {
+    return x.white_noise_ ? *x.white_noise_ : x.error_seen();
+  };
   return std::hypot(white(*this), white(other));
 }
 
@@ -199,7 +201,8 @@ Known Known::repeated(std::size_t size, double growth) const {
   const Computation scope(Step::Repeated, name_, size, growth);
   Estimate grown{widest(), estimate_.error.repeated(growth)};
   if (sample_ == nullptr) return with(std::move(grown), nullptr);
-  const double more = white_.value_or(error_seen()) * std::sqrt(std::max(growth * growth - 1, 0.0));
+  const double more =
+      white_noise_.value_or(error_seen()) * std::sqrt(std::max(growth * growth - 1, 0.0));
   return with(std::move(grown),
               each(sample_, size, more, [](NumbersView in, std::span<Complex> out, auto) {
                 for (std::size_t i = 0; i < out.size(); ++i) out[i] = in[i % in.size()];
@@ -287,13 +290,13 @@ Known Known::plus(const Known& other) const {
   const auto [first, second] = in_order(name_, other.name_);
   const Computation scope(Step::Plus, first, second);
   return with(estimate_ + other.estimate_, other,
-              both(sample_, other.sample_, 0, std::plus<Complex>()), white_of_sum(other));
+              both(sample_, other.sample_, 0, std::plus<Complex>()), white_noise_of_sum(other));
 }
 
 Known Known::minus(const Known& other) const {
   const Computation scope(Step::Minus, name_, other.name_);
   return with(estimate_ + -other.estimate_, other,
-              both(sample_, other.sample_, 0, std::minus<Complex>()), white_of_sum(other));
+              both(sample_, other.sample_, 0, std::minus<Complex>()), white_noise_of_sum(other));
 }
 
 Known Known::times(const Known& other, bool same, double added) const {
@@ -347,7 +350,7 @@ Known Known::times_number(Complex c, double added, std::optional<Complex> actual
       std::move(product),
       each_value(sample_, added,
                  [&](Complex z, std::size_t, bool noisy) { return noisy ? z * used : z * c; }),
-      white_of(std::abs(c), added));
+      white_noise_after(std::abs(c), added));
 }
 
 Known Known::plus_scalar(const Range& c, double rounding) const {
@@ -371,7 +374,7 @@ Known Known::conjugated(double added) const {
   const Computation scope(Step::Conjugated, name_, added);
   return with(conjugate(estimate_, added),
               each_value(sample_, added, [](Complex z, std::size_t, bool) { return std::conj(z); }),
-              white_of(1, added));
+              white_noise_after(1, added));
 }
 
 Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
@@ -545,7 +548,7 @@ Known Known::polynomial(const Series& p, double added, double mapping) const {
 Known Known::through(const RowMap& f, double slope, double added, Interval ends) const {
   Estimate result = session::times_number(estimate_, slope, added);
   result.range =
-      Range{Claim::Declared, ends, {}, ends.size(), ends.size(), false}.resting_on(range());
+      Range{Claim::Declared, ends, {}, ends.size(), ends.size(), false}.with_basis_of(range());
   return with(std::move(result), each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
                                       [&](NumbersView in, std::span<Complex> out, auto) {
                                         std::ranges::copy(f(in), out.begin());
@@ -559,14 +562,15 @@ Known Known::meant(NumbersView values, double error) const {
   std::optional<double> white;
   if (sample != nullptr) {
     std::ranges::copy(values, sample->row(0).begin());
-    white = white_.value_or(error_seen());
+    white = white_noise_.value_or(error_seen());
   }
   return with(session::plus_error(estimate_, error, false), std::move(sample), white);
 }
 
 Known Known::plus_error(double added, std::optional<double> seen) const {
   const double real = seen.value_or(added);
-  return with(session::plus_error(estimate_, added), copy(sample_, real), white_of(1, real));
+  return with(session::plus_error(estimate_, added), copy(sample_, real),
+              white_noise_after(1, real));
 }
 
 Known Known::with_common_error(const Known& source, NumbersView sizes, double rest) const {
@@ -663,7 +667,7 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, con
     if (!rows->noisy(r)) return;  // what is meant
     add_uneven_noise(out, noise, uneven);
     if (meant == nullptr || ratio == 0) return;
-    const Numbers lost = lost_to_sine(meant->row(r), slots, gain, of_slots);
+    const Numbers lost = sine_error(meant->row(r), slots, gain, of_slots);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] += mixed ? lost[i].real() : lost[i];
   };
   Known out =

@@ -117,7 +117,7 @@ Range Range::stated(Claim claim, Interval re, Interval im, double bound, double 
   return out;
 }
 
-Range Range::resting_on(const Range& x) const {
+Range Range::with_basis_of(const Range& x) const {
   Range out = *this;
   out.claim = x.claim == Claim::Assumed ? Claim::Assumed : Claim::Declared;
   out.of_a_sample = x.of_a_sample;

@@ -55,7 +55,7 @@ struct Range {
                       bool random_like);
 
   // The same range, which rests on what `x` rests on. What only bounds a sample stays of a sample.
-  Range resting_on(const Range& x) const;
+  Range with_basis_of(const Range& x) const;
   // What the range rests on, for people and for whoever relies on it. `claim` is what rules use: a
   // range of a sample that is not at hand counts as a declared one there.
   Claim basis() const;

@@ -202,7 +202,7 @@ double largest_coefficient(NumbersView values, int slots) {
   return largest;
 }
 
-Numbers lost_to_sine(NumbersView values, int slots, double gain, bool of_slots) {
+Numbers sine_error(NumbersView values, int slots, double gain, bool of_slots) {
   const auto lost = [&](Numbers m) {
     for (Complex& z : m) {
       const double re = z.real(), im = z.imag();

@@ -72,7 +72,7 @@ Numbers rounding(NumbersView plain, int slots, double scale, const Places* where
 double largest_coefficient(NumbersView values, int slots);
 // What the sine of a bootstrapping takes from such values and the arcsine does not give back:
 // `gain` times the third power of each coefficient, or of each slot.
-Numbers lost_to_sine(NumbersView values, int slots, double gain, bool of_slots);
+Numbers sine_error(NumbersView values, int slots, double gain, bool of_slots);
 // Root mean square of sums of `count` neighbouring values, cyclically within a ciphertext. It is at
 // least that of values without a mean, whose sums may be small by chance.
 double rms_of_windows(NumbersView values, int slots, std::size_t count);

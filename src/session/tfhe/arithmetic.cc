@@ -8,7 +8,7 @@ tfhe::ArithmeticRule arithmetic_rule(const TfheParams& params, const std::string
                                      const DeviceChoice& device, int threads, bool simd,
                                      const std::string& tuning) {
   if (!wanted.empty() && wanted != "auto") return tfhe::arithmetic_of(wanted);
-  const RateTable& rates = rates_of(timed_as(device, threads, simd).kernels);
+  const RateTable& rates = rates_of(rate_device(device, threads, simd).kernels);
   if (device.kind != "cuda") return tfhe::faster_arithmetic(params, {}, rates);
   constexpr int kPlanned = 90;  // a plan for a GPU that is not there takes the times of an H200
   const bool none = cuda_device_count() == 0;

@@ -76,7 +76,7 @@ std::size_t TfheHost::together(int bits) const {
   const std::size_t most =
       device.kind == "cuda"
           ? kMaxBatchCuda
-          : kMaxBatchCpu * static_cast<std::size_t>(timed_as(device, threads, true).threads);
+          : kMaxBatchCpu * static_cast<std::size_t>(rate_device(device, threads, true).threads);
   return std::max<std::size_t>(1, most / (blocks * blocks));
 }
 
@@ -301,7 +301,7 @@ TfhePlan detail::plan_of(const TfheContext& context, const TfheListProgram& prog
   queue.reset_peak();
   program(inputs);
   const session::DryCounts counts = session::counts_of(
-      queue.report(), session::timed_as(host->device, host->threads, host->simd));
+      queue.report(), session::rate_device(host->device, host->threads, host->simd));
   out.bootstrappings = counts.rotations;
   out.rounds = counts.rounds;
   out.key_bytes = host->dry_key_bytes;

@@ -90,7 +90,7 @@ BlindRotateArithmetic ArithmeticRule::of(std::uint32_t count) const {
   return ranges_[i].arithmetic;
 }
 
-bool ArithmeticRule::may_take(BlindRotateArithmetic arithmetic) const {
+bool ArithmeticRule::can_use(BlindRotateArithmetic arithmetic) const {
   return std::any_of(ranges_.begin(), ranges_.end(),
                      [&](const Range& r) { return r.arithmetic == arithmetic; });
 }

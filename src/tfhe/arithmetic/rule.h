@@ -37,7 +37,7 @@ class ArithmeticRule {
   explicit ArithmeticRule(std::vector<Range> ranges);
 
   BlindRotateArithmetic of(std::uint32_t count) const;
-  bool may_take(BlindRotateArithmetic arithmetic) const;
+  bool can_use(BlindRotateArithmetic arithmetic) const;
   const std::vector<Range>& ranges() const { return ranges_; }
   const char* name() const;  // "exact", "fft64", or "auto" for both
   // "exact", "fft64", or for both "exact to 131 at once, fft64 from 132".

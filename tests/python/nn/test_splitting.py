@@ -42,7 +42,7 @@ def prepared(graph, images=1, slots=512):
 @pytest.mark.parametrize("residual", [False, True])
 def test_two_maps_are_the_one(channels, kernel, slots, images, parts, residual):
     x, whole, ways = prepared(network(channels, kernel, residual=residual), images, slots)
-    assert list(ways.values()) == [splitting.Way(parts, channels // 4, 4)]
+    assert list(ways.values()) == [splitting.Split(parts, channels // 4, 4)]
     (at,) = ways
     both = splitting.Splitting(whole, x[:32]).split(ways)
     given = x / whole.units[0]

@@ -274,7 +274,7 @@ TEST(Bootstrap, SeveralHaveTheWordsOfOneByOne) {
            {.slot_to_coeff_first = true, .arcsine = 3}}) {
     const BootstrapWorld b(World::of(kSmall), options);
     std::vector<Ciphertext> x, one_by_one;
-    for (std::size_t i = 0; i < Bootstrapper::kMaxTogether + 2; ++i) {
+    for (std::size_t i = 0; i < Bootstrapper::kMaxBatch + 2; ++i) {
       const int some = i % 3 == 1 ? b.slots() / 2 : b.slots(), level = b.plan().input_level();
       x.push_back(b.world().encrypt(b.world().real_values(some, 50 + static_cast<int>(i)),
                                     level + static_cast<int>(i % 4 == 3)));
@@ -299,7 +299,7 @@ TEST(Bootstrap, SeveralPairsHaveTheWordsOfOneByOne) {
         {.slots = 32, .message = Message::MergedReals, .slot_to_coeff_first = first});
     const int level = b.plan().input_level();
     std::vector<Ciphertext> re, im, want_re, want_im;
-    for (std::size_t i = 0; i < Bootstrapper::kMaxTogether + 1; ++i) {
+    for (std::size_t i = 0; i < Bootstrapper::kMaxBatch + 1; ++i) {
       const auto value = [&](int seed) {
         return b.world().encrypt(b.world().real_values(i % 2 == 0 ? 32 : 16, seed), level);
       };

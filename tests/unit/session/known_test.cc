@@ -523,7 +523,7 @@ TEST(SessionKnown, CoefficientsOfValuesThatAreRefreshedAsOneAddUp) {
   Numbers both(ones);
   for (std::size_t i = 0; i < 512; ++i) both[i] += Complex(0, 1) * turned[i];
   const double gain = std::pow(2 * std::numbers::pi * how.sine_ratio, 2) / 6;
-  const Numbers lost = lost_to_sine(both, 512, gain, false);
+  const Numbers lost = sine_error(both, 512, gain, false);
   double off = 0;
   for (std::size_t i = 0; i < 512; ++i) {
     off = std::max(off, std::abs(merged.sample()->row(1)[i] - ones[i] - lost[i].real()));

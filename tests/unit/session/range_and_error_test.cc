@@ -98,7 +98,7 @@ TEST(SessionRange, TheWeakerClaimDecides) {
   EXPECT_EQ((Range::of(Complex(2)) * declared).claim, Claim::Declared);
   EXPECT_EQ((Range::of(Complex(2)) * declared).basis(), Claim::Declared);
   // Of a sample that is not at hand, rules know no more than the bounds.
-  const Range apart = declared.resting_on(Range::of_sample(std::vector<Complex>{1}, true));
+  const Range apart = declared.with_basis_of(Range::of_sample(std::vector<Complex>{1}, true));
   const std::vector<std::size_t> sizes{1, 1};
   const std::vector<Range> both{declared, apart};
   for (const Range& x : {apart, -apart, conjugate(apart), apart + declared, declared * apart,

@@ -23,7 +23,7 @@ TEST(ArithmeticRule, TellsTheArithmeticOfEachNumber) {
   EXPECT_EQ(one.of(1), kFft64);
   EXPECT_STREQ(one.name(), "fft64");
   EXPECT_EQ(one.text(), "fft64");
-  EXPECT_FALSE(one.may_take(kExact));
+  EXPECT_FALSE(one.can_use(kExact));
   const ArithmeticRule both(Ranges{{1, kFft64}, {10, kExact}, {200, kFft64}});
   for (const auto& [count, arithmetic] : {std::pair{0u, kFft64},
                                           {1u, kFft64},
@@ -36,7 +36,7 @@ TEST(ArithmeticRule, TellsTheArithmeticOfEachNumber) {
   }
   EXPECT_STREQ(both.name(), "auto");
   EXPECT_EQ(both.text(), "fft64 to 9 at once, exact to 199, fft64 from 200");
-  EXPECT_TRUE(both.may_take(kExact) && both.may_take(kFft64));
+  EXPECT_TRUE(both.can_use(kExact) && both.can_use(kFft64));
   EXPECT_THROW(ArithmeticRule(Ranges{}), ParameterError);
   EXPECT_THROW(ArithmeticRule(Ranges{{2, kExact}}), ParameterError);
   EXPECT_THROW(ArithmeticRule(Ranges{{1, kExact}, {1, kFft64}}), ParameterError);

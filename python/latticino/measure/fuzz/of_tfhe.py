@@ -26,7 +26,7 @@ class World:
         self.ctx.use(self.client.server_keys())
 
 
-class Twin:
+class CheckedArray:
     """An encrypted array, and its values as int64 with the type's name beside."""
 
     def __init__(self, x, values):
@@ -52,12 +52,12 @@ class Machine:
     def fresh(self, dtype, shape=None):
         most = 2 if dtype == "bool" else 1 << int(dtype[1:])
         values = self.rng.integers(0, most, self.draw(*SHAPES) if shape is None else shape)
-        return Twin(self.world.client.encrypt(np.asarray(values, np.uint64), dtype), values)
+        return CheckedArray(self.world.client.encrypt(np.asarray(values, np.uint64), dtype), values)
 
     def clear_like(self, a):
         """A clear operand of the type: one number, or an array."""
         values = self.rng.integers(0, 1 << a.bits, self.draw((), a.values.shape))
-        return Twin(int(values) if not values.shape else values.astype(np.uint64), values)
+        return CheckedArray(int(values) if not values.shape else values.astype(np.uint64), values)
 
     def pair(self, a, b):
         """Two operands, one of which may be clear, in any order: so native operators are tested and reflected ones
@@ -151,14 +151,14 @@ class Machine:
 
     def keep(self, name, x, values):
         """The result in its type, if its decryption agrees with numpy's."""
-        twin = Twin(x, values)
-        wanted = values.astype(bool) if x.dtype == "bool" and name == "widen" else twin.wrapped(values)
-        twin.values = np.asarray(wanted, dtype=np.int64)
+        checked = CheckedArray(x, values)
+        wanted = values.astype(bool) if x.dtype == "bool" and name == "widen" else checked.wrapped(values)
+        checked.values = np.asarray(wanted, dtype=np.int64)
         have = self.world.client.decrypt(x)
-        if have.shape != twin.values.shape or (have != twin.values).any():
-            raise WrongValue(f"{name} of type {x.dtype}: {have.tolist()} instead of {twin.values.tolist()}")
+        if have.shape != checked.values.shape or (have != checked.values).any():
+            raise WrongValue(f"{name} of type {x.dtype}: {have.tolist()} instead of {checked.values.tolist()}")
         self.done[name] = self.done.get(name, 0) + 1
-        return twin
+        return checked
 
 
 BITS = ("logic", "order", "invert", "places", "join", "choose")
@@ -166,7 +166,7 @@ NUMBERS = ("arithmetic", "extreme", "shift", "shift_by", "power", "negative")
 ANY = ("widen", "total", "table", "table_of_two", "modular")
 
 
-def run(machine: Machine, pool: list[Twin], steps: Sequence[str], count: int) -> None:
+def run(machine: Machine, pool: list[CheckedArray], steps: Sequence[str], count: int) -> None:
     """`count` steps on arrays of the pool, which takes up their results; WrongValue at the first wrong one."""
     for _ in range(count):
         name = machine.draw(*steps)
@@ -177,9 +177,9 @@ def run(machine: Machine, pool: list[Twin], steps: Sequence[str], count: int) ->
             b = a
         if name in NUMBERS and a.x.dtype == "bool":
             continue
-        twin = machine.keep(name, *getattr(machine, name)(a, b))
-        if twin.values.size <= 12:
-            pool[machine.rng.integers(len(pool))] = twin
+        checked = machine.keep(name, *getattr(machine, name)(a, b))
+        if checked.values.size <= 12:
+            pool[machine.rng.integers(len(pool))] = checked
 
 
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:

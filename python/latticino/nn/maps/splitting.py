@@ -25,7 +25,7 @@ from ..scaling import Scaled
 _MARGIN = 1.25  # of the bound of parts beyond what samples show, relative to the result's
 
 
-class Way(NamedTuple):
+class Split(NamedTuple):
     """How one map becomes two: the parts of the first map, the planes of input and result, and the channels of a
     plane."""
 
@@ -34,7 +34,7 @@ class Way(NamedTuple):
     each: int
 
 
-def splittable(graph: Lowered, slots: int, images: int) -> dict[int, Way]:
+def splittable(graph: Lowered, slots: int, images: int) -> dict[int, Split]:
     """Affine nodes that two maps can compute."""
     gaps = gaps_of(graph)
     plane = plane_of(gaps)
@@ -52,7 +52,7 @@ def splittable(graph: Lowered, slots: int, images: int) -> dict[int, Way]:
         same = before[0] == grid and not rest and planes & (planes - 1) == 0
         parts = min(planes, slots // max(1, images * planes * plane[0] * plane[1]))
         if same and parts > 1 and m.nnz > 2 * m.size_out:
-            out[i] = Way(parts, planes, each)
+            out[i] = Split(parts, planes, each)
     return out
 
 
@@ -64,7 +64,7 @@ class Splitting:
 
     def __init__(self, network: Scaled, samples: np.ndarray) -> None:
         self._network, self._samples = network, samples
-        self._known: dict[tuple[int, Way], tuple[Node, Node, float]] = {}
+        self._known: dict[tuple[int, Split], tuple[Node, Node, float]] = {}
 
     @cached_property
     def _values(self) -> list[np.ndarray]:
@@ -73,7 +73,7 @@ class Splitting:
         shaped = x.reshape(len(x), *graph.nodes[first].shape)
         return [v.reshape(len(x), -1) for v in graph.values(shaped / self._network.units[first], check=False)]
 
-    def split(self, chosen: dict[int, Way]) -> Scaled:
+    def split(self, chosen: dict[int, Split]) -> Scaled:
         """The network with these nodes in two maps."""
         network, graph = self._network, self._network.graph
         nodes: list[Node] = []
@@ -96,19 +96,19 @@ class Splitting:
             at.append(len(nodes) - 1)
         return Scaled(Lowered(tuple(nodes), at[graph.output], {**graph.facts, "units": known}), tuple(units))
 
-    def _two(self, i: int, how: Way) -> tuple[Node, Node, float]:
+    def _two(self, i: int, split: Split) -> tuple[Node, Node, float]:
         """Both nodes, whose inputs are to be set, and the number by which the values of the first one are divided."""
-        if (i, how) not in self._known:
+        if (i, split) not in self._known:
             graph = self._network.graph
             node = graph.nodes[i]
             values = [self._values[j] for j in (node.inputs[0], i)]
-            self._known[i, how] = _two(node, how, graph.nodes[node.inputs[0]].bound, values)
-        return self._known[i, how]
+            self._known[i, split] = _two(node, split, graph.nodes[node.inputs[0]].bound, values)
+        return self._known[i, split]
 
 
-def _two(node: Node, how: Way, bound: float, values: Sequence[np.ndarray]) -> tuple[Node, Node, float]:
+def _two(node: Node, split: Split, bound: float, values: Sequence[np.ndarray]) -> tuple[Node, Node, float]:
     """Both nodes, whose inputs are to be set, and the number by which the values of the first one are divided."""
-    parts, planes, each = how
+    parts, planes, each = split
     m = node.maps[0]
     assert m.grids is not None
     grid = m.grids[0]

@@ -25,7 +25,7 @@ _MAX_ENTRIES = 1 << 23  # of a map that is looked at; larger ones have too many 
 _SIDES: tuple[Side, Side] = ("left", "right")
 
 
-class Way(NamedTuple):
+class FactorRoute(NamedTuple):
     """How a factor comes to its side. ``own``: the side in which its own affine node gives it, or None if that node
     stays as it is. ``moved``: the sides into which maps then move it, one level each."""
 
@@ -57,10 +57,10 @@ def _arranged(graph: Lowered, at: int, slots: int, images: int) -> Lowered:
             f"rows that fit {slots:,} slots", "use fewer tokens, a smaller width, or fewer images at once")
     first = packed[node.inputs[0]]
     found += [a for a in arrangements(*sizes, slots, images) if a not in found and _lies(first, graph, node, 0, a)]
-    ways = [(how, [_way(graph, at, k, how, packed) for k in range(2)]) for how in found]
-    how, chosen = min(ways, key=lambda w: _TURN * w[0].cost + sum(way.cost for way in w[1]))
+    routes = [(how, [_route(graph, at, k, how, packed) for k in range(2)]) for how in found]
+    how, chosen = min(routes, key=lambda w: _TURN * w[0].cost + sum(route.cost for route in w[1]))
     for k in range(2):
-        graph, at = _with_way(graph, at, k, how, chosen[k])
+        graph, at = _with_route(graph, at, k, how, chosen[k])
     nodes = list(graph.nodes)
     nodes[at] = replace(nodes[at], packed=(replace(how, images=1), "result"))
     return Lowered(tuple(nodes), graph.output, graph.facts)
@@ -73,14 +73,14 @@ def _lies(packing: Packing, graph: Lowered, node: Node, k: int, how: Arrangement
     return packing.index is None and wanted.index is None and packing.layout.same(wanted.layout)
 
 
-def _way(graph: Lowered, at: int, k: int, how: Arrangement, packed: Sequence[Packing]) -> Way:
-    """The cheapest way to bring factor k to the slots where the product reads it: a change of the maps that make it, or
-    a map of its own."""
+def _route(graph: Lowered, at: int, k: int, how: Arrangement, packed: Sequence[Packing]) -> FactorRoute:
+    """The cheapest route of factor k to the slots where the product reads it: a change of the maps that make it, or a
+    map of its own."""
     node, side = graph.nodes[at], _SIDES[k]
     j = node.inputs[k]
     source = graph.nodes[j]
     if _lies(packed[j], graph, node, k, how):
-        return Way(0.0, None, ())
+        return FactorRoute(0.0, None, ())
     identity = Affine.identity(source.size)
 
     def cost(maps: Sequence[Affine], before: Sequence[Packing], to: Side) -> float:
@@ -92,17 +92,17 @@ def _way(graph: Lowered, at: int, k: int, how: Arrangement, packed: Sequence[Pac
     def of(side: Side) -> Packing:
         return of_product(source, how, side, how.images)
 
-    ways = [Way(cost([identity], [packed[j]], side) + _LEVEL, None, (side,))]
+    routes = [FactorRoute(cost([identity], [packed[j]], side) + _LEVEL, None, (side,))]
     between: tuple[Side, ...] = ("before right",) if side == "right" and how.spaced else ()
     turn = {b: _cost(Transform(identity, of(b), of(side))) + _LEVEL for b in between}
-    ways += [Way(cost([identity], [packed[j]], b) + turn[b] + _LEVEL, None, (b, side)) for b in between]
+    routes += [FactorRoute(cost([identity], [packed[j]], b) + turn[b] + _LEVEL, None, (b, side)) for b in between]
     alone = graph.users[j] == [at] and j != graph.output
     if source.op == "affine" and alone and source.packed is None and source.like is None:
         before = [packed[i] for i in source.inputs]
         had = 0.0 if renames(source) else sum(_cost(Transform(m, p, packed[j])) for m, p in zip(source.maps, before))
-        ways.append(Way(cost(source.maps, before, side) - had, side, ()))
-        ways += [Way(cost(source.maps, before, b) - had + turn[b], b, (side,)) for b in between]
-    return min(ways, key=lambda way: way.cost)
+        routes.append(FactorRoute(cost(source.maps, before, side) - had, side, ()))
+        routes += [FactorRoute(cost(source.maps, before, b) - had + turn[b], b, (side,)) for b in between]
+    return min(routes, key=lambda route: route.cost)
 
 
 def _cost(t: Transform) -> float:
@@ -110,15 +110,15 @@ def _cost(t: Transform) -> float:
     return t.cost + (1e9 if t.map.diagonals * t.map.slots > moves.MAX_ENTRIES else 0.0)
 
 
-def _with_way(graph: Lowered, at: int, k: int, how: Arrangement, way: Way) -> tuple[Lowered, int]:
-    """The graph in which factor k of product `at` comes that way, and where the product is now."""
+def _with_route(graph: Lowered, at: int, k: int, how: Arrangement, route: FactorRoute) -> tuple[Lowered, int]:
+    """The graph in which factor k of product `at` comes by that route, and where the product is now."""
     how = replace(how, images=1)
     j = graph.nodes[at].inputs[k]
-    if way.own is not None:
+    if route.own is not None:
         nodes = list(graph.nodes)
-        nodes[j] = replace(nodes[j], packed=(how, way.own))
+        nodes[j] = replace(nodes[j], packed=(how, route.own))
         graph = Lowered(tuple(nodes), graph.output, graph.facts)
-    for side in way.moved:
+    for side in route.moved:
         j = graph.nodes[at].inputs[k]
         source = graph.nodes[j]
         name = f"{graph.nodes[at].name}.{_SIDES[k]}{'.before' if side != _SIDES[k] else ''}"

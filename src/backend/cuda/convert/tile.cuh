@@ -20,8 +20,8 @@
 namespace latticino::cuda {
 
 template <class S>
-__device__ __forceinline__ void super_barrier(int super) {
-  asm volatile("bar.sync %0, %1;" ::"r"(S::kSupers == 1 ? 0 : 15 - super), "n"(S::kSuperThreads)
+__device__ __forceinline__ void group_barrier(int group) {
+  asm volatile("bar.sync %0, %1;" ::"r"(S::kWarpGroups == 1 ? 0 : 15 - group), "n"(S::kGroupThreads)
                : "memory");
 }
 
@@ -52,7 +52,7 @@ __device__ __forceinline__ void convert_batch(std::uint32_t outputs, const Batch
   const int lane = threadIdx.x % 32, g = lane / 4, i = lane % 4;
   const Modulus m{batch.fragments.target.q, batch.fragments.target.inv, 0, 0};
 #pragma unroll 1
-  for (int pass = warp; pass < S::kThreads * S::kStrips; pass += S::kSuperWarps) {
+  for (int pass = warp; pass < S::kThreads * S::kStrips; pass += S::kGroupWarps) {
     const int t = pass % S::kThreads;
     const std::uint32_t strip = pass / S::kThreads * S::kStripBytes;
     std::uint32_t x[S::kValues];
@@ -87,12 +87,12 @@ __device__ __forceinline__ void finish_batch(std::uint32_t outputs, const TileTa
                                              std::uint32_t* out, int log_n, int log_cols) {
   // If they are unrolled, these shapes keep q in a uniform register. The other shapes do not even
   // then: the code would only grow, and with more steps registers would run out.
-  constexpr int kRounds = S::kOutputs * S::kTeamWarps / S::kSuperWarps;
+  constexpr int kRounds = S::kOutputs * S::kTeamWarps / S::kGroupWarps;
   constexpr bool kUniform = S::kLogCols != 0 && S::kStrips == S::kTeamStrips && S::kSteps <= 4;
   constexpr int kUnroll = kUniform ? kRounds : 1;
 #pragma unroll kUnroll
   for (int round = 0; round < kRounds; ++round) {
-    const int task = warp + round * S::kSuperWarps;
+    const int task = warp + round * S::kGroupWarps;
     if (task >= count * S::kTeamWarps) break;
     const int limb = task / S::kTeamWarps;
     const auto at = ColumnPosition<S>::in_strips(task % S::kTeamWarps * 32 + threadIdx.x % 32);
@@ -130,7 +130,7 @@ __device__ __forceinline__ void transform_batch(std::uint32_t outputs, const Til
   std::uint32_t x[S::kValues];
   {
     const WideTwiddles<S> wide(table + t.table);
-    super_barrier<S>(0);
+    group_barrier<S>(0);
     if (team >= count) return;
     read_wide<S>(x, base + row_byte<S>(at.t, key));
     wide.forward(x, m);
@@ -155,12 +155,12 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   const int begin = item.table.targets * blockIdx.y / gridDim.y;
   const int end = item.table.targets * (blockIdx.y + 1) / gridDim.y;
   if (begin >= end) return;
-  const int warp = warp_of_block(), super = warp / S::kSuperWarps, member = warp % S::kSuperWarps;
+  const int warp = warp_of_block(), group = warp / S::kGroupWarps, member = warp % S::kGroupWarps;
   constexpr std::uint32_t kBufferBytes = S::kOutputs * S::kLimbBytes;
-  std::uint32_t outputs = S::kSourceBytes + super * S::kBuffers * kBufferBytes;
+  std::uint32_t outputs = S::kSourceBytes + group * S::kBuffers * kBufferBytes;
   const std::uint32_t both = 2 * outputs + kBufferBytes;
   auto* target = reinterpret_cast<TileTarget*>(tile_memory + S::kSourceBytes +
-                                               S::kSupers * S::kBuffers * kBufferBytes);
+                                               S::kWarpGroups * S::kBuffers * kBufferBytes);
   gather_targets<S>(target, a, item, begin, end);
   wait_for_previous();
   copy_sources<S>(a, item, warp, log_cols);
@@ -170,22 +170,22 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   const auto first_of = [&](int n) { return begin + n * S::kOutputs; };
   const auto count_of = [&](int n) { return min(end - first_of(n), S::kOutputs); };
   BatchConstants<S> batch;
-  if (super < batches) batch.load(a, item, first_of(super), count_of(super));
+  if (group < batches) batch.load(a, item, first_of(group), count_of(group));
   __syncthreads();
 #pragma unroll 1
-  for (int n = super; n < batches; n += S::kSupers) {
+  for (int n = group; n < batches; n += S::kWarpGroups) {
     convert_batch<S>(outputs, batch, member);
     if constexpr (S::kTeamRounds) {
       transform_batch<S>(outputs, target + first_of(n) - begin, warp / S::kTeamWarps, count_of(n),
                          a.ring.column_psi, item.out.data, a.ring.log_n, log_cols);
     } else {
-      super_barrier<S>(super);
+      group_barrier<S>(group);
       finish_batch<S>(outputs, target + first_of(n) - begin, member, count_of(n), a.ring.column_psi,
                       item.out.data, a.ring.log_n, log_cols);
     }
-    const int next = n + S::kSupers;
+    const int next = n + S::kWarpGroups;
     if (next < batches) batch.load(a, item, first_of(next), count_of(next));
-    if (S::kBuffers == 1) super_barrier<S>(super);
+    if (S::kBuffers == 1) group_barrier<S>(group);
     if (S::kBuffers == 2) outputs = both - outputs;
   }
 }

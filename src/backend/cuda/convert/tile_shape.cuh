@@ -45,7 +45,7 @@ __device__ __forceinline__ void gather_targets(TileTarget* target, const TileArg
   }
 }
 
-// STRIPS strips of four columns, and THREADS threads. SUPERS parts of the block alternate between
+// STRIPS strips of four columns, and THREADS threads. GROUPS groups of warps alternate between
 // the matrix units and the narrow rounds. Each has BUFFERS buffers for kOutputs limbs; with two
 // buffers, one barrier per batch is enough. STEPS: source limbs / 4. LOG_COLS 0: known only at run
 // time. TEAMS: the matrix units only convert, and a team runs both rounds of one target, with its
@@ -53,7 +53,7 @@ __device__ __forceinline__ void gather_targets(TileTarget* target, const TileArg
 // so two blocks fit on a multiprocessor. Without MATRIX it converts on integers
 // (convert/tile_integer.cuh), and LAZY reduces these by sums. OUTPUTS: the matrix units convert to
 // eight targets at once; with four, half of that is not kept, and buffers take half the memory.
-template <int LOG_ROWS, int LOG_COLS, int STRIPS, int THREADS, int SUPERS, int BUFFERS, int STEPS,
+template <int LOG_ROWS, int LOG_COLS, int STRIPS, int THREADS, int GROUPS, int BUFFERS, int STEPS,
           bool TEAMS = false, bool MATRIX = true, bool LAZY = true, int OUTPUTS = 8>
 struct TileShape : ColumnShape<LOG_ROWS> {
   using Base = ColumnShape<LOG_ROWS>;
@@ -65,24 +65,24 @@ struct TileShape : ColumnShape<LOG_ROWS> {
   static constexpr bool kMatrix = MATRIX;
   static constexpr bool kLazy = LAZY;
   static constexpr int kMinBlocks = (THREADS > 256 && !TEAMS) || OUTPUTS < 8 ? 1 : 2;
-  static constexpr int kSupers = SUPERS, kBuffers = BUFFERS;
+  static constexpr int kWarpGroups = GROUPS, kBuffers = BUFFERS;
   static constexpr int kSteps = STEPS;
   static constexpr int kOutputs = OUTPUTS;
   static constexpr std::uint32_t kStripBytes = 4 * Base::kStripWords;
   static constexpr std::uint32_t kLimbBytes = kStripBytes * STRIPS;
   static constexpr int kTeams = THREADS / Base::kTeam;
   static constexpr int kTeamWarps = Base::kTeam / 32;
-  static constexpr int kSuperThreads = THREADS / SUPERS;
-  static constexpr int kSuperWarps = kSuperThreads / 32;
+  static constexpr int kGroupThreads = THREADS / GROUPS;
+  static constexpr int kGroupWarps = kGroupThreads / 32;
   static constexpr int kStripGroups = STRIPS / Base::kTeamStrips;
-  static_assert(STRIPS % Base::kTeamStrips == 0 && kTeams % SUPERS == 0);
-  static_assert(!TEAMS || (kTeams == kOutputs && STRIPS == Base::kTeamStrips && SUPERS == 1));
-  static_assert(Base::kTeam == 32 || kTeams + SUPERS < 16);  // named barriers
+  static_assert(STRIPS % Base::kTeamStrips == 0 && kTeams % GROUPS == 0);
+  static_assert(!TEAMS || (kTeams == kOutputs && STRIPS == Base::kTeamStrips && GROUPS == 1));
+  static_assert(Base::kTeam == 32 || kTeams + GROUPS < 16);  // named barriers
 
   // Steps of four sources are read as a whole. Any content is allowed where a source is missing.
   static constexpr std::uint32_t kSourceBytes = 4 * STEPS * kLimbBytes;
   static constexpr std::size_t shared_bytes(int targets) {
-    return kSourceBytes + SUPERS * BUFFERS * kOutputs * kLimbBytes + sizeof(TileTarget) * targets;
+    return kSourceBytes + GROUPS * BUFFERS * kOutputs * kLimbBytes + sizeof(TileTarget) * targets;
   }
 };
 

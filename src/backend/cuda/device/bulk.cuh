@@ -20,7 +20,7 @@ __device__ __forceinline__ void copy_bulk(double2* shared, const double2* from, 
 }
 
 // Counts threads that leave. A thread that waits sees what all of them did before.
-struct Departures : Phases {
+struct EmptyBarrier : Phases {
   __device__ __forceinline__ void leave() const {
 #if __CUDA_ARCH__ >= 900
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(word)) : "memory");

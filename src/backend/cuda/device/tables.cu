@@ -108,9 +108,9 @@ HostTables host_tables(const Ring& ring, const std::vector<Modulus>& modulus) {
 }
 
 // Hands out consecutive 256-byte aligned parts; run once to measure, once to place.
-class Carver {
+class BumpAllocator {
  public:
-  explicit Carver(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
+  explicit BumpAllocator(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
   template <class T>
   T* take(std::size_t count) {
     T* p = reinterpret_cast<T*>(base_ + used_);
@@ -133,7 +133,7 @@ struct Parts {
   fourier::Complex* fourier_roots;
 };
 
-Parts carve(Carver& c, const Ring& ring) {
+Parts allocate_parts(BumpAllocator& c, const Ring& ring) {
   const std::size_t primes = ring.prime_count(), n = ring.n();
   const int log_rows = half_log_rows(ring.log_n());
   const std::size_t rows = primes << log_rows;
@@ -159,11 +159,11 @@ RingTables::RingTables(Launcher& launcher, const Ring& ring) : OwnedTable(launch
   for (int p = 0; p < ring.prime_count(); ++p) modulus_.push_back(device_modulus(ring.prime(p)));
   const HostTables host = host_tables(ring, modulus_);
 
-  Carver measure(nullptr);
-  carve(measure, ring);
+  BumpAllocator measure(nullptr);
+  allocate_parts(measure, ring);
   block_ = DeviceBlock(launcher.properties().device, measure.used());
-  Carver place(block_.data());
-  const Parts parts = carve(place, ring);
+  BumpAllocator place(block_.data());
+  const Parts parts = allocate_parts(place, ring);
 
   const cudaStream_t stream = launcher.stream();
   const Scratch seeds = launcher.scratch(host.seeds.size() * sizeof(Seeds));

@@ -140,13 +140,13 @@ struct BlockRow {
 
 // Twiddles of a block for one prime, loaded when they are needed.
 template <class B>
-struct LoadedTwiddles {
+struct GlobalTwiddles {
   using S = typename B::Column;
   const Shoup* columns;
   const std::uint32_t* rows;
   const RowUnits& units;
 
-  __device__ __forceinline__ LoadedTwiddles(const RingView& ring, const RowView& views,
+  __device__ __forceinline__ GlobalTwiddles(const RingView& ring, const RowView& views,
                                             bool forward, int prime)
       : columns((forward ? ring.column_psi : ring.column_psi_inv) +
                 (static_cast<std::size_t>(prime) << B::kLogRows)),
@@ -171,16 +171,16 @@ struct LoadedTwiddles {
 
 // The same, in registers from the beginning, for threads with one share of rows.
 template <class B>
-struct KeptTwiddles {
+struct RegisterTwiddles {
   WideTwiddles<typename B::Column> kept_wide;
   NarrowTwiddles<typename B::Column> kept_narrow;
   HeldRowTwiddles<typename B::Row> kept_row;
 
-  __device__ __forceinline__ KeptTwiddles(const RingView& ring, const RowView& views, bool forward,
-                                          int prime)
-      : KeptTwiddles(LoadedTwiddles<B>(ring, views, forward, prime),
-                     load_modulus(ring.modulus + prime)) {}
-  __device__ __forceinline__ KeptTwiddles(const LoadedTwiddles<B>& from, const Modulus& m)
+  __device__ __forceinline__ RegisterTwiddles(const RingView& ring, const RowView& views,
+                                              bool forward, int prime)
+      : RegisterTwiddles(GlobalTwiddles<B>(ring, views, forward, prime),
+                         load_modulus(ring.modulus + prime)) {}
+  __device__ __forceinline__ RegisterTwiddles(const GlobalTwiddles<B>& from, const Modulus& m)
       : kept_wide(from.wide()),
         kept_narrow(from.narrow()),
         kept_row(from.row(BlockRow<B>(threadIdx.x, nullptr)), m) {}
@@ -194,7 +194,7 @@ template <class B>
 struct BlockConstants {
   Modulus m;
   InverseDegrees inverse;
-  std::conditional_t<B::kKept, KeptTwiddles<B>, LoadedTwiddles<B>> twiddles;
+  std::conditional_t<B::kKept, RegisterTwiddles<B>, GlobalTwiddles<B>> twiddles;
 
   __device__ __forceinline__ BlockConstants(const RingView& ring, const RowView& rows, bool forward,
                                             int prime)

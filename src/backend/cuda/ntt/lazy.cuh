@@ -59,7 +59,7 @@ __device__ __forceinline__ void inverse_lazy(std::uint32_t (&x)[VALUES], const S
 
 // All twiddles of one thread in one transform (see load_wide and load_narrow).
 template <class S>
-struct HeldTwiddles {
+struct ThreadTwiddles {
   Shoup wide[S::kWideTwiddles], narrow[S::kNarrowTwiddles];
 
   __device__ __forceinline__ void load(const std::uint32_t* table, std::uint32_t node, int t,
@@ -77,8 +77,8 @@ struct HeldTwiddles {
 // In: entries t + T j. Out: entries E t + j.
 template <class S>
 __device__ __forceinline__ void lazy_forward(std::uint32_t (&x)[S::kValues],
-                                             const HeldTwiddles<S>& w, std::uint32_t* shared, int t,
-                                             const LazyPrime& m) {
+                                             const ThreadTwiddles<S>& w, std::uint32_t* shared,
+                                             int t, const LazyPrime& m) {
   forward_lazy<S::kValues / 2>(x, w.wide, m);
   exchange_to_narrow<S>(x, shared, t);
   forward_lazy<S::kThreads / 2>(x, w.narrow, m);
@@ -87,8 +87,8 @@ __device__ __forceinline__ void lazy_forward(std::uint32_t (&x)[S::kValues],
 // In: entries E t + j. Out: entries t + T j, times the length.
 template <class S>
 __device__ __forceinline__ void lazy_inverse(std::uint32_t (&x)[S::kValues],
-                                             const HeldTwiddles<S>& w, std::uint32_t* shared, int t,
-                                             const LazyPrime& m) {
+                                             const ThreadTwiddles<S>& w, std::uint32_t* shared,
+                                             int t, const LazyPrime& m) {
   inverse_lazy<S::kThreads / 2>(x, w.narrow, m);
   exchange_to_wide<S>(x, shared, t);
   inverse_lazy<S::kValues / 2>(x, w.wide, m);

@@ -37,7 +37,7 @@ struct Unit {
   BlindEnd end;
 
   __device__ __forceinline__ void sync_group() const { sync_threads(group_barrier, group_threads); }
-  __device__ __forceinline__ std::uint32_t* own_acc() const {
+  __device__ __forceinline__ std::uint32_t* local_accumulator() const {
     return acc + (component * PRIMES + p) * S::kN;
   }
   __device__ __forceinline__ std::uint32_t* slot(int row) const {
@@ -172,7 +172,7 @@ __device__ __forceinline__ void rotate_step(const Unit<S, PRIMES>& u, const Rota
   sync_unit<S>(u.own_barrier);
   Columns<S> x;
   blind_inverse<S>(x, slot, u.inverse, u.end, u.t, u.own_barrier, u.m);
-  std::uint32_t* acc = u.own_acc();
+  std::uint32_t* acc = u.local_accumulator();
 #pragma unroll
   for (int c = 0; c < S::kColumns; ++c) {
 #pragma unroll
@@ -237,7 +237,8 @@ __global__ void __launch_bounds__(S::kMaxThreads)
 
   const std::uint32_t e = exponents[a.dimension];
   for (int i = u.t; i < S::kN; i += S::kThreads) {
-    u.own_acc()[i] = u.component == 0 ? turned(item.table + u.p * S::kN, i, e, S::kLogN, u.m.q) : 0;
+    u.local_accumulator()[i] =
+        u.component == 0 ? turned(item.table + u.p * S::kN, i, e, S::kLogN, u.m.q) : 0;
   }
   u.sync_group();
 #pragma unroll 1
@@ -247,7 +248,7 @@ __global__ void __launch_bounds__(S::kMaxThreads)
   }
   std::uint32_t* out =
       item.out + ((std::size_t(index - item.first) * a.parts + u.component) * PRIMES + u.p) * S::kN;
-  for (int i = u.t; i < S::kN; i += S::kThreads) out[i] = u.own_acc()[i];
+  for (int i = u.t; i < S::kN; i += S::kThreads) out[i] = u.local_accumulator()[i];
 }
 
 // Any gadget, group and secret (rotate/blind_rotate_any.cu).

@@ -64,7 +64,7 @@ __device__ __forceinline__ void take_sums(std::uint32_t (&v)[COUNT][S::kPrimes],
       std::uint32_t y[8];
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        four(y + 4 * h, u.turned_class(component, p), h * S::kLanes + lane);
+        four(y + 4 * h, u.rotated_residue_class(component, p), h * S::kLanes + lane);
 #pragma unroll
       for (int bit = 4; bit > 0; bit /= 2) {  // y[j] from y[(j + eighth) mod 8]
         std::uint32_t x[8];
@@ -297,7 +297,8 @@ __device__ __forceinline__ void add_products(const ClusterUnit<S>& u, bool turns
                      add_mod(v.w, fold(x[4 * h + 3], q), q));
       own = v;
       if (!turns) continue;
-      push(u.turned_class(component, u.p) + 4 * vector, u.turned_arrivals(), next % S::kBlocks, v);
+      push(u.rotated_residue_class(component, u.p) + 4 * vector, u.turned_arrivals(),
+           next % S::kBlocks, v);
     }
   });
 }

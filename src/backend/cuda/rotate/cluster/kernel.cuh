@@ -17,7 +17,7 @@ __device__ __forceinline__ void begin_rotation(const ClusterArgs& args, std::uin
   for (std::uint32_t i = threadIdx.x; i <= a.dimension; i += blockDim.x) {
     shared[at.exponents + i] = from[i];
   }
-  const std::uint32_t e = from[a.dimension], turned_class = (rank + from[0]) % S::kBlocks;
+  const std::uint32_t e = from[a.dimension], rotated_residue_class = (rank + from[0]) % S::kBlocks;
   for (std::uint32_t w = threadIdx.x; w < S::parts(a) * S::kPrimes * S::kSlice; w += blockDim.x) {
     const std::uint32_t poly = w / S::kSlice, word = w % S::kSlice, p = poly % S::kPrimes;
     const auto entry = [&](std::uint32_t of_class) {
@@ -26,7 +26,7 @@ __device__ __forceinline__ void begin_rotation(const ClusterArgs& args, std::uin
                     a.ring.modulus[a.prime[p]].q);
     };
     shared[at.own + w] = entry(rank);
-    if (!S::kOneBlock && S::keys(a) == 1) shared[at.turned + w] = entry(turned_class);
+    if (!S::kOneBlock && S::keys(a) == 1) shared[at.turned + w] = entry(rotated_residue_class);
   }
 }
 

@@ -46,8 +46,8 @@ struct ClusterUnit {
   std::uint32_t q[S::kPrimes];
   Shoup scale;            // R / N
   DigitRow<S> first_row;  // of the group
-  HeldTwiddles<Column> column_forward, column_inverse;
-  HeldTwiddles<Row> row_forward, row_inverse;
+  ThreadTwiddles<Column> column_forward, column_inverse;
+  ThreadTwiddles<Row> row_forward, row_inverse;
   std::uint32_t *column_exchange, *row_exchange;
 
   __device__ __forceinline__ int groups() const { return S::groups(S::rows(a)); }
@@ -58,8 +58,8 @@ struct ClusterUnit {
   __device__ __forceinline__ std::uint32_t* own(int component, int prime) const {
     return poly(at.own, component, prime);
   }
-  // Sums of the class that the step turns onto the block's own.
-  __device__ __forceinline__ std::uint32_t* turned_class(int component, int prime) const {
+  // Sums of the residue class that the rotation of the step moves onto the class of this block.
+  __device__ __forceinline__ std::uint32_t* rotated_residue_class(int component, int prime) const {
     return poly(S::kOneBlock ? at.own : at.turned, component, prime);
   }
   // Vector h of two of entries E t + 4h .. of the thread's row, in Eval order.

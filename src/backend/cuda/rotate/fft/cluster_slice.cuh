@@ -131,9 +131,10 @@ __device__ __forceinline__ void each_pair(const F& f) {
 
 // Swaps the stage's bits of r and of the lane.
 template <class S, int STAGE>
-__device__ __forceinline__ void slice_trade(Complex (&x)[S::kV], std::uint32_t lane) {
+__device__ __forceinline__ void slice_exchange(Complex (&x)[S::kV], std::uint32_t lane) {
   constexpr int kBit = S::lane_bit(STAGE);
-  each_pair<S, STAGE>([&](int a, int b) { trade(x[a], x[b], (lane >> kBit & 1) != 0, 1 << kBit); });
+  each_pair<S, STAGE>(
+      [&](int a, int b) { lane_exchange(x[a], x[b], (lane >> kBit & 1) != 0, 1 << kBit); });
 }
 
 // The stages below END.
@@ -144,7 +145,7 @@ __device__ __forceinline__ void slice_forward(Complex (&x)[S::kV], const SliceRo
     constexpr int kMask = 1 << S::lane_bit(STAGE);
     x[0] = lanes_forward(x[0], shuffled(x[0], kMask), roots.w[STAGE], (lane & kMask) != 0);
   } else {
-    if constexpr (STAGE >= S::kLogV) slice_trade<S, STAGE>(x, lane);
+    if constexpr (STAGE >= S::kLogV) slice_exchange<S, STAGE>(x, lane);
     each_pair<S, STAGE>(
         [&](int a, int b) { fourier::butterfly(x[a], x[b], roots.template of<STAGE>(a)); });
   }
@@ -160,7 +161,7 @@ __device__ __forceinline__ void slice_inverse(Complex (&x)[S::kV], const SliceRo
   } else {
     each_pair<S, STAGE>(
         [&](int a, int b) { fourier::inverse_butterfly(x[a], x[b], roots.template of<STAGE>(a)); });
-    if constexpr (STAGE >= S::kLogV) slice_trade<S, STAGE>(x, lane);
+    if constexpr (STAGE >= S::kLogV) slice_exchange<S, STAGE>(x, lane);
   }
   if constexpr (STAGE > 0) slice_inverse<S, STAGE - 1>(x, roots, lane);
 }

@@ -78,17 +78,17 @@ struct KeyPipeline {
         warps(units * S::kThreads / 32) {
     if (threadIdx.x == 0) {
       for (std::uint32_t i = 0; i < kSlots && i < chunks; ++i) {
-        go(i).begin(warps);
-        come(i).begin(kBytes);
-        copy_bulk(slots + i * kChunk, key + i * kChunk, kBytes, come(i));
+        empty(i).begin(warps);
+        full(i).begin(kBytes);
+        copy_bulk(slots + i * kChunk, key + i * kChunk, kBytes, full(i));
       }
     }
     __syncthreads();
   }
-  __device__ __forceinline__ Arrivals come(int i) const { return {counts + i}; }
-  __device__ __forceinline__ Departures go(int i) const { return {counts + kSlots + i}; }
+  __device__ __forceinline__ Arrivals full(int i) const { return {counts + i}; }
+  __device__ __forceinline__ EmptyBarrier empty(int i) const { return {counts + kSlots + i}; }
   __device__ __forceinline__ const double2* take() {
-    come(slot).wait(parity);
+    full(slot).wait(parity);
     return slots + slot * kChunk;
   }
   static __device__ __forceinline__ Complex load(const double2* x) { return complex(*x); }
@@ -97,11 +97,11 @@ struct KeyPipeline {
     const int before = slot == 0 ? kSlots - 1 : slot - 1;
     const bool copies = turn >= 0 && left != 0;
     if (threadIdx.x % 32 == 0) {
-      go(slot).leave();
+      empty(slot).leave();
       if (copies && turn == static_cast<int>(threadIdx.x / 32)) {
-        go(before).wait(slot == 0 ? parity ^ 1 : parity);
-        come(before).expect(kBytes);
-        copy_bulk(slots + before * kChunk, ahead, kBytes, come(before));
+        empty(before).wait(slot == 0 ? parity ^ 1 : parity);
+        full(before).expect(kBytes);
+        copy_bulk(slots + before * kChunk, ahead, kBytes, full(before));
       }
     }
     if (copies) ahead += kChunk, --left;

@@ -97,14 +97,14 @@ __device__ __forceinline__ void sync_between(int barrier) {
 
 // One of `low`, `high` for the other one's of lane ^ mask: both `low` to the lane where the mask's
 // bit is clear, both `high` to the one where it is set (`odd`).
-__device__ __forceinline__ void trade(double& low, double& high, bool odd, int mask) {
+__device__ __forceinline__ void lane_exchange(double& low, double& high, bool odd, int mask) {
   const double other = __shfl_xor_sync(~0u, odd ? low : high, mask);
   low = odd ? other : low;
   high = odd ? high : other;
 }
-__device__ __forceinline__ void trade(Complex& low, Complex& high, bool odd, int mask) {
-  trade(low.re, high.re, odd, mask);
-  trade(low.im, high.im, odd, mask);
+__device__ __forceinline__ void lane_exchange(Complex& low, Complex& high, bool odd, int mask) {
+  lane_exchange(low.re, high.re, odd, mask);
+  lane_exchange(low.im, high.im, odd, mask);
 }
 // Between a last phase of one stage and the phase before.
 template <class S>
@@ -113,7 +113,7 @@ __device__ __forceinline__ void shuffle_forward(Complex (&x)[S::kV], int t) {
 #pragma unroll
   for (int r = 0; r < S::kV / 2; ++r) {
     Complex low = x[r], high = x[r + S::kV / 2];
-    trade(low, high, t % 2 != 0, 1);
+    lane_exchange(low, high, t % 2 != 0, 1);
     y[2 * r] = low, y[2 * r + 1] = high;
   }
 #pragma unroll
@@ -125,7 +125,7 @@ __device__ __forceinline__ void shuffle_inverse(Complex (&x)[S::kV], int t) {
 #pragma unroll
   for (int r = 0; r < S::kV / 2; ++r) {
     Complex low = x[2 * r], high = x[2 * r + 1];
-    trade(low, high, t % 2 != 0, 1);
+    lane_exchange(low, high, t % 2 != 0, 1);
     y[r] = low, y[r + S::kV / 2] = high;
   }
 #pragma unroll

@@ -7,7 +7,7 @@ namespace latticino::cuda {
 
 void copy_bulk(double2* shared, const double2* from, std::uint32_t bytes, const Arrivals& arrivals);
 
-struct Departures {
+struct EmptyBarrier {
   std::uint64_t* word;
   void begin(std::uint32_t all) const;
   void leave() const;
