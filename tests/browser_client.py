@@ -17,7 +17,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def installed(names, package, missing):
-    """The first of these programs. Root installs the package; others are told how, as it needs the rest of the distribution."""
+    """The path of the first of these programs that is installed. If none is, root installs the package, and other users
+    are told the command for it."""
     def found():
         return next(filter(None, map(shutil.which, names)), None)
 

@@ -412,7 +412,7 @@ struct Project {
   template <class Visitor>
   void fields(Visitor& v) const {
     for (const Item& item : items) {
-      // Coefficients between those that slots come from are not read.
+      // Only the 2 * slots coefficients that slots come from are read.
       const std::uint64_t words = std::uint64_t(item.in.limbs()) * 2 * item.slots;
       v.read(item.in, {.label = "in", .bytes = words * sizeof(std::uint32_t)});
       v.write(Memory{item.out, slot_bytes(item.slots), item.in.data}, {.label = "out"});

@@ -101,7 +101,7 @@ struct Constants::Cache {
     for (int i = 0; i < out.target.size(); ++i) {
       const int p = out.target.prime(i);
       const Modulus q = make_modulus(ring.prime(p));
-      // On an entering prime product_mod is 0: x U vanishes there, and x has no limb for it.
+      // A prime that enters divides U, and x has no limb for it: the factor of this prime is 0.
       const std::uint32_t u = product_mod(ring, entering, q);
       out.factor.push_back(mul_mod(mul_mod(u, inverse_of(ring, lacking, q), q), inverse[i], q));
     }

@@ -111,8 +111,8 @@ DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, boo
 std::vector<Poly> rescale(Queue& queue, const Constants& constants, const std::vector<PolyView>& in,
                           int level);
 
-// Polynomials of one basis, Eval -> times (product of `target`) / (product of their primes), over
-// `target`.
+// Converts polynomials of one basis (Eval) to the basis `target`, and multiplies them by (product
+// of `target`) / (product of their primes).
 std::vector<Poly> change_modulus(Queue& queue, const Constants& constants,
                                  std::span<const PolyView> in, const Basis& target);
 

@@ -29,7 +29,7 @@ def _refuse(operation: str) -> NoReturn:
 
 
 def _require_marked(operation: str, outputs: Any) -> None:
-    """Values with a mark go into arrays with a mark: b += x would take it off."""
+    """Refuses ``b += x`` with a plain array b: it would write marked values x into an array without a mark."""
     for out in outputs if isinstance(outputs, tuple) else (outputs,):
         if isinstance(out, np.ndarray) and not isinstance(out, PrivateArray):
             raise errors.UnsupportedError.explain(

@@ -152,7 +152,7 @@ def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: f
     if refresh is None:
         _require_levels(operation, x, fit, after)
     first, added, y = x, 0.0, x
-    # A factor of a product needs the slope within the gap too: there the product is small, but the slope is not.
+    # x sign(x) is small within the gap, but its slope is not. So the error of a factor needs the slopes there too.
     steepest = fit.slopes() if exact else fit.slopes_within_gap()
     for i, (series, slope, steep) in enumerate(zip(fit.series(), fit.slopes(), steepest)):
         if refresh is not None:

@@ -39,9 +39,10 @@ class Cost(NamedTuple):
 
 
 class Rates:
-    """What steps take at each level, by dry runs for one device; computed when asked for.
+    """What steps cost at each level on one device. It is predicted when it is asked for, by dry runs: they run a step in a
+    twin of the context, which holds no data and predicts times.
 
-    ``other``: rates of another graph in the same context, whose steps are known then.
+    ``other``: rates of another graph in the same context. What they know of equal steps is used.
     """
 
     def __init__(self, machine: Machine, context: Context, other: Rates | None = None) -> None:
@@ -123,14 +124,15 @@ class Rates:
 
 
 def prepared_seconds(twin: Context) -> float:
-    """The predicted seconds of all that a twin has run so far, once its constants are encoded."""
+    """The predicted seconds of all that a twin has run so far, without the time to encode constants."""
     of = twin._native
     return float(of.predicted_seconds(*twin._timed) - of.predicted_preparation(*twin._timed))
 
 
 def stand_in(twin: Context, packing: Packing, level: int, bound: float, error: float = 0.0,
              filled: bool = False) -> Ciphertext:
-    """An array without data in a packing, exact up to an error. `filled`: something lies beside its values."""
+    """An array of a twin, without data, in a packing. `error`: of its values. `filled`: the slots beside its values hold
+    something too."""
     where: Layout = packing.layout.with_rest("filler", bound) if filled else packing.layout
     scale = twin.params.scale(level)
     parts = [_native.shape_only(twin._native, level, scale, where.slots) for _ in range(where.count)]

@@ -38,7 +38,7 @@ ATTEMPTS = 3
 SEEN = 30.0  # since a worker last said that it lives
 _ID = re.compile(r"[0-9a-f]{32}")  # of a job
 _WINDOW = 16  # candidates of a claim
-_NEAR = 2.0  # seconds of the fair share's clock that a job of a resident bundle may go ahead by
+_NEAR = 2.0  # predicted seconds by which a job whose keys are loaded may overtake others
 
 _AT, _TOTAL = sa.bindparam, sa.func.coalesce(sa.func.sum(jobs.c.seconds), sa.literal_column("0.0"))
 _BY_KEY = Prepared(sa.select(jobs).where(jobs.c.tenant == _AT("tenant"), jobs.c.idempotency == _AT("key")))

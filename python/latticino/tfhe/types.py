@@ -47,7 +47,8 @@ def most_of(bits: int) -> int:
 
 
 def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
-    """Bits of a type that the set can hold: 0 for ``bool``, whole blocks for integers, -p modulo 2^p.
+    """Bits of a type that the set can hold: 0 for ``bool``, the bits of whole blocks for integers, -p for integers
+    modulo 2^p.
 
     Names, and numpy's ``bool`` and ``uint8`` to ``uint64``, are known. Raises ParameterError.
     """

@@ -18,8 +18,9 @@ namespace latticino::ckks::bootstrap {
 namespace {
 
 constexpr const char* kChoice = "ckks.bootstrap";
-// Below the level of SlotToCoeff, levels are spent until a prediction reaches kEnough bits. Bits
-// above kMaxBits do not count.
+// An arcsine takes levels. Where levels count, or where SlotToCoeff first is not possible, the form
+// that takes the fewest of them and still reaches kEnough bits is chosen. Bits above kMaxBits do not
+// count.
 constexpr double kEnough = 18, kMaxBits = 22;
 // At a scale of 2^kLevelsCountAt a level must gain kBitsPerLevel bits, and SlotToCoeff first may
 // have kBitsForSpeed bits less. At other scales precision alone decides.

@@ -23,8 +23,8 @@ constexpr int kMaxIdle = 4;  // rounds without a further level after which a sea
 constexpr int kFound = 12;   // complete pools that are kept
 constexpr int kNearest = 6;  // primes of one size that groups of new terminals take
 const Log2 kGrid = log2_fixed(0.125);
-const Log2 kGoalTolerance =
-    log2_fixed(0.4);                   // bits a level may be off its goal while pools are compared
+// Bits by which a level may miss its goal while pools are compared.
+const Log2 kGoalTolerance = log2_fixed(0.4);
 const Log2 kMinLog = log2_fixed(0.5);  // of Q_l / Q_(l-1)
 
 constexpr std::size_t kMaxLevels = 200;  // of a plan

@@ -22,9 +22,10 @@ TfheLiteral set(const char* name, int lwe, int glwe, int log_n, int primes, Gadg
   x.lwe_dimension = lwe;
   x.glwe_dimension = glwe;
   x.log_n = log_n;
-  // A prime of 30 bits costs 2^-4 of the failure exponent beside one of 31 and leaves the sums of
-  // products room. Two primes of 27 bits hold the precision of the larger sets; their noise, which
-  // the curve relates to the modulus, is 2^8 times smaller than at 62 bits and so sampled faster.
+  // A prime of 30 bits leaves room for sums of products. tfhe-gates-v1 then fails with 2^-136; with
+  // 31 bits it would fail with 2^-138. Two primes of 27 bits are precise enough for the larger sets.
+  // Security relates the noise to the modulus, so their noise is 2^8 times smaller than with two
+  // primes of 31 bits, and sampling it is faster.
   x.primes = ntt_primes_below(log_n, primes == 1 ? 1u << 30 : 1u << 27, primes);
   x.bootstrap = bootstrap;
   x.key_switch = key_switch;
@@ -47,8 +48,8 @@ TfheLiteral failing(TfheLiteral x, double log_failure) {
   return x;
 }
 
-// The sets of Chameleon (Wang et al., Table 6), which are those of the TFHE library of 2016 and
-// 2020 and one of its own whose noise is not published: assumed is that of the second.
+// The sets of Chameleon (Wang et al., Table 6). Two are those of the TFHE library of 2016 and of
+// 2020. The noise of its own set is not published; we assume that of 2020.
 TfheLiteral legacy(TfheLiteral x, double lwe_sigma, double glwe_sigma) {
   x.security = Security::Legacy;
   x.lwe_sigma = lwe_sigma * x.primes[0];

@@ -109,9 +109,9 @@ Known::Errors shown_by_others(const Sample& sample, bool real) {
   return {out.mean / root, out.worst / root};
 }
 
-// The largest error if few values have errors near it. Replicas show little of that error, and
-// other data may have larger values in these places. The estimate assumes that all factors are
-// largest in one place, which is seldom so.
+// Estimates the largest error if only a few values have errors of about that size. The replicas
+// show too little of it, because other data may have larger values in these places. `estimate` is
+// too large, because it assumes that all factors are largest in one place.
 double worst_of_few(const Shown& shown, double estimate) {
   const double least = std::max(shown.worst, shown.largest_rms);
   return std::clamp(estimate / 2, kMinAboveReplicas * least, kMaxAboveReplicas * least);

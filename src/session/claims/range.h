@@ -29,8 +29,8 @@ struct Range {
   double rms = 0;    // of the complex modulus over the slots; a bound of it if there is no sample
   // Values without structure: no mean and no pattern, so that all coefficients are small.
   bool random_like = false;
-  // A sample was seen, here or before a file, and data of other kinds may exceed what it showed.
-  // Rules may know no more than the bounds all the same (see only_bounds).
+  // Whether the range came from sample data, also if the sample was lost in a file. Other data may
+  // exceed what the sample showed. Rules that need the sample itself ask only_bounds().
   bool of_a_sample = false;
 
   // The unit box, for values of which nothing was stated. If they are real, imaginary parts are 0.

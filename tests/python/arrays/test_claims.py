@@ -65,7 +65,7 @@ def test_what_misses_a_claim_is_named():
                          (of("calibrated", 1, 3.0), "few slots"), (of("calibrated", 1, *[-3.0] * 9), "few slots"),
                          (of("declared", 1, 5.0), "few slots")):
         assert any(words in m for m in found(good, wrong)), (wrong, found(good, wrong))
-    # Declared ranges may claim too little, but not in all of a long run.
+    # With declared ranges, errors of few slots may be much smaller than claimed. Only in a long run their mean may not.
     low = of("declared", 1, *[-1.2] * 994)
     assert found(low) == [] and found(low, of("declared", 1, *[-0.8] * 6)) == [
         "declared: rms of error over claim is 0.436 of few slots, not in (0.5, 2.0)"]
@@ -146,7 +146,8 @@ def test_bootstrapping_says_what_structured_messages_lose(ctx, client, keyed, rn
 
 
 def test_bootstrapping_says_what_a_few_large_values_lose(ctx, client, keyed):
-    """The sine takes the third power of a value: of one in 512 that is far more than a normal error reaches."""
+    """The error of the sine grows with the cube of a value. For one large value among 512 it is far larger than a normal
+    error ever gets."""
     x = np.zeros(512)
     x[77] = 4
     program = keyed(lambda a: a.bootstrap(slot_to_coeff_first=True), x)

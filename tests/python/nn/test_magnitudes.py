@@ -105,7 +105,7 @@ def test_a_shadow_of_no_samples():
 
 
 def test_bits_that_one_sample_predicts():
-    """The bits are those of many such samples, because they come from many draws of the errors."""
+    """One sample and 32 copies of it give the same predicted bits, because these come from many draws of the errors."""
     graph, x = residual_block()
     one, many = (compiled(graph, x[:1].repeat(count, axis=0), BOOT, "cpu").plan for count in (1, 32))
     assert [layer.bits for layer in one.layers] == [layer.bits for layer in many.layers] and one.bits == many.bits

@@ -89,7 +89,7 @@ WRONG = {
     "text": (lambda a: a.minimum("x"), lt.ShapeError, "^minimum: had dtype"),
     "shape of a quotient": (lambda a: a.divide(a[:3], (0.5, 1)), lt.ShapeError, "^divide: had shapes"),
     "clear shape of a quotient": (lambda a: np.ones(3) / a.declare(0.5, 1), lt.ShapeError, "^divide: had shapes"),
-    # What nothing was computed for, and so was not looked at.
+    # The result for a single value needs no computation. Options are checked all the same.
     "one": (lambda a: lt.top_k(a[:1], 1, method="best"), lt.UnsupportedError, "method='best'"),
     "option of one": (lambda a: lt.top_k(a[:1], 1, gaps=1), lt.UnsupportedError, "the option gaps"),
     "gap of one": (lambda a: a[:1].min(gap=0.1), lt.UnsupportedError, "gap or bits"),

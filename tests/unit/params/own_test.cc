@@ -1,4 +1,4 @@
-// Sets from requests: as deep as the presets, and refusals that say what can be.
+// Parameter sets from requests. They are as deep as the presets, and refusals name what is possible.
 #include <gtest/gtest.h>
 
 #include <cmath>

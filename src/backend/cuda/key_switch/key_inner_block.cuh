@@ -61,7 +61,7 @@ struct InnerShape : RowShape<LOG_COLS> {
   static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
   static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);  // of a vector; results take two
   static constexpr int kExchanges = LANES == 1 ? 1 : 2;          // results under transformation
-  // Per team: what its rows need for the way back, requested with the keys.
+  // Tables of a team for the inverse transform of its rows. They are loaded together with the keys.
   static constexpr int kRowTableVectors = row_table_words(LOG_COLS) / 4;
   static constexpr int kUnitVectors = sizeof(RowUnits) / sizeof(uint4);
   static constexpr int kTeamTableVectors = kTeamRows * kRowTableVectors + kUnitVectors;

@@ -169,8 +169,8 @@ __device__ __forceinline__ void make_selectors(const ClusterUnit<S>& u,
   }
 }
 
-// s + x y. A product is below 4q q <= q 2^32: one fold each keeps the sum below that where it might
-// not stay there by itself.
+// s + x y. reduce() needs s < q 2^32, and one product is below 4q q <= q 2^32. FOLD, for sums that
+// could become larger, reduces s after each product.
 template <bool FOLD, int WORDS>
 __device__ __forceinline__ void add_products_of(std::uint64_t (&s)[WORDS],
                                                 const std::uint32_t (&x)[WORDS],

@@ -95,8 +95,8 @@ __device__ __forceinline__ void sync_between(int barrier) {
   }
 }
 
-// One of `low`, `high` for the other one's of lane ^ mask: both `low` to the lane where the mask's
-// bit is clear, both `high` to the one where it is set (`odd`).
+// Exchanges a number with lane ^ mask. Then the lane with the mask's bit clear holds `low` of both
+// lanes, and the lane with that bit set (`odd`) holds `high` of both.
 __device__ __forceinline__ void lane_exchange(double& low, double& high, bool odd, int mask) {
   const double other = __shfl_xor_sync(~0u, odd ? low : high, mask);
   low = odd ? other : low;
@@ -106,7 +106,7 @@ __device__ __forceinline__ void lane_exchange(Complex& low, Complex& high, bool 
   lane_exchange(low.re, high.re, odd, mask);
   lane_exchange(low.im, high.im, odd, mask);
 }
-// Between a last phase of one stage and the phase before.
+// Exchanges between the last phase, if it has one stage, and the phase before it.
 template <class S>
 __device__ __forceinline__ void shuffle_forward(Complex (&x)[S::kV], int t) {
   Complex y[S::kV];
