@@ -1,12 +1,13 @@
 // Slots through tables of TFHE and back: times of the round trip and its parts, memory, errors.
 //   bench_switch --device cuda --sets switch-n16-d40-v1 --slots 64,256,1024,32768 --replay 1
-//   bench_switch --device cuda --slots 64,256,1024 --dry 1      what both ways back should cost
-// --routes: ring, matvec or automatic, the ways back; each is timed with the key made for it.
-// Errors: every function of switch_cases.h at each slot count, at the last one until `values`
-// values were compared for each. Fails where a mean or worst error misses what is promised or a
-// mean is not the predicted one. 2^12 slots and more are timed once. --lwe-dimension 1024: the sets
-// with that n and the noise that it allows, named by it, to compare with rows of others at their n.
-// The output is written anew after each part, so that a run that is stopped leaves what it had.
+//   bench_switch --device cuda --slots 64,256,1024 --dry 1   the predicted cost of both routes back
+// --routes: the routes back to be timed, of ring, matvec and automatic. Each has the key made for
+// it. --lwe-dimension 1024: the sets get this LWE dimension, and the noise that security then
+// needs. Their names say so. With it, times compare with published ones of the same dimension.
+// Errors: every function of switch_cases.h is run at each slot count, and at the last one until
+// `values` values of each are compared. The program fails if a mean or worst error is larger than
+// promised, or if a mean error differs from the predicted one. 2^12 slots and more are timed once.
+// The output is written anew after each part, so a run that is stopped keeps the parts before.
 #include <cstdio>
 #include <optional>
 

@@ -80,9 +80,9 @@ def try_fuzz():
 
 
 def try_secrets():
-    """memcheck and MemorySanitizer on what clients do with secrets. The former runs on one core, while the other one is
-    built."""
-    secrets_tests()  # with all that both builds need, which only one of them may fetch
+    """memcheck and MemorySanitizer on what clients do with secrets. memcheck runs on one core while the build for
+    MemorySanitizer takes the others."""
+    secrets_tests()  # built first: it fetches what both builds need, and they must not fetch it at the same time
     with ThreadPoolExecutor(min(2, tiers.processes())) as both:
         results = list(both.map(lambda check: check(), (memcheck, memory_sanitizer)))
     return tiers.Counts(results.count(True), results.count(False), results.count(None))

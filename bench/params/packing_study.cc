@@ -206,8 +206,8 @@ bool advice_holds(const PackingPlan& plan, const Refusal& refusal) {
 struct Answer {
   int terminals = -1;  // of the chain; -1: refused
   bool advised = false;
-  bool set = false;    // the chain is one
-  double seconds = 0;  // of one processor
+  bool set = false;    // the chain makes a whole parameter set
+  double seconds = 0;  // processor time
   std::string bad;     // what is wrong with the answer; empty if nothing
 };
 

@@ -42,7 +42,7 @@ inline Gadget gadget_for(std::uint64_t q, int levels) {
   return {(bits_of(q) - 3) / levels < 9 ? (bits_of(q) - 3) / levels : 9, levels};
 }
 
-// Ciphertexts of a batch as the side laid them out.
+// Ciphertexts of a batch, in the words of a side, which may leave gaps between them.
 struct Batch {
   const Words& words;
   std::size_t dimension, count;

@@ -106,9 +106,9 @@ struct Rotation {
   // log2 of the largest sum of a coefficient: rows N (B/2) (Q/2); several keys: fourier.cc.
   double log_sum() const;
 };
-// Sums modulo one prime are exact integers after rounding up to here, those modulo two primes leave
-// the multiples of Q that go off them 2^51: tfhe.md bounds the errors. Two primes' digits are the
-// low bits of a double.
+// Sums modulo one prime up to 2^kMaxExactLogSum are exact integers after rounding. Of sums modulo
+// two primes up to 2^kMaxRoundedLogSum, a multiple of Q below 2^51 Q is subtracted. tfhe.md bounds
+// the errors. The digits of two primes are the low bits of a double.
 constexpr double kMaxExactLogSum = 50, kMaxRoundedLogSum = 100;
 constexpr int kMaxRoundedDigitBits = 50;
 // Empty, or the reason why a rotation is out of reach, and what would not be.
@@ -127,7 +127,7 @@ struct Rounding {
 
   double modulus = 0, inverse = 0;  // Q and 1/Q, rounded
   double low = 0;                   // Q minus its rounded value
-  double scale = 1;                 // of what digits keep: 2^-gadget_shift
+  double scale = 1;                 // 2^-gadget_shift: digits leave out the bits below
 
   Rounding() = default;
   explicit Rounding(const Rotation& rotation);
@@ -145,13 +145,14 @@ struct Rounding {
     return static_cast<std::int32_t>(bits(plus(fused_add(-whole, modulus, x), kShift)));
   }
 
-  // Two primes. acc + x modulo Q, a little more than Q/2 in size at most: the multiple of Q that
-  // goes off x has more bits than Q has, Q more than a double.
+  // Two primes: acc + x modulo Q, at most a little more than Q/2 in size. Q has more bits than a
+  // double holds, so its multiple is subtracted in two parts, of `modulus` and of `low`.
   LATTICINO_FOURIER double sum(double acc, double x) const {
     const double whole = minus(plus(fused_add(x, inverse, times(acc, inverse)), kShift), kShift);
     return fused_add(-whole, low, plus(fused_add(-whole, modulus, x), acc));
   }
-  // What digits keep of turned - own, centred, rounded, plus kShift.
+  // (turned - own) modulo Q, centred, times scale, rounded to an integer, plus kShift: the bits
+  // that digits are made from.
   LATTICINO_FOURIER double difference(double turned, double own) const {
     const double d = minus(turned, own);
     const double whole = minus(fused_add(d, inverse, kShift), kShift);

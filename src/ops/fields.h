@@ -51,8 +51,8 @@ struct Field {
 struct Memory {
   const void* address = nullptr;
   std::size_t bytes = 0;
-  const void* beside =
-      nullptr;  // of a view of the same item: both exist, or (in a dry run) neither
+  // The data of a view of the same item. In a dry run either both exist or neither does.
+  const void* beside = nullptr;
 };
 
 // The bytes of `limbs` limbs of v's ring, of a whole view, of all polynomials or ciphertexts.

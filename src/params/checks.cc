@@ -64,7 +64,8 @@ bool leaves(const ParamsLiteral& x, const LevelShape& s, const LevelShape& below
   return any;
 }
 
-// Whether levels have every terminal of a list with `listed`.
+// Whether some level has each of the `listed` terminals of a list. has(s, i): shape s has terminal
+// i.
 template <class Has>
 bool all_used(const ParamsLiteral& x, std::size_t listed, const Has& has) {
   for (int i = 0; i < static_cast<int>(listed); ++i) {

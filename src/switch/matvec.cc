@@ -82,7 +82,8 @@ const Ring& MatvecPacker::plaintext_ring() const {
                                                     : ckks.subring(transform_->log_n());
 }
 
-// Diagonals of the masks over K, at the scale that the rescaling takes away.
+// The diagonals of the matrix of masks divided by K, encoded at the scale that rescaling divides
+// by.
 std::vector<Poly> MatvecPacker::encoded(const LweView& lwe, std::span<const std::int32_t> rows,
                                         std::uint32_t first, std::uint32_t count) const {
   const Params& ckks = context_->params().ckks();

@@ -50,8 +50,8 @@ std::shared_ptr<ServerKeys> allocate_used_server_keys(const Context& context);
 ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::uint32_t first,
                               std::uint32_t rows);
 
-// The blind rotation that a set asks for, without items; with keys and the context's arithmetic for
-// so many ciphertexts.
+// A blind rotation without items, in the shape that a set needs. The second form also has the keys,
+// and the arithmetic that the context uses for `count` ciphertexts.
 BlindRotate blind_rotation(const TfheParams& params);
 BlindRotate blind_rotation(const Context& context, const ServerKeys& keys, std::uint32_t count = 1);
 

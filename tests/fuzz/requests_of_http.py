@@ -139,7 +139,7 @@ class Requests:
         self._front = front.Front(self._store, self._blobs, front.Settings(rate=1e9, burst=1e9), lambda: False)
 
     def _tidy(self):
-        """Bundles and jobs as they were at first; files that came since are no more."""
+        """Restores bundles and jobs as they were at first, and deletes the files that came since."""
         from latticino.serve.tables import chunks
 
         with self._store.write() as c:

@@ -245,8 +245,8 @@ def _difference(operation: str, x: Ciphertext, y: Operand, bound: float, options
 
 
 def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciphertext:
-    """The largest value (`max`) or its index (`argmax`), by rounds of comparisons: parts with parts, then halves with
-    halves."""
+    """The largest value (`max`) or its index (`argmax`), by rounds of comparisons. The first rounds compare ciphertexts
+    with each other, and the later ones the halves of the ciphertext that is left."""
     bound = as_bound(bound, operation)
     require_options(operation, x, options)
     require_real(operation, x)

@@ -202,7 +202,7 @@ def _free_interval(domain: tuple[float, float]) -> tuple[float, float] | None:
         return None
     centre = (low + high) / 2
     lower, upper = centre - 1 / k, centre + 1 / k
-    # Rounded ends would make the factor no integer.
+    # If rounding has moved the ends, the factor is no longer an integer.
     return (lower, upper) if 2 / (upper - lower) == k else None
 
 

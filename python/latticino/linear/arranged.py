@@ -156,7 +156,7 @@ class Arrangement:
     # ---- places ----
 
     def places(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
-        """Addresses of one image, for the first of them; and which value of the side lies at each, flat."""
+        """Where the values of the first image lie: addresses, and the flat index of the value at each."""
         e, x, b, y = self._grid(side)
         block, own = np.divmod(b, self.heads)
         at = (x * self.row + (own * self.width + y) * self.apart) % self.slots

@@ -301,7 +301,8 @@ def checked(rows: list[Row], counted: list[Row]) -> list[Row]:
         extra = {k: v for k, v in found.items() if k.startswith("counted_") or k.endswith("_percent")}
         if extra:
             shape = Shape(*(row["params"][k] for k in ("N", "limbs", "aux")))
-            # Reads beside reads: what a kernel writes stays in the L2 past its end, and DRAM sees little of it.
+            # Of DRAM traffic only reads are compared. What a kernel writes stays in the L2 when it ends, so a counter
+            # of writes shows little of it.
             least = {"DRAM reads": ("counted_dram_read", input_bytes(row["name"].replace("roofline.", "poly."), shape)),
                      "L2 bytes": ("counted_l2_bytes", row["bytes_moved"]),
                      "instructions": ("counted_instructions", row["instructions"])}

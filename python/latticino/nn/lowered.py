@@ -28,11 +28,12 @@ from ..linear.arranged import Arrangement, Side
 
 Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial", "split", "join", "squares"]
 
-# Between values in both halves of slots and values in real parts; the planner puts them in. See halves/.
+# Operations that bring values from real parts into real and imaginary parts of slots, and back. The planner inserts
+# them (halves/).
 HALVES = ("split", "join", "squares")
 
 PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply
-# An affine node has as many as it has maps.
+# How many inputs a node has. An affine node has as many as maps.
 _INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1, **dict.fromkeys(HALVES, 1)}
 _NAME = "lowered graph"
 _MAX_SIZE = 1 << 31  # of a vector: two indices make one integer of 64 bits

@@ -1,5 +1,7 @@
-"""Sparse matrices of layers, between values in row order, and their products. All in whole arrays: a convolution of 64
-by 64 channels on 8 by 8 pixels has two million entries.
+"""Sparse matrices of layers, between values in row order, and their products.
+
+They are large: a convolution of 64 by 64 channels on 8 by 8 pixels has two million entries. So all is computed by
+operations on whole numpy arrays.
 """
 
 from __future__ import annotations

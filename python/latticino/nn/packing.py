@@ -101,8 +101,8 @@ def groups_for(graph: Lowered, slots: int, images: int) -> int:
 def packings(graph: Lowered, slots: int, images: int = 1, groups: int = 1, halves: bool = False) -> list[Packing]:
     """A packing for each node, in ciphertexts of up to `slots` slots.
 
-    Sums and products have inputs of one packing where `with_moves` has made the graph. ``halves``: slots hold two
-    images, and `images` are those of the real parts.
+    In a graph that `with_moves` has made, all inputs of a sum or product have the same packing. ``halves``: slots hold
+    two images, and `images` are those of the real parts.
     """
     gaps = gaps_of(graph)
     plane = plane_of(gaps)

@@ -112,8 +112,10 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # target addresses, source 
 
 
 class _Equal(NamedTuple):
-    """For each diagonal the number of a group, the same one for diagonals that are equal up to a sign, the sign, and
-    the slots after which it repeats; and the weights of the groups that repeat before the last slot."""
+    """Which diagonals are equal up to a sign: they form a group.
+
+    ``group``, ``sign``, ``periods``: for each diagonal the number of its group, its sign, and the number of slots after
+    which its weights repeat. ``repeated``: the weights of the groups whose period is shorter than all slots."""
 
     group: np.ndarray
     sign: np.ndarray
@@ -191,12 +193,12 @@ class Map:
 
     @cached_property
     def _by_bits(self) -> bool:
-        """Whether a key for each power of two is less than one for each first distance."""
+        """Whether keys for all powers of two are fewer than keys for all first distances."""
         firsts = {group.first for groups in self.groups() for group in groups} - {0}
         return len(firsts) > self.slots.bit_length()
 
     def steps_to(self, first: int) -> list[int]:
-        """The rotations by which a source comes to its first distance."""
+        """The rotations that together move a source by the first distance of a group."""
         if first == 0:
             return []
         if not self._by_bits:

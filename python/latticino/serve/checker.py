@@ -22,7 +22,7 @@ PAUSE = 0.2  # seconds between two looks for uploads
 SWEEP, SWEEP_BLOBS = 2.0, 60.0  # seconds between two sweeps of rows, and of blobs
 _FRESH = 60.0  # seconds that a blob without a row is left alone: its row is about to come
 _UNFINISHED = 3600.0
-_SECONDS, _RATE = 120, 2 << 20  # that a check may take: those, and those of bytes by that rate
+_SECONDS, _RATE = 120, 2 << 20  # a check may take `_SECONDS`, and one more for each `_RATE` bytes of the bundle
 # Signals from outside, as of a stop of all processes or of a system without memory. The limits of the confined process,
 # and what a bundle makes it do, end it with others.
 _FROM_OUTSIDE = {-signal.SIGHUP, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}

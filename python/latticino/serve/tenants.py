@@ -65,7 +65,7 @@ class Tenants:
         self._store = store
 
     def add(self, name: str, quota: Quota | None = None) -> str:
-        """Adds a tenant, and returns its id. ValueError for a name that is taken, or that is none."""
+        """Adds a tenant, and returns its id. ValueError for a name that is taken, or that is not a valid name."""
         quota = quota or Quota()
         require_name("tenants", name)
         weight = arrays.as_real(quota.weight, "tenants", "weight", above=0)

@@ -21,7 +21,7 @@ GENERATED = 200  # inputs to test with where there are no real ones
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
 # CIFAR-10's amplitudes fall with about this power of the frequency. Networks of squares explode on rougher images.
 _SMOOTH = 1.6
-_FREQUENT = 1.1  # and the frequency of words with their rank
+_FREQUENT = 1.1  # the frequency of words falls with this power of their rank
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Bootstrapper {
   // have.
   int output_level() const;
   std::size_t bytes() const;  // of encoded matrices
-  // -log2 of two errors in 20 runs: the mean error, and the largest one over all slots.
+  // -log2 of the mean error, and of the largest error over all slots of 20 runs.
   struct Precision {
     double mean_bits, max_bits;
   };

@@ -30,8 +30,9 @@ class LinearTransform {
     double plaintext_scale = 0;  // 0: weight_scale
     int baby_steps = 0;          // a power of two; 0: chosen by counting key products
     int pre_rotation = 0;        // the transform is followed by a rotation by this (absorbed)
-    // Whether to divide by P and the rescale factor at once. If false, the divisions follow each
-    // other: one pass more, and a rounding error of fewer primes, which counts at small scales.
+    // Whether to divide by P and the rescale factor at once. If false, it divides by one after the
+    // other. That is one pass more, but its rounding error is smaller, which matters at small
+    // scales.
     bool merged = true;
     bool compact = false;  // diagonals are kept as integers, and expanded by each apply(); hoisted
     bool hoisted = true;   // false: minimal keys, one rotation by `step` iterated

@@ -194,7 +194,8 @@ ParamsLiteral test_n10_boot_w28() {
   return x;
 }
 
-// Free terminals in an order of many runs, which tests want: up to five.
+// Free terminals, for tests. They are stored in an order in which a level has up to five runs (of
+// primes that are neighbours in storage).
 ParamsLiteral test_n10_free() {
   ParamsLiteral x;
   x.name = "test-n10-d36-w28-free-insecure";

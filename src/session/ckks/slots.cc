@@ -19,7 +19,8 @@ namespace {
 RowMap rounding_of_masks(const Contents& x, std::size_t size, const RotationGroups& groups,
                          double scale) {
   const auto slots = static_cast<std::size_t>(x.slots());
-  std::vector<std::vector<Numbers>> errors(groups.size());  // of each mask; none: it needs no mask
+  // Of the mask of each rotation; empty if it needs no mask.
+  std::vector<std::vector<Numbers>> errors(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const MaskedRotation& rotation : groups[i]) {
       errors[i].push_back(rotation.whole ? Numbers()

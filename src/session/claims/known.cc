@@ -418,7 +418,8 @@ Known Known::limited(Interval ends) && {
   return std::move(*this);
 }
 
-// Other data lie in an interval as well, if whoever names it says that all do.
+// The sample with its other data clamped to an interval. Whoever names it states that all data lie
+// there.
 SamplePtr Known::others_within(Interval domain) const {
   if (sample_->others == 0) return sample_;
   auto out = std::make_shared<Sample>(*sample_);

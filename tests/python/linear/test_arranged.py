@@ -116,8 +116,9 @@ def test_encrypted_products(ctx, client, rng, sizes, values):
         got = client.decrypt(z).unmarked()
         error = np.sqrt(((got - want) ** 2).mean())
         claimed = z._known.error / math.sqrt(2)  # of the real part
-        # The root mean square of k normal errors is above twice the deviation in fewer than 1e-6 runs from k = 8 on; fewer
-        # results have more room, and all of them some for the key. Values that are all alike have errors no larger.
+        # With k = 8 or more normal errors, their root mean square exceeds twice the deviation in fewer than 1e-6 runs.
+        # Fewer results get a larger factor. All factors leave some room for what a key adds. Equal values do not make
+        # errors larger.
         room = 1.5 + 8 / math.sqrt(want.size)
         assert error < room * claimed, (how, error / claimed)
         assert want.size < 64 or error > claimed / 4, (how, error / claimed)

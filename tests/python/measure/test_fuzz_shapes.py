@@ -72,7 +72,7 @@ def test_domains_of_polynomials_hold_all_data(monkeypatch):
 
 
 def test_a_wrong_order_is_found(monkeypatch):
-    """What a flip leaves out, the fuzz says."""
+    """A flip that always reverses the first axis is wrong for some arrays, and the fuzz finds them."""
     world = of_ckks.World(of_ckks.LEVELED, "not-encrypted", 1)
     monkeypatch.setattr(shapes.np, "flip", lambda x, axis: np.asarray(x)[::-1] if isinstance(x, np.ndarray) else x)
     found = [of_ckks.run(world, seed, "declared", "shapes") for seed in range(60)]

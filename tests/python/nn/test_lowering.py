@@ -344,7 +344,7 @@ def test_maps_that_read_little():
 def test_channels_side_by_side_are_a_grid():
     """Two convolutions of one input, joined, are the convolution with the weights of both."""
     a, b = (rng(k).normal(size=(2, 3, 3, 3)) for k in (1, 2))
-    a[:, :, [0, 0, 0, 2, 2, 2], [0, 1, 2, 0, 1, 2]] = 0  # narrower, as 1 x 1 is in a fire module
+    a[:, :, [0, 0, 0, 2, 2, 2], [0, 1, 2, 0, 1, 2]] = 0  # a 1 x 3 kernel in a 3 x 3 one, as a 1 x 1 is in a fire module
     graphs = []
     for joined in (True, False):
         build = Builder((3, 8, 8))

@@ -223,7 +223,8 @@ TEST_P(EveryVariant, RotatesTheSame) {
     }
   }
 }
-// No shape has more than sixteen variants: four parts each of four of the five kinds of tiles.
+// A shape has at most sixteen variants: four of the five kinds of tiles, each with its targets
+// split over one to four blocks.
 INSTANTIATE_TEST_SUITE_P(Tuning, EveryVariant, testing::Range(0, 16));
 
 TEST(Tuning, LoadsRegularFilesOnly) {

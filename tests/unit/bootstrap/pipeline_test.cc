@@ -260,7 +260,7 @@ Bits bits_of_parts(const World& world, std::span<const Ciphertext> x) {
   return out;
 }
 
-// Ciphertexts of several levels and slot counts, more than run together.
+// Ciphertexts of several levels and slot counts, more than one batch holds.
 TEST(Bootstrap, SeveralHaveTheWordsOfOneByOne) {
   const int slots = 64;
   for (const BootstrapOptions& options : std::initializer_list<BootstrapOptions>{

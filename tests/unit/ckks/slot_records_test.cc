@@ -158,7 +158,7 @@ TEST_P(SlotRecords, EmbedGivesTheEncodersIntegers) {
 }
 
 TEST_P(SlotRecords, ProjectGivesTheEncodersSlots) {
-  // Integers that few primes tell apart, and integers of any size.
+  // Integers that fit 64 bits, for which few primes suffice, and integers of any size.
   for (const bool wide : {false, true}) {
     std::mt19937_64 random(5);
     std::vector<std::int64_t> small(std::size_t{1} << log_n);

@@ -24,7 +24,7 @@ from ...tfhe.functions import where
 from . import of_ckks, of_tfhe
 from .result import Result
 
-_MAX_NUMBER = 1 << 22  # of numbers that replace others
+_MAX_NUMBER = 1 << 22  # the largest random number that replaces another one
 _STRANGE: tuple[Any, ...] = (
     None, True, False, -1, 0, 1, 2, 63, 1 << 20, _MAX_NUMBER, 1 << 31, 1 << 53, 1 << 63, -(1 << 63), 1e308, -0.5,
     1e-320, "", "add", "lt.sort", "bootstrap", "__class__", "\u0000", [], {}, [[]], {"of": 0}, {"of": 1 << 30},

@@ -93,7 +93,7 @@ struct FourierDigits<1> : PackedDigits<std::uint32_t> {
   const fourier::Rounding& rounding;
   Value q, half;
   int shift;
-  Word add;  // the offset and what rounds
+  Word add;  // added before the shift: the offset, and a half for rounding
 
   __device__ __forceinline__ FourierDigits(const RotateArgs& a, const fourier::Rounding& rounding)
       : PackedDigits(a.gadget),

@@ -1,4 +1,4 @@
-// To the emulated device copies differ in nothing.
+// The emulated device has no caches, so these copies are like all others.
 #pragma once
 
 #include "backend/cuda/device/async_copy.cuh"
