@@ -64,8 +64,8 @@ bool leaves(const ParamsLiteral& x, const LevelShape& s, const LevelShape& below
   return any;
 }
 
-// Whether some level has each of the `listed` terminals of a list. has(s, i): shape s has terminal
-// i.
+// Whether each of the `listed` terminals of a list is in some level. has(s, i): shape s has
+// terminal i.
 template <class Has>
 bool all_used(const ParamsLiteral& x, std::size_t listed, const Has& has) {
   for (int i = 0; i < static_cast<int>(listed); ++i) {

@@ -24,7 +24,7 @@ constexpr std::uint32_t kFirst = 1, kBetween = 2, kLast = 4, kMains = 3;
 struct Set {
   std::uint32_t terminals = 0, mains = 0;
   bool aux = false;
-  int beside = 0;       // runs more, of a level beside a digit amid its mains
+  int beside = 0;       // runs more of a level without a digit that lies amid its mains
   bool source = false;  // of a conversion
   auto operator<=>(const Set&) const = default;
 };

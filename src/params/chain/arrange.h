@@ -10,8 +10,8 @@ namespace latticino {
 
 // The primes and level shapes of a set, with alpha; other fields are as by default. The lists of a
 // chain whose levels have the first terminals of lists stay as they are. Free terminals are
-// arranged by a search that gives the same answer on every machine. A set has a main at least: of a
-// chain without one, the first terminal becomes it.
+// arranged by a search that gives the same answer on every machine. A set needs a main: in a chain
+// without mains, the first terminal becomes one.
 ParamsLiteral arranged(const PackedChain& chain);
 
 }  // namespace latticino

@@ -19,7 +19,7 @@ class PrimeGroups {
 
   // Each appends to `list` and throws ParameterError if no primes are near the target.
   void take_nearest(Log2 target, std::vector<std::uint32_t>& list);
-  // The pair whose product is nearest to 2^target, from a pool no wider than a good one needs.
+  // The pair whose product is nearest to 2^target, from the narrowest pool that has a good pair.
   void take_pair(Log2 target, std::vector<std::uint32_t>& list);
   // `count` primes with product 2^target.
   void take_group(Log2 target, int count, std::vector<std::uint32_t>& list);

@@ -15,14 +15,14 @@ namespace {
 
 constexpr int kMaxNew = 3;    // mains that one level adds
 constexpr int kMaxExtra = 3;  // terminals added for the raised levels alone
-// Choices between which CoeffToSlot levels may change freely.
+// With more choices of terminals than this, a CoeffToSlot level may only add terminals.
 constexpr std::size_t kMaxSwapped = 512;
 const Log2 kSmallest = log2_fixed(3.0);  // bits that a main may fall short of a word
 // Bits by which the factor of a level that takes terminals in may exceed its target.
 const Log2 kExcess = log2_fixed(4.0);
 const Log2 kExtraGrid = log2_fixed(0.5);
 
-// A step into a choice of terminals, by the fewest limbs so far.
+// The best way so far to reach a choice of terminals: that with the fewest limbs.
 struct Reached {
   int limbs = 0;
   Log2 excess = 0;  // log2 Q above the sum of the steps' bits
@@ -122,7 +122,8 @@ class RaisedLevelSearch {
     return steps[k].pulls || c.count <= supply_.plan.most_terminals;
   }
 
-  // The mains of the list that user levels have fixed, then new ones.
+  // From choice i to the choice `to`, with 0 to kMaxNew mains more. They are the mains that user
+  // levels have fixed, then new ones.
   void step(const PackedStep& s, int i, const Reached& from, const Choice& to,
             Reached& best) const {
     const Log2 bits = log2_fixed(s.bits), tolerance = log2_fixed(s.tolerance);

@@ -16,7 +16,7 @@ namespace {
 constexpr int kMaxTries = 3;                  // scales on either side of a refused one
 constexpr double kScaleStep = 0.2;            // bits between them
 const Log2 kSearchRadius = log2_fixed(24.0);  // of log2 Q around a refused one
-constexpr std::int64_t kMaxWork = 5'000'000;  // to find factors that do
+constexpr std::int64_t kMaxWork = 5'000'000;  // of the search for factors that can be met
 
 std::string number(double x) { return formatted("%.2f", x); }
 

@@ -109,7 +109,8 @@ Kind plain(const ParamsRequest& x) {
               })};
 }
 
-// Scales with which the level in the way of a packing is passed, as messages show them.
+// Scales for the level that cannot be packed, with which a search gets beyond it. They are rounded
+// as messages show them.
 Kind nearest_scales(const ParamsRequest& x, const Outcome& refused) {
   Kind out;
   for (const double scale : refused.nearest) {
@@ -126,7 +127,7 @@ bool accepted(const ParamsRequest& x, int packs = 0) {
   return !own::fault_of(x) && own::may_fit(x) && own::solve(x, packs).params != nullptr;
 }
 
-// The list's levels at one scale.
+// As many levels as the list has, all at one scale.
 Kind one_scale(const ParamsRequest& x) {
   Kind out;
   if (!x.level_log_scale) return out;

@@ -1,8 +1,9 @@
-// Drafts of chains. With mains of M bits and units of U bits (one to three terminals), a cycle of L
-// levels ends with k mains more than it began: L s = k M. Inside, each level takes p mains and
-// gives back a unit, s = p M - U, or takes a unit and b mains, s = U + b M. L = 1 is a chain
-// without terminals, with k primes per level. M and U need no round sizes, so that there is a cycle
-// for every s; long ones have larger mains and so fewer limbs, and more terminals.
+// Drafts of chains. If all scales are 2^s, each level has s bits more than the one below it. Its
+// primes are mains of M bits, and units of U bits, which are one to three terminals each. The
+// levels repeat in cycles: L levels add k mains in all, L s = k M. Either each level inside a cycle
+// adds p mains and gives back a unit, s = p M - U, or it adds a unit and b mains, s = U + b M. L =
+// 1 is a chain without terminals, with k primes per level. M and U may have any size, so that there
+// is a cycle for every s. Long cycles have larger mains and so fewer limbs, but more terminals.
 #include "params/own/plans.h"
 
 #include <algorithm>
@@ -22,10 +23,11 @@ constexpr int kMaxUnit = 3;
 constexpr int kBaseMains = 4;
 constexpr double kHeadroom = 10;  // bits of Q_0 above its scale
 constexpr double kMinRatio = 6;   // the same with bootstrapping, where q0 is short
-constexpr double kMaxBase = 59;   // log2 q0 with bootstrapping: 121 with two auxiliary primes
+constexpr double kMaxBase = 59;   // log2 q0 with bootstrapping; 121 with two auxiliary primes
 constexpr double kCtsMains = 58;
 constexpr int kCtsLevels = 4;
-constexpr double kTerminalStepBits = 50;  // bits of a CoeffToSlot level that pulls terminals, about
+// About the bits of a CoeffToSlot level that adds terminals.
+constexpr double kTerminalStepBits = 50;
 const double kBaseSteps[] = {0, 0.5, 1, 2, 3, 4, 6, 8};
 
 // Sizes that a single prime may have. Below, hardly any primes are 1 mod 2N.

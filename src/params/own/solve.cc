@@ -268,8 +268,8 @@ class Solver {
     return nullptr;
   }
 
-  // The same with other terminals at each level, if lists serve none. If the base is refused, one
-  // that the refusal names is asked for.
+  // The same for chains whose levels may take any terminals. It is tried if lists gave no chain. If
+  // the base is refused, it tries once more with a base that the refusal names.
   std::shared_ptr<const Params> packed_freely(int packs) {
     for (const int word : words_) {
       PackingPlan plan = plan_of(word, PackingPlan::Terminals::Free);

@@ -18,8 +18,8 @@ using Complex = std::complex<double>;
 
 // Errors are computed for some of the results if there are more products of diagonals and results.
 constexpr std::size_t kMaxProducts = std::size_t{1} << 18;
-constexpr std::size_t kSampledWeights = 8;  // weights of a diagonal that mostly tell it from others
-// Up to so many weights are rounded. The error of more is near to what is expected of it.
+constexpr std::size_t kSampledWeights = 8;  // of a diagonal; so many mostly tell it from others
+// Of up to so many weights, the rounding error is computed. That of more is near its expectation.
 constexpr std::size_t kFewWeights = 16;
 
 // A matrix in blocks of height x width, with zeros beyond its last row and column.
@@ -187,7 +187,7 @@ double Alike::added_up(NumbersView values, bool with_signs) const {
   }
   const std::size_t products = results.size() * pieces.size() * diagonals.size();
   const std::size_t step = products / kMaxProducts + 1;
-  double of_all = 0;  // values, each of which meets a result once
+  double of_all = 0;  // squares of the values, each of which is in a result once
   if (some_are_zero) {
     for (const Complex& z : values) of_all += std::norm(z);
   }
@@ -196,7 +196,7 @@ double Alike::added_up(NumbersView values, bool with_signs) const {
     const auto place = static_cast<std::size_t>(results[r]);
     const std::size_t target = place / slots;
     const auto of_target = std::ranges::equal_range(diagonals, target, {}, &Diagonal::target);
-    // Pieces that lie a period apart have one error.
+    // Pieces that lie a period apart have the same rounding error, so they are added up first.
     std::unordered_map<std::size_t, Complex> sums;
     for (const std::size_t piece : pieces) {
       const std::size_t s = (place + piece) % slots;

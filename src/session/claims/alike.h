@@ -27,8 +27,8 @@ struct Alike {
   };
 
   // The size of the error of a diagonal of so many slots that repeats these weights, encoded at
-  // `scale`. The rounding of a few weights is computed. That of more, or at a scale of 0, which
-  // stands for any, is expected.
+  // `scale`. For a few weights it is computed by rounding them. For more weights, or if the scale
+  // is 0 (any scale), it is the expected size.
   static double size_of(NumbersView weights, std::size_t slots, double scale);
 
   // The product of values, row by row in ciphertexts of `height` slots, with a matrix of as many
@@ -47,14 +47,14 @@ struct Alike {
 
   // By target. None if all diagonals differ and none repeats.
   std::vector<Diagonal> diagonals;
-  // Diagonals of zeros are neither multiplied nor listed. Growth is stated for errors of as many
-  // diagonals as there are values, so it is smaller then.
+  // Diagonals of zeros are neither multiplied nor listed. They make the growth smaller, because it
+  // is relative to the error of as many diagonals as there are values.
   bool some_are_zero = false;
   std::size_t slots = 1;              // of a diagonal
   std::size_t height = 1;             // slots of a source, which repeats over those of a diagonal
   std::vector<std::int64_t> places;   // addresses of the values in the sources
   std::vector<std::int64_t> results;  // addresses of the results in the targets
-  // Each result is a sum of the slots that are so far from its own.
+  // Each result is a sum of several slots of the product, at these distances from its own slot.
   std::vector<std::size_t> pieces{0};
 
  private:

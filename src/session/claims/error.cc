@@ -41,7 +41,7 @@ double Uneven::elsewhere() const {
   return part > 0 ? std::sqrt((1 - part * factor * factor) / (1 - part)) : 1;
 }
 
-// The largest error is that of fewer slots with larger errors.
+// The largest error is then the largest one of the fewer slots that have larger errors.
 Error Error::uneven(double rms, bool by_secret, const Uneven& where, double slots) {
   Error out = fresh(rms, true, by_secret);
   const double few = where.part * slots;

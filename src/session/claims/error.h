@@ -27,8 +27,8 @@ struct ErrorPart {
   bool white() const { return alike == 1; }
 };
 
-// Errors that are larger in some slots: in this part of them by this factor, compared with the root
-// mean square over all slots.
+// Errors that are larger in some slots. For example part = 1/8 and factor = 2: in an eighth of the
+// slots, errors are twice as large as their root mean square over all slots.
 struct Uneven {
   double part = 0, factor = 1;
   // The same factor for all other slots.
@@ -51,7 +51,8 @@ class Error {
   // The same for an error that up to `copies` values have in common, and `rest` in slots without
   // values.
   static Error of_copies(double rms, double copies, double rest = 0);
-  // The same for an error that is about equal in all slots, and `rest` in those without values.
+  // The same for an error that is about equal in all slots with values, and has the size `rest` in
+  // all slots without values.
   static Error common(double size, double rest);
 
   bool exact() const { return parts_.empty(); }

@@ -20,7 +20,8 @@ Estimate operator-(const Estimate& x);
 // The product of two ciphertexts; `same`: of one with itself. `added`: by the key switch and
 // rescaling.
 Estimate product(const Estimate& x, const Estimate& y, bool same, double added);
-// Times and plus plain values, encoded with errors of root mean square `rounding`.
+// Multiplied by plain values, or plus plain values, encoded with errors of root mean square
+// `rounding`.
 Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added);
 Estimate plus_plain(const Estimate& x, const Range& plain, double rounding);
 // Times a number. The operation adds the error `added`.
@@ -37,17 +38,17 @@ Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added
                 double correlation = 1);
 Estimate plus_error(const Estimate& x, double added, bool white = true);
 
-// A polynomial in the monomial or the Chebyshev basis, of y = (2x - lower - upper) / (upper -
-// lower). `added`: error of one product at the end, which intermediate products have as well;
-// `mapping`: of y.
+// A polynomial of y = (2x - lower - upper) / (upper - lower), in the monomial or the Chebyshev
+// basis.
 struct Series {
   std::span<const std::complex<double>> coefficients;
   bool chebyshev = false;
   double lower = -1, upper = 1;
 };
-// Where the map of the interval to [-1, 1] brings x, and the series of what is mapped.
+// y for x, and the value of the series for y.
 std::complex<double> mapped(const Series& p, std::complex<double> x);
 std::complex<double> evaluated(const Series& p, std::complex<double> y);
+// `added`: the error of the last product, which all other products have too. `mapping`: that of y.
 Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping = 0);
 
 // Bootstrapping adds noise of root mean square `noise`. Its sine also takes 6.58 ratio^2 |m|^3 from

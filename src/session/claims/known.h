@@ -43,14 +43,14 @@ class Known;
 struct Refreshing {
   double noise = 0;       // of a slot, root mean square
   Uneven uneven;          // how it differs between slots
-  double sine_ratio = 0;  // with this ratio the sine alone loses what EvalMod loses
+  double sine_ratio = 0;  // at this ratio, a sine without arcsine loses as much as EvalMod does
   double message_ratio = 0;
   int log_message_ratio = 0;  // of the parameters
   int arcsine = 0;            // degree; 0: the largest one
   bool slots_first = false;   // SlotToCoeff comes first: errors depend on slots
   int slots = 0;
   double rest = 0;  // a bound of what slots without values hold
-  // Real values that are the imaginary parts meanwhile. There are as many as real parts.
+  // Other real values, as many, which are the imaginary parts during the bootstrapping.
   const Known* partner = nullptr;
 };
 
@@ -112,7 +112,7 @@ class Known {
   Known with_sources(std::span<const std::pair<std::uint64_t, double>> grown) const;
   // The same with other claims, which the caller knows better than the rules do.
   Known with_estimate(Estimate estimate) const { return with(std::move(estimate), sample_); }
-  // The same, of values that rest on a sample which is not at hand.
+  // The same claims, marked as those of a sample that is no longer there.
   Known of_a_sample() const;
   // The same with another range, which the caller states.
   Known declared(const Range& range) const;
@@ -131,7 +131,8 @@ class Known {
   // Values moved to other slots by rotations and masks. `name` stands for these slots.
   Known placed(std::uint64_t name, double added, double rounded) const;
   // The same, and then rotations make copies of values. Values with equal `sources` are copies of
-  // one value. Errors that are the same in all copies (`added`, `rounded`), and those of each copy.
+  // one value. `added` and `rounded` are errors that all copies have in common; `added_to_each` and
+  // `rounded_in_each` are independent in each copy.
   Known copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                double rounded, double added_to_each, double rounded_in_each) const;
   // Several arrays as one: its value i is value index[i] of the concatenation of the arrays, which
@@ -208,8 +209,9 @@ class Known {
   // coefficient of size 1 as EvalMod loses. `partner` and `uneven` as above.
   Known refreshed(double noise, double ratio, bool of_slots, int slots,
                   const Known* partner = nullptr, const Uneven& uneven = {}) const;
-  // The imaginary parts if two of `slots` slots are refreshed as one. The second slot is the real
-  // part of -i times their sum, so its imaginary part is the first value with the other sign.
+  // Ciphertexts of `slots` slots are refreshed in pairs, x and y as x + i y. The results are the
+  // real parts of that and of -i times it. This is what lies in the imaginary parts: y beside x,
+  // and -x beside y.
   Known partners(int slots) const;
   // After a table of a function with values in `range`. `deviations`: of the noise of an argument,
   // and of the noise of a result. Values whose flag in `where` is false stay as they are.

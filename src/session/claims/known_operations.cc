@@ -531,7 +531,7 @@ Known Known::polynomial(const Series& p, double added, double mapping) const {
   Estimate result = session::polynomial(estimate_, p, added, mapping);
   if (sample_ == nullptr) return with(std::move(result), nullptr);
   double own = added;
-  if (p.chebyshev) {  // whose errors inside are alike for all values
+  if (p.chebyshev) {  // errors of its inner products are about the same for all values
     own = session::polynomial({Range::of(sample_->row(0)), {}}, p, added, 0).error.rms();
   }
   const double of_y = mapping * std::numbers::sqrt2 / 2, of_result = own * std::numbers::sqrt2 / 2;
@@ -558,7 +558,8 @@ Known Known::through(const RowMap& f, double slope, double added, Interval ends)
 
 Known Known::meant(NumbersView values, double error) const {
   Rows sample = copy(sample_, 0);
-  // The distance between values counts. They lie in the coefficients that the slots decode from.
+  // The distance between both kinds of values counts as an error. It is not white, because all
+  // values lie in the coefficients that the slots decode from.
   std::optional<double> white;
   if (sample != nullptr) {
     std::ranges::copy(values, sample->row(0).begin());
@@ -664,7 +665,7 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, con
   // For noisy rows: the real part of what the sine loses of all that is refreshed.
   const auto out_of = [&](NumbersView in, std::span<Complex> out, std::size_t r) {
     std::ranges::copy(in, out.begin());
-    if (!rows->noisy(r)) return;  // what is meant
+    if (!rows->noisy(r)) return;  // exact rows hold what is meant
     add_uneven_noise(out, noise, uneven);
     if (meant == nullptr || ratio == 0) return;
     const Numbers lost = sine_error(meant->row(r), slots, gain, of_slots);

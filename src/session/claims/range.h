@@ -54,7 +54,7 @@ struct Range {
   static Range stated(Claim claim, Interval re, Interval im, double bound, double rms,
                       bool random_like);
 
-  // The same range, which rests on what `x` rests on. What only bounds a sample stays of a sample.
+  // The same range with the basis of `x`: assumed or declared, and from a sample or not.
   Range with_basis_of(const Range& x) const;
   // What the range rests on, for people and for whoever relies on it. `claim` is what rules use: a
   // range of a sample that is not at hand counts as a declared one there.
@@ -62,8 +62,10 @@ struct Range {
 
   bool is_real() const { return im.low == 0 && im.high == 0; }
   bool contains(const Range& other) const;
-  // Whether claims for values of this range, as those of a recording, hold for those of another
-  // one. Samples of one kind differ a little. A sample says nothing of data without one.
+  // Whether claims for values of this range also hold for values of another range. For example a
+  // recorded program claims something for its first arguments, and is run with others. Samples of
+  // the same kind of data may differ a little. Claims that rest on a sample do not hold for data
+  // without one.
   bool serves(const Range& other) const;
   // Whether nothing is known of the values but where they lie: no sample shows them.
   bool only_bounds() const { return claim != Claim::Calibrated; }

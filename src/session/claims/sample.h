@@ -70,8 +70,8 @@ Numbers rounding(NumbersView plain, int slots, double scale, const Places* where
 // The largest real or imaginary part of a coefficient, if values lie row by row in ciphertexts of
 // `slots`.
 double largest_coefficient(NumbersView values, int slots);
-// What the sine of a bootstrapping takes from such values and the arcsine does not give back:
-// `gain` times the third power of each coefficient, or of each slot.
+// The error of a bootstrapping's sine for such values, as far as no arcsine corrects it: `gain`
+// times the third power of each coefficient, or of each slot.
 Numbers sine_error(NumbersView values, int slots, double gain, bool of_slots);
 // Root mean square of sums of `count` neighbouring values, cyclically within a ciphertext. It is at
 // least that of values without a mean, whose sums may be small by chance.
