@@ -86,11 +86,11 @@ struct TileShape : ColumnShape<LOG_ROWS> {
   }
 };
 
-// Shared memory by byte. A limb is strip after strip, in the order of Half: eight rows at
+// Shared memory by byte. A limb is stored strip after strip, in the order of Half. Eight rows at
 // successive places are a line of 128 bytes, so that copies move whole lines. Within its line a row
-// stands at the low three bits of place xor (place / T) xor a key of the limb: both rounds, the
-// fragments of the matrix units and their results then touch all banks, and the addresses of a
-// thread differ by constants, under xor below 128 and under addition above.
+// stands at (place xor (place / T) xor key) mod 8, where each limb has a key. So both rounds, the
+// fragments of the matrix units and their results touch all banks. The addresses of a thread then
+// differ by constants: by an exclusive or of the bits below 128, and by a sum above them.
 extern __shared__ __align__(1024) unsigned char tile_memory[];
 
 __device__ __forceinline__ std::uint32_t& tile_word(std::uint32_t byte) {
@@ -107,7 +107,7 @@ template <class S>
 __device__ __forceinline__ std::uint32_t row_byte(std::uint32_t row, std::uint32_t key) {
   return place_byte<S>(row_place(row, S::kLogLength), key);
 }
-// The byte of place(row) from `base`, that of a row with no bit in common.
+// The byte of row r + row, where `base` is the byte of row r, and r and row have no bit in common.
 template <class S>
 __device__ __forceinline__ std::uint32_t row_from(std::uint32_t base, std::uint32_t row) {
   const std::uint32_t place = row_place(row, S::kLogLength);

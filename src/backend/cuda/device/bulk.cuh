@@ -19,7 +19,8 @@ __device__ __forceinline__ void copy_bulk(double2* shared, const double2* from, 
 #endif
 }
 
-// Counts threads that leave. A thread that waits sees what all of them did before.
+// Counts threads that have left a buffer. When all have, it is empty and may be filled again. A
+// thread that waits sees what all of them did before.
 struct EmptyBarrier : Phases {
   __device__ __forceinline__ void leave() const {
 #if __CUDA_ARCH__ >= 900

@@ -276,7 +276,8 @@ int most_digits(const Launcher& launcher, const KeyInner& op) {
   const auto half = [](const KeyInner::Target& target) {
     return target.half[0].segments + target.half[1].segments > 0;
   };
-  // As KeyInnerBatch has it, or more often.
+  // Groups whose results may need words of their own for exchanges. KeyInnerBatch gives them to
+  // these groups or to fewer.
   const auto exchanges = [&](const KeyInner::Group& group) {
     return group.targets.size() > 1 &&
            std::any_of(group.targets.begin(), group.targets.end() - 1, half);

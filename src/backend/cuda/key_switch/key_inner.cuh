@@ -123,7 +123,8 @@ __device__ __forceinline__ void load_digits(const InnerBlock<S>& b) {
   }
 }
 
-// Begins both sums with add_factor (a0 b0, a0 b1 + a1 b0) at one vector: one product's worth each.
+// Begins both sums with add_factor (a0 b0, a0 b1 + a1 b0) at one vector. Each is reduced before, so
+// that it counts as one product.
 template <class S>
 __device__ __forceinline__ void start_with_product(const InnerBlock<S>& b, const VectorPlace<S>& at,
                                                    ProductSums (&sum)[2]) {

@@ -59,8 +59,9 @@ struct InnerShape : RowShape<LOG_COLS> {
   static constexpr int kMaxThreads = 32 * LANES * TEAMS;
   // 64 registers per thread, for shapes that need many warps.
   static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
-  static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);  // of a vector; results take two
-  static constexpr int kExchanges = LANES == 1 ? 1 : 2;          // results under transformation
+  // Of a vector: for the keys of all digits. Afterwards the results take the first two.
+  static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);
+  static constexpr int kExchanges = LANES == 1 ? 1 : 2;  // results that are transformed at once
   // Tables of a team for the inverse transform of its rows. They are loaded together with the keys.
   static constexpr int kRowTableVectors = row_table_words(LOG_COLS) / 4;
   static constexpr int kUnitVectors = sizeof(RowUnits) / sizeof(uint4);

@@ -28,15 +28,17 @@ struct ModDownFinishArgs {
   RingView ring;
   RowView rows;
   int log_rows, items, runs;
-  int slots;   // of a thread: vectors of x, and of add or times if an item has one, that are being
-               // loaded
-  bool times;  // the second vectors are of times, and add is read where it is needed
+  // Vectors of a thread that are being loaded: those of x, and those of add or times if an item has
+  // one of these.
+  int slots;
+  bool times;  // the second vectors are those of times, and add is read where it is needed
   std::uint32_t galois_inverse[kItems];
   struct Run {
     std::int16_t begin, prime;  // place of its first prime among the limbs
   } run[kLimbs];
   ItemBases base[kBases];  // [run][item]
-  // By position in out's basis: [0], and [1] times 2^32, of a product of two words after redc().
+  // By position in out's basis. [0] is the factor; [1] is 2^32 times the factor, for a product of
+  // two words, which redc() has divided by 2^32.
   Shoup factor[2][kLimbs];
 };
 
@@ -203,8 +205,8 @@ class Combination {
     args_.slots = (any_add_ || args_.times ? 2 : 1) * S::kVectors;
     Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs), dim3(S::kBlockThreads),
                 S::shared_bytes(args_.slots), true};
-    // No more than so many blocks need. The even share of a small grid takes all of it into
-    // account.
+    // The shared memory that kMinBlocks blocks need is enough for many waves. A small grid may take
+    // all of it, which shares its blocks evenly over the multiprocessors.
     const std::size_t all = launcher_.properties().shared_per_sm;
     const std::size_t taken = 100 * S::kMinBlocks * (shape.shared_bytes + kReservedShared);
     const std::size_t least = std::min<std::size_t>(100, (taken + all - 1) / all);

@@ -11,7 +11,8 @@ namespace latticino::cuda {
 
 constexpr int kLogClusterBlocks = 3;  // at most 8 blocks, which every device with clusters allows
 
-// How many clusters run side by side: if each block has a multiprocessor of its own, and at most.
+// How many clusters run side by side: `alone` if each block has a multiprocessor of its own, `most`
+// if blocks share them.
 struct Clusters {
   std::uint32_t alone = 0, most = 0;
 };

@@ -16,9 +16,12 @@ inline std::uint32_t waves(std::uint32_t total, std::uint32_t at_once) {
 
 struct RotateCosts {
   WaveTimes spread[kLogClusterBlocks + 1];  // over 1, 2, 4 and 8 blocks
-  double gathered,
-      gathered_each;  // of a wave, at least; then for each ciphertext of a multiprocessor
-  double steps, steps_first, steps_each;  // of a batch, at least; larger ones lie on a line
+  // A wave of gathered ciphertexts, each in one block, takes at least `gathered`, and at least
+  // `gathered_each` for each ciphertext of a multiprocessor.
+  double gathered, gathered_each;
+  // A batch by steps takes at least `steps`. Large ones take `steps_first`, and `steps_each` for
+  // each ciphertext.
+  double steps, steps_first, steps_each;
 
   // `each`: ciphertexts per block. 0 means that none fits; it counts as one.
   double all_gathered(std::uint32_t total, std::uint32_t each, std::uint32_t sms) const {

@@ -55,8 +55,9 @@ double gathered_time(const FourierRotateArgs& args, const FourierLimits& limits,
   return waves * (args.rotate.per_block + limits.latency) / (1. + limits.latency);
 }
 
-// Milliseconds on an H200, by the sets whose kernels these are (docs/lab): a wave spread over
-// 2^b blocks; gathered, one ciphertext in each block, by the rule of latencies from two in each.
+// Milliseconds on an H200, measured with the sets that use these kernels (docs/lab). `spread`: of a
+// wave of ciphertexts that are spread over 2^b blocks. `gathered`: with one ciphertext in each
+// block; gathered_time() says how much longer several take.
 struct ClusterTimes {
   WaveTimes spread[kLogFourierClusterBlocks + 1];
   double gathered;

@@ -6,15 +6,16 @@
 //   sent to the blocks of the slices, and to those that turn them in the next step.
 //   Sums: a warp for each component and class. The stages back, added to the accumulators.
 // X^-e maps classes modulo C onto each other. So a block needs, beside its own class of the sums,
-// the one that the next step turns onto it: it transforms and adds that as well, to what the class
-// was a step before, which has had a step's time to come. A step waits for words of other blocks
-// twice. What a block sends to another one is 64 bytes at least, side by side: numbers travel in
-// such pieces, which cost what a number alone does (FourierClusterShape).
+// the class that the next step turns onto it. It computes that class as well: it transforms the
+// products of it, and adds them to the values that the class had a step before. Those were sent a
+// step ago, so nobody waits for them. A step waits for words of other blocks twice. What a block
+// sends to another one is at least 64 bytes side by side, because a piece of that size costs no
+// more than a single number (FourierClusterShape).
 //
-// No buffer is needed twice: digits arrive after every block has sent its products of the step
-// before, which it does after its points have met and so have read the tuples; products arrive
-// after every block has sent its digits, which it does after all its warps have met. Classes of the
-// step before alternate between two places.
+// One place for each buffer is enough. Digits arrive after every block has sent its products of the
+// step before. A block does that after its points have met, and so after they have read the tuples.
+// Products arrive after every block has sent its digits, which it does after all its warps have
+// met. Only the values of classes from the step before alternate between two places.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +49,8 @@ __device__ __forceinline__ void send_slices(const FourierClusterUnit<S>& u, cons
 }
 
 // The COUNT numbers of each step's key that a thread needs. They come through a ring in shared
-// memory; each thread copies what it reads itself. There they lie APART from each other, and
-// KEY_APART in the key.
+// memory. Each thread copies what it reads itself. Its numbers have a distance of APART in the
+// ring, and of KEY_APART in the key.
 template <class S, int COUNT, int APART, int KEY_APART>
 struct KeyRing {
   static constexpr int kStep = COUNT * APART;

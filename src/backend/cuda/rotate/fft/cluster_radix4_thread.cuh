@@ -112,8 +112,8 @@ struct Radix4Unit : FourierClusterUnit<S> {
   std::uint32_t component, low, group;  // number low + 8 r, then 8 group + 2 r + low % 2
   std::uint32_t q, element;             // element + 4 r, then 4 element + r of tuple q / 2
   FourRoots slice[2], tuple[2];
-  Complex last[2];     // of the stage on the way to blocks lane / 4 and 8 more
-  double twice, sign;  // its results: x + w y, or 2 x less that
+  Complex last[2];     // roots of the last stage before blocks lane / 4 and lane / 4 + 8
+  double twice, sign;  // a result is x + w y, or 2 x minus that
 
   __device__ __forceinline__ Radix4Unit(const FourierRotateArgs& a, unsigned char* shared)
       : FourierClusterUnit<S>(a, shared),

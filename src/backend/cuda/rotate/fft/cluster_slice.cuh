@@ -28,8 +28,9 @@ struct FourierSlice {
   static constexpr int kElementBit = 5 - LOG_BLOCKS, kWarpTuples = 16 / kBlocks;
 
   // Register r of a lane holds l = 32 r + lane before the stages and after those back. Stage s
-  // pairs bit kLogSlice - 1 - s of l. It is in bit_of(s) of r: first the upper bits, which are
-  // there, then what changes hands with the bit of l that was paired longest ago.
+  // pairs bit kLogSlice - 1 - s of l, which then is bit bit_of(s) of r. The upper bits of l are in
+  // r from the start. A lower bit is brought there: it is exchanged for the bit in r that was
+  // paired longest ago.
   LATTICINO_HOST_DEVICE static constexpr int bit_of(int stage) {
     return kLogV == 0 ? 0 : kLogV - 1 - stage % kLogV;
   }
@@ -55,14 +56,13 @@ __device__ __forceinline__ Complex stage_root(const double2* roots, int stage, s
   return k % 2 != 0 ? fourier::times_i(w) : w;
 }
 
-// Butterflies (x, y) of lanes that hold one number each, lane ^ mask with lane: the lane where the
-// mask's bit is clear holds x and keeps the first result, the other one y and the second.
-// `forward` is w, or -w for y; `inverse` 1, or w for y: so both lanes do the same, without choices,
-// up to the signs of zeros.
+// Butterflies (x, y) of lanes that hold one number each, lane ^ mask with lane. The lane where the
+// mask's bit is clear holds x and keeps the first result. The other one holds y and keeps the
+// second result. Both lanes compute the same expressions without branches, with these factors:
 struct LaneRoot {
-  Complex forward, inverse;
-  double back;  // 0, or -2 for y
-  int sign;     // 0, or the bit of it for y
+  Complex forward, inverse;  // in the lane of x: w and 1; in that of y: -w and w
+  double back;               // 0; in the lane of y -2
+  int sign;                  // 0; in the lane of y the sign bit
 
   __device__ __forceinline__ void set(Complex w, bool is_y) {
     forward = is_y ? Complex{-w.re, -w.im} : w;
@@ -78,8 +78,8 @@ struct LaneRoot {
   }
 };
 
-// x: x + w y. y: x - w y, as -2 (-x) less x + w y, of which it makes the negative. In the order of
-// fourier::butterfly().
+// The lane of x gets x + w y. That of y gets x - w y: it computes -x - w y and adds 2 x. The order
+// of operations is that of fourier::butterfly(), so that all words are equal.
 __device__ __forceinline__ Complex lanes_forward(Complex own, Complex other, const LaneRoot& root,
                                                  bool is_y) {
   const Complex x = root.minus_for_y(choose(is_y, other, own)), y = choose(is_y, own, other);
@@ -89,7 +89,7 @@ __device__ __forceinline__ Complex lanes_forward(Complex own, Complex other, con
   return {fourier::fused_add(root.back, x.re, re), fourier::fused_add(root.back, x.im, im)};
 }
 
-// x: x + y. y: (x - y) / w.
+// The lane of x gets x + y, and that of y (x - y) / w.
 __device__ __forceinline__ Complex lanes_inverse(Complex own, Complex other, const LaneRoot& root) {
   const Complex w = root.inverse, mine = root.minus_for_y(own);
   const Complex d = {fourier::plus(other.re, mine.re), fourier::plus(other.im, mine.im)};

@@ -52,11 +52,11 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
     return ((rank >> kLow) * kTuples + index) << kLow | (rank & kLowMask);
   }
 
-  // What a warp sends to a block at once lies there side by side, 64 bytes or more: it travels in
-  // pieces of that size, which cost what a number alone does. So the bits of a tuple's index that
-  // tell registers of a lane apart, if any, are the highest of its place. Products, and digits
-  // where kMixesRows, are brought into such an order through shared memory on the way to the last
-  // stage.
+  // What a warp sends to a block at once lies side by side there, 64 bytes or more. It travels in
+  // pieces of that size, and a piece costs no more than a single number. So the bits of a tuple's
+  // index that tell registers of a lane apart, if any, are the highest of its place. Products are
+  // brought into such an order through shared memory before the last stage, and so are digits where
+  // kMixesRows.
   static constexpr bool kMixesRows = kTuples < 4;
   static_assert(!kMixesRows || (kV == 1 && kTuples == 2 && kLow == 0), "send_slice()");
   static constexpr int kRegisterBits = most(kLogV - kLow, 0);
@@ -82,7 +82,7 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
     return 2 * (owner(l) * kTuples + turned(index_of(l))) +
            (static_cast<std::uint32_t>(component) ^ other);
   }
-  // In the memory through which a block brings them into that order.
+  // Places in the memory through which a block brings products and digits into that order.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t mixed_product(std::uint32_t p,
                                                                      std::uint32_t index,
                                                                      int component) {
@@ -176,8 +176,9 @@ struct FourierClusterUnit {
   __device__ __forceinline__ double2* keys() const {
     return reinterpret_cast<double2*>(shared + S::kKeys);
   }
-  // As the step finds them; the next one finds its own elsewhere. What is written comes after what
-  // other warps read only by way of other blocks, which answer to it, and of no barrier.
+  // The accumulators that a step reads. Those of the next step have another place, because no
+  // barrier of the block separates writing them from reads of other warps. Only messages do: a warp
+  // writes after other blocks have answered what was read and sent before.
   __device__ __forceinline__ Value* accumulator(std::uint32_t step, int which,
                                                 int component) const {
     return reinterpret_cast<Value*>(shared + S::kAccumulators) +
@@ -213,8 +214,8 @@ struct FourierClusterUnit {
 // Threads of a block that wait for each other, while the others do not.
 constexpr int kRowBarrier = 1, kPointBarrier = 2, kOtherBarrier = 3, kMakerBarrier = 4;
 
-// A wait without purpose (sync_threads()), once per step. It is for those of the first `threads`
-// threads that have no points.
+// Those of the first `threads` threads that have no points wait for each other, once per step. The
+// result does not need it, but racecheck does (see sync_threads()).
 template <class S>
 __device__ __forceinline__ void sync_others(const FourierClusterUnit<S>& u, int threads) {
   if (threads > S::kPoints && u.warp >= S::kPointWarps) {

@@ -60,7 +60,7 @@ struct KeyPipeline {
   static constexpr std::size_t kNumbers = kHead + std::size_t{kSlots} * kChunk;
 
   double2* slots;
-  std::uint64_t* counts;  // of arrivals, then of departures
+  std::uint64_t* counts;  // of the full barriers, then of the empty ones
   const double2* ahead;   // the next chunk to copy
   std::uint32_t left;     // chunks to copy
   int warps;              // of the block

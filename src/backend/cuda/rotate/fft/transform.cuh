@@ -1,7 +1,7 @@
 // Transforms of the FP64 arithmetic (math/fourier.h) in registers, in the phases of
-// rotate/fft/shape.h. Numbers change hands through shared memory; on the way to a last phase of one
-// stage two neighbouring lanes give each other half of theirs by shuffles, which is a quarter of
-// the shared memory's work.
+// rotate/fft/shape.h. Between phases, threads exchange numbers through shared memory. Before a last
+// phase of one stage, two neighbouring lanes exchange half of their numbers by shuffles instead,
+// which is a quarter of the work for shared memory.
 #pragma once
 
 #include <cstdint>
