@@ -180,7 +180,7 @@ class Builder:
 
     def reshape(self, x: int, shape: Sequence[int], layer: str = "") -> int:
         shape = tuple(int(n) for n in shape) or (1,)
-        while self.nodes[x].op == "reshape":  # one after the other is the last
+        while self.nodes[x].op == "reshape":  # of several in a row only the last one counts
             x = self.nodes[x].inputs[0]
         return x if shape == self.shape(x) else self.add_node("reshape", (x,), layer, {}, {"shape": shape})
 

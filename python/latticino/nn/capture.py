@@ -2,8 +2,8 @@
 
     graph = capture(model, torch.zeros(1, 3, 32, 32))
 
-The module is traced on one input, as it computes in `eval()`. For several inputs it must give what it gives for each of
-them. The graph is compared with the module itself before it is returned.
+The module is traced on one input, as it computes in `eval()`. In a batch, each input must have the result that it has
+alone. The graph is compared with the module itself before it is returned.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _require_one_input(model: Any) -> None:
     """Raises UnsupportedError if forward() needs several arguments. torch.export would report a missing argument."""
     try:
         arguments = inspect.signature(model.forward).parameters.values()
-    except (TypeError, ValueError):  # compiled by TorchScript: torch.export speaks for itself
+    except (TypeError, ValueError):  # compiled by TorchScript, which torch.export refuses with an error of its own
         return
     needed = [p.name for p in arguments
               if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

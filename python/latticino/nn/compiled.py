@@ -192,16 +192,18 @@ class Compiled(Network):
         self._require_input(x)
         with self._lock.own:
             held, key, program = self._recorded or (None, "", None)
-            if program is None or held is not x.context or key != x._key:  # one: a recording has memory of its own
+            if program is None or held is not x.context or key != x._key:
+                # Only one recording is kept, because each has memory of its own.
                 program = Program(self._run)
                 self._recorded = x.context, x._key, program
-        # A recording tells nothing of its steps.
+        # A replay has no steps to report, so its progress has no parts.
         with Task("running a network") if program.recorded else nullcontext():
             y: Ciphertext = program(x)
         return y
 
     def _run(self, x: Ciphertext, after: Callable[[float], None] | None = None) -> Ciphertext:
-        """``after`` each step it is told the part that is done, and ends the run by an exception."""
+        """``after``: called after each step with the part of the run that is done. An exception that it raises ends the
+        run."""
         steps = len(self._placement.steps)
         with Task("running a network", steps) as task:
             def watch(_: Step, y: Ciphertext) -> Ciphertext:

@@ -382,7 +382,7 @@ class _Row(NamedTuple):
 
 
 def _enough(samples: np.ndarray) -> np.ndarray:
-    """The samples as rows; a few, again and again: one draw tells little of an error."""
+    """The samples as rows. Few samples are repeated, because one draw of an error tells little of its size."""
     flat = samples.reshape(len(samples), -1)
     return np.resize(flat, (max(len(flat), _SAMPLES), flat.shape[1]))
 

@@ -39,7 +39,7 @@ _NAME = "lowered graph"
 _MAX_SIZE = 1 << 31  # of a vector: two indices make one integer of 64 bits
 _MAX_ENTRIES = 1 << 28  # of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial at once
-_OF_VALUES = ("_blocks", "digest", "gains")  # of a map, by its values
+_OF_VALUES = ("_blocks", "digest", "gains")  # cached properties of a map that depend on its values
 _EXACT = 1e-12  # relative: a factor of 1 but for rounding
 OUTSIDE = 1e-9  # relative: how far a value may leave a domain by rounding
 

@@ -29,8 +29,8 @@ _STEP = 2.0**-10  # by how much the polynomial of a step may exceed 1
 _GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
 _MAX_SHIFT = 2  # of all values of a square, in units of the bound: two bits of their precision
 _MAX_SHIFT_OF_ONE = 64  # of a channel that gets narrower: five bits of its precision, which is nearly linear
-_ROUNDED = 2.0**-48  # relative
-_SMALL = 1 << 16  # entries for which that does not matter
+_ROUNDED = 2.0**-48  # relative: smaller constants are rounding errors
+_SMALL = 1 << 16  # products of maps with fewer entries are always made
 
 
 def lower(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], facts: Mapping[str, Any] | None = None) -> Lowered:

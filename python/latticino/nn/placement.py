@@ -26,7 +26,7 @@ from .run import Form, Machine, Step, refreshed
 
 _MAX_STATES = 3000  # kept after each node; a chain has as many as there are levels
 _TIED = 1.0 + 1e-9  # options so close are compared by the sums of their placements
-_FITS = 1.0 + 1e-6  # values that a bootstrapping takes
+_FITS = 1.0 + 1e-6  # the largest values that a bootstrapping takes
 
 
 class Cost(NamedTuple):
@@ -39,8 +39,8 @@ class Cost(NamedTuple):
 
 
 class Rates:
-    """What steps cost at each level on one device. It is predicted when it is asked for, by dry runs: they run a step in a
-    twin of the context, which holds no data and predicts times.
+    """What steps cost at each level on one device. It is predicted when it is asked for, by dry runs: they run a step
+    in a twin of the context, which holds no data and predicts times.
 
     ``other``: rates of another graph in the same context. What they know of equal steps is used.
     """
@@ -131,8 +131,8 @@ def prepared_seconds(twin: Context) -> float:
 
 def stand_in(twin: Context, packing: Packing, level: int, bound: float, error: float = 0.0,
              filled: bool = False) -> Ciphertext:
-    """An array of a twin, without data, in a packing. `error`: of its values. `filled`: the slots beside its values hold
-    something too."""
+    """An array of a twin, without data, in a packing. `error`: of its values. `filled`: the slots beside its values
+    hold something too."""
     where: Layout = packing.layout.with_rest("filler", bound) if filled else packing.layout
     scale = twin.params.scale(level)
     parts = [_native.shape_only(twin._native, level, scale, where.slots) for _ in range(where.count)]
@@ -176,8 +176,8 @@ def placed(rates: Rates) -> Placement:
 
 def _continued(rates: Rates, i: int, states: Mapping[tuple[int, ...], _State], live: Sequence[int],
                after: Sequence[int]) -> dict[tuple[int, ...], _State]:
-    """The fastest states behind node i, from those before it. ``live``, ``after``: the nodes that the levels of a state
-    are of, before and behind it."""
+    """The fastest states after node i, from those before it. ``live``, ``after``: the nodes whose levels a state holds,
+    before node i and after it."""
     operands = list(dict.fromkeys(rates.machine.graph.nodes[i].inputs))
     at_operands = [live.index(j) for j in operands]
     # For each level after the node: its index in the levels before the node, followed by those of an option.

@@ -130,7 +130,7 @@ class NetworkPlan:
 
 _COLUMNS = ("layer", "operations", "packing", "level", "limbs", "boots", "diagonals", "new keys", "weights", "time",
             "bits")
-_LEFT = 3  # columns of words
+_LEFT = 3  # the first columns hold words, and are aligned on the left
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -133,7 +133,7 @@ def _free_factor(graph: Lowered, i: int, users: Sequence[Sequence[int]],
 
 
 def _units(graph: Lowered) -> list[float] | int:
-    """The unit of each node; or a product for which a sum needs another unit than that of its factors."""
+    """The unit of each node. If a sum needs another unit for a product than its factors give, that product instead."""
     classes = _Classes(graph)
     members, users = classes.members(), graph.users
     free = {i: _free_factor(graph, i, users, members) for i, n in enumerate(graph.nodes) if n.op in PRODUCTS}

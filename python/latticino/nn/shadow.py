@@ -79,7 +79,7 @@ class Shadow:
         out: list[np.ndarray] = [np.zeros(0)] * len(self.graph.nodes)
         for i in self.graph.inputs:
             out[i] = _noisy(x / self.units[i], self.errors.fresh, noise)
-        held = dict(enumerate(out))  # where bootstrapping adds its own noise, later steps alone see it
+        held = dict(enumerate(out))  # what later steps read: after a bootstrapping, the refreshed value
         for step, added in zip(self.steps, self.errors.steps):
             i = step.node
             if step.form is not None:

@@ -141,7 +141,7 @@ class Blobs:
         old = [path for path in (self.folder / area).glob("*/??/*") if _modified(path) < before]
         if not old:
             return 0
-        names, removed = kept(), 0  # asked after the files were listed: what is named since then is younger
+        names, removed = kept(), 0  # asked for after the files were listed: those that get named later are younger
         for path in old:
             if (path.parts[-3], path.name) in names:
                 continue

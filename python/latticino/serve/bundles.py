@@ -108,7 +108,7 @@ class Bundles:
             return row.size, bool(row.stored)
 
     def stored(self, tenant: str, chunk: str) -> None:
-        """Says that a chunk lies among the blobs. It is deleted there if no manifest names it any more."""
+        """Notes that a chunk is stored. It is deleted again if no manifest names it any more."""
         with self._store.write() as c:
             known = c.execute(chunks.update().where(chunks.c.tenant == tenant, chunks.c.hash == chunk).values(
                 stored=True)).rowcount

@@ -1,4 +1,4 @@
-"""Checks uploaded bundles, each in a confined process, and tidies up behind tenants."""
+"""Checks uploaded bundles, each in a confined process, and removes what tenants no longer need."""
 
 from __future__ import annotations
 

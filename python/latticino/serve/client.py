@@ -119,7 +119,8 @@ class Service:
         return f"Service({self.name!r} at {self._link.url}, {self.facts['parameters']})"
 
     def _known(self, client: Client | tfhe.Client) -> str | None:
-        """The newest bundle that was made from this client's key. The service says so of what this tenant uploaded."""
+        """The newest bundle that was made from this client's key, by the key ids that the service lists for this
+        tenant."""
         return next((row["hash"] for row in self.bundles()
                      if row["state"] == "ready" and row["key_id"] == client.key_id), None)
 

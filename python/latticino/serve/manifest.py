@@ -65,7 +65,7 @@ class Manifest:
             _refuse(f"{len(chunks)} chunks for {size} bytes")
         out = cls(size, tuple(chunks))
         sizes = out.sizes()
-        # A chunk of two sizes cannot be.
+        # Chunks of one hash cannot have two sizes.
         if len(chunks) > 1 and sizes[chunks[-1]] != CHUNK and chunks[-1] in chunks[:-1]:
             _refuse("one hash for chunks of two sizes")
         return out

@@ -42,7 +42,7 @@ class _FromStore:
         self._store = store
 
     def describe(self) -> list[Any]:
-        """Nothing: it would read the store when the registry is made."""
+        """Describes nothing. Prometheus would otherwise collect, and read the store, when the registry is made."""
         return []
 
     def collect(self) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """One process of a service: ``python -m latticino.serve.process ROLE``, which `service` starts.
 
-Its standard input is a line of JSON with the configuration, and then a line from which it stays open to: ``drain`` says
-that the service is about to stop, and the end of the input that it has stopped, or was killed.
+The first line of its standard input is the configuration, in JSON. After that the input stays open. A line ``drain``
+says that the service is about to stop. The end of the input says that the service has stopped, or was killed.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .logs import log, of_tenant
 from .metrics import Metrics
 
 READ = 1 << 16  # bytes that the front reads of a connection at once: hundreds of uploads come at the same time
-MAX_HEAD = 1 << 16  # bytes of a head, beside those that were read at once with its beginning
+MAX_HEAD = 1 << 16  # bytes of a head that are read after its first piece
 SECONDS = 60.0  # that a head may take from its first byte on
 
 _QUIET = ("/v2/health/live", "/v2/health/ready", "/metrics")
@@ -106,8 +106,8 @@ class Traffic:
 
 
 class Protocol(HttpToolsProtocol):  # type: ignore[misc]
-    """The parser of HTTP, with limits for heads. uvicorn limits their bytes with h11 alone, and their time with no
-    parser: it would keep all that a stranger sends of one, for ever."""
+    """The parser of HTTP, with limits for the bytes and the time of heads. With this parser uvicorn has neither, so it
+    would keep for ever whatever a stranger sends of a head."""
 
     _late: asyncio.TimerHandle | None = None  # runs while the client owes the rest of a head
     _in_head, _bytes = True, 0

@@ -69,7 +69,7 @@ class Waiting:
                 some = ids[at : at + MAX_JOBS]
                 try:
                     states = await run_in_threadpool(self._states, some)
-                except STORE_ERRORS:  # the requests themselves will find out
+                except STORE_ERRORS:  # each request reads the store too, and reports the error
                     continue
                 for id_ in some:
                     if states.get(id_) not in ACTIVE:

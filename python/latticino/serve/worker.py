@@ -337,7 +337,7 @@ class _Full(Exception):
 
 
 class _Lacking(Exception):
-    """What a job needs of the service is not to be had now."""
+    """Something that a job needs of the service is missing for now."""
 
 
 def _nothing() -> None:
