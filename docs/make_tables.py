@@ -262,7 +262,7 @@ def _plan_of_product(preset: str) -> tuple[Any, float, float]:
     """The plan of a product of two fresh arrays; seconds on one CPU thread with AVX-512, and on an H200."""
     plans = []
     for rates in (("avx512", 1), ("cuda", 1)):
-        with mock.patch.object(devices, "timed_as", lambda *_, rates=rates: rates):
+        with mock.patch.object(devices, "rate_device", lambda *_, rates=rates: rates):
             context = lt.Context(preset, "cpu")
             shape = lt.Shape((context.slots,))
             plans.append(context.plan(lambda a, b: a * b, shape, shape))
@@ -383,7 +383,7 @@ def side_by_side() -> str:
 def comparisons() -> str:
     """Costs and precision of comparisons of two arrays."""
     def planned(**options: Any) -> Any:
-        with mock.patch.object(devices, "timed_as", lambda *_: ("cuda", 1)):
+        with mock.patch.object(devices, "rate_device", lambda *_: ("cuda", 1)):
             context = lt.Context(D40, "cpu", auto_bootstrap=True)
             shape = lt.Shape((1 << 14,), None, (-1, 1))
             return context.plan(lambda a, b: a.compare(b, 1.0, **options), shape, shape)
@@ -409,7 +409,7 @@ def largest() -> str:
             def program(a: Any, method: str = method, options: dict[str, Any] = options) -> Any:
                 return a.argmax(1.0, method, **options)
 
-            with mock.patch.object(devices, "timed_as", lambda *_: ("cuda", 1)):
+            with mock.patch.object(devices, "rate_device", lambda *_: ("cuda", 1)):
                 context = lt.Context(D40, "cpu", auto_bootstrap=True)
                 plan = context.plan(program, lt.Shape((count,), None, (-1, 1)))
             rows.append((str(count), f'`"{method}"`', f"{plan.lookups:,}", str(plan.bootstraps),
@@ -426,7 +426,7 @@ def sorting() -> str:
         rng = np.random.default_rng(1)
         random, few = rng.uniform(0, 1, count), rng.integers(0, 100, count) / 100
         reached = [-np.log2(np.abs(fit(x) - np.sort(x)).mean()) for x in (random, np.sort(random), few)]
-        with mock.patch.object(devices, "timed_as", lambda *_: ("cuda", 1)):
+        with mock.patch.object(devices, "rate_device", lambda *_: ("cuda", 1)):
             shape = lt.Shape((count,), None, (0, 1))
             plan = lt.Context(preset, "cpu").plan(lambda a, bits=bits: lt.sort(a, bits=bits), shape)
         rows.append((f"{count:,}", str(bits), f"`{preset}`", str(fit.stages), str(fit.levels), str(plan.bootstraps),
@@ -487,7 +487,7 @@ def layers() -> str:
 
 def _cost(lowered: Lowered) -> tuple[int, float, int]:
     """Levels, predicted seconds on an H200 and diagonals of all steps, one after the other from the top level."""
-    with mock.patch.object(devices, "timed_as", lambda *_: ("cuda", 1)):
+    with mock.patch.object(devices, "rate_device", lambda *_: ("cuda", 1)):
         context = lt.Context(D40, "cpu")
         graph = with_moves(scaled(lowered).graph, context.slots, 1)
         machine = Machine(graph, context.slots)

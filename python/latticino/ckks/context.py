@@ -82,7 +82,8 @@ class Context(Tenancy, roles.Handle):
         self._tuning = tuning
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd
-            self._setup(_native.Context.create_dry(self.params), auto_bootstrap, timed=devices.timed_as("cpu", 1, simd))
+            timed = devices.rate_device("cpu", 1, simd)
+            self._setup(_native.Context.create_dry(self.params), auto_bootstrap, timed=timed)
             self._products.limit = math.inf
             self._evaluator = _native.Evaluator(self._native, _native.KeyRecorder(self._native))
             return
@@ -107,7 +108,7 @@ class Context(Tenancy, roles.Handle):
         self.bootstraps = 0  # done so far, in all threads
         self._notes: list[str] = []  # of a twin's program, for its plan
         self._bootstrapping: Bootstrapping = Bootstrapping(
-            native, devices.timed_as(self.device, self.threads, self.simd) if timed is None else timed,
+            native, devices.rate_device(self.device, self.threads, self.simd) if timed is None else timed,
             None if like is None else like._bootstrapping)
         self._encodings: Encodings = Encodings(native)
         if sets is None:
@@ -151,7 +152,7 @@ class Context(Tenancy, roles.Handle):
         twin = Context.__new__(Context)
         twin.params, twin.device, twin.threads, twin.simd = self.params, "dry", 0, self.simd
         twin._setup(_native.Context.create_dry(self.params), self.auto_bootstrap, self._sets_of_switching(),
-                    devices.timed_as(self.device, self.threads, self.simd), self)
+                    devices.rate_device(self.device, self.threads, self.simd), self)
         twin._products.limit = math.inf  # a plan counts them all
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)

@@ -62,7 +62,7 @@ def threads(number: int) -> int:
     return _native.cpu_choice(number, True)[1]
 
 
-def timed_as(device: str, number: int, simd: bool) -> tuple[str, int]:
+def rate_device(device: str, number: int, simd: bool) -> tuple[str, int]:
     """Names the measured rates that predict a context's times: ``"cuda"`` or ``"cuda-h100"``, or the kernels of this
     CPU and the number of its threads that run at once. Where there is no GPU, times on ``"cuda"`` are an H200's."""
     if device.startswith("cuda"):

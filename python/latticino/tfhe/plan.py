@@ -84,7 +84,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         key_bytes=key_bytes,
         input_bytes=input_bytes,
         peak_bytes=twin._native.peak_bytes,
-        seconds=twin._native.predicted_seconds(*devices.timed_as(twin._kind, context.threads, context.simd)),
+        seconds=twin._native.predicted_seconds(*devices.rate_device(twin._kind, context.threads, context.simd)),
         operations=report["operations"],
         log_failure=twin._native.log_failure)
 
