@@ -2,12 +2,12 @@
 // table of the fastest (src/backend/tuned, or a file for CudaOptions::tuning_file):
 //   bench_tune --presets n16-d40-boot-v1,n16-d35-boot-v1 --table sm_90.txt
 //   bench_tune --presets= --tfhe-sets tfhe-gates-v1 --batches 1,132,1056 --table tfhe.txt
-// Bootstrappings and the operations below them are recorded once; each shape is then timed at the
-// places where it came up, after the record before it, so that the cache is as it will be. Of TFHE
-// sets blind rotations are timed, of batches of these sizes, exact and, where a set allows it, in
-// FP64, and the transforms of those that go by steps: an entry is of one size. The time of each
-// batch in both arithmetics, key switch included, is written as well: contexts of TFHE choose by
-// it.
+// Bootstrappings and the operations below them are recorded once. Each shape is then timed at the
+// places where it occurs, after the record before it, so that the cache holds what it will hold.
+// For sets of TFHE, blind rotations of batches of these sizes are timed: in exact arithmetic, and
+// in FP64 where the set allows it. The transforms of rotations by steps are timed too. The table
+// also gets the time of each batch in both arithmetics, key switch included, by which contexts of
+// TFHE choose between them.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

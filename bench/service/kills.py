@@ -97,7 +97,8 @@ class Attack:
         self.comparisons = 0
 
     def kill(self, jobs: int) -> None:
-        """Waits until so many jobs have ended, or fewer, kills something, and looks at the tables."""
+        """Waits until a random number of jobs, up to ``jobs``, have ended. Then kills something, and looks at the
+        tables."""
         waits = self._rng.random() >= _AT_ONCE
         least = self._load.counts["done"] + (self._rng.randint(1, max(jobs, 1)) if waits else 0)
         last = time.monotonic() + _LONGEST

@@ -31,7 +31,7 @@ def name_of(path):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if blocks(p, "python")], ids=name_of)
 def test_programs_run(path, monkeypatch, tmp_path, capsys):
-    """Each page's, which also raise and print the errors that the page quotes."""
+    """The programs of each page run, and they raise and print the errors that the page quotes."""
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "document"}
     for block in blocks(path, "python"):

@@ -97,7 +97,7 @@ def test_an_idle_worker_takes_what_waits_for_a_long_run(world, monkeypatch):
 
 
 def test_a_worker_alone_takes_again_what_it_gave_back(world, monkeypatch):
-    """Nothing is lost where nobody else is idle: it runs the job next."""
+    """A job that was given back is not lost if no other worker is idle: the same worker runs it next."""
     worker = world.worker()
     ids = [world.submit(0, world.body(0)) for _ in range(2)]
     with at_work(world, monkeypatch, worker, patience=0.05) as gate:

@@ -161,7 +161,7 @@ def test_several_results_and_numbers_over_http(several, tmp_path):
 
 
 def test_numbers_that_are_refused_over_http(several, tmp_path):
-    """By the client before anything is sent, and by the worker if a client sends them."""
+    """The client refuses them before anything is sent. If another client sends them all the same, the worker does."""
     running = Running(tmp_path / "service", [f"several={several}"])
     try:
         service = lt.connect(running.url, running.tenant("a"))

@@ -246,7 +246,7 @@ def test_a_page_without_its_slash(rows, tmp_path):
 
 
 def test_commands_with_names_that_nobody_made(rows):
-    """The operator's: the names of arguments may hold bytes that are no text."""
+    """Commands of the operator refuse them. An argument of a command may hold bytes that are no text."""
     for name in ("\udc80", "none", "x" * 10_000, "9" * 400, "\0", ""):
         for call in (rows.tenants.token, rows.tenants.revoke, rows.tenants.add):
             if (call, name) not in ((rows.tenants.add, "none"),):
@@ -406,7 +406,7 @@ def test_a_head_behind_a_request_has_time_until_after_its_answer(protocol, rest)
 
 
 def test_bodies_of_unknown_length_have_no_route(front):
-    """What follows such a body are more fields of a head, which nothing limits."""
+    """After such a body more fields of a head may follow, and nothing limits these."""
     for method, path in (("GET", "/v1/models"), ("POST", "/v1/jobs"), ("GET", "/v2/health/live"), ("GET", "/none")):
         status, headers, said = asyncio.run(sent(*front, method, path, {}, b"", {"transfer-encoding": "chunked"}))
         assert status == 411 and headers["connection"] == "close" and "Content-Length" in said["message"]

@@ -359,8 +359,8 @@ def note_of(x: Ciphertext, known: _native.Known | None = None, *, as_declared: b
 
 
 def _finite(number: float, sign: int = 1) -> float:
-    """A number that JSON has, for a bound above (or below, with the sign -1). One of 1e308 says as little as one of
-    infinity, or of infinity times 0."""
+    """An upper bound (or, with the sign -1, a lower one) as a number that JSON can hold. An infinite bound, or NaN from
+    infinity times 0, becomes 1e308 in size, which says as little."""
     return sign * _LARGEST if math.isnan(number) else min(max(number, -_LARGEST), _LARGEST)
 
 

@@ -216,8 +216,9 @@ def _cost(degree: int) -> tuple[int, int]:
 
 
 def _narrowed(degree: int, s: float) -> float | None:
-    """-log(a') of the interval that [a, 1] becomes, for s = -log(a): by cubics through a table of logarithms, and
-    below it by the power that the distance follows for narrow intervals."""
+    """The polynomial of this degree brings [a, 1] to [a', 1]. Gives -log(a') for s = -log(a).
+
+    It is interpolated by cubics in a table of logarithms. Intervals narrower than the table's follow a power of s."""
     at, out = _table(degree)
     t = math.log(s)
     if t > at[-1]:

@@ -95,7 +95,7 @@ class Shape:
 
     @property
     def one_aux(self) -> int:
-        """Auxiliary primes where all limbs are one digit: no more than that has."""
+        """Auxiliary primes if all limbs are one digit: as many as the digit has limbs, and not more than there are."""
         return min(self.aux, self.limbs)
 
     @property

@@ -71,7 +71,8 @@ def test_tfhe_phases(preset, dtype):
     x = client.encrypt(values, dtype)
     y = x & client.encrypt(1 - values, dtype) if dtype == "bool" else x.apply_many([lambda v: v])[0] if dtype == "m4" else x + x
     fresh, n = client.noise(x), client.noise(y)
-    # Beside the 4 % of 300 samples it differs from key to key: of "m4" it was 1.2 times with a deviation of 0.14.
+    # The ratio varies by 4 % because there are 300 samples, and also from key to key: for "m4" its mean was 1.2, and its
+    # deviation 0.14.
     assert 0.5 * n.expected < n.deviation < 3 * n.expected, "as a bootstrapping, or a sum, has it"
     assert 0 < fresh.deviation <= 1.1 * fresh.expected and fresh.worst < fresh.margin / 4
     assert fresh.count == 300 * len(x._parts) and isinstance(n.deviation, lt.PrivateArray)

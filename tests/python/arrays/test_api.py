@@ -190,7 +190,8 @@ def test_expected_precision_is_near_the_measured_one(preset, name, rng):
 
 
 def test_fewer_slots_keep_more_precision(ctx, client, rng):
-    """Decoding reads two coefficients per slot; a ciphertext that repeats over a larger one brings all its noise."""
+    """Decoding reads two coefficients per slot, so fewer slots hold less noise. If a ciphertext is added to a larger one,
+    over which it repeats, the noise of all its coefficients counts."""
     x = rng.uniform(-1, 1, 8)
     ctx.use(client.server_keys(lambda a: a * a, x))
     few, many = client.encrypt(x), client.encrypt(np.zeros((64, 8)))

@@ -120,7 +120,7 @@ def test_what_is_sent_again(server):
 
 
 def test_clients_that_were_refused_together_come_back_apart(server):
-    """And none before the time that the service has named."""
+    """They come back at random times, and none before the time that the service has named."""
     server.answers = [(429, {"Retry-After": "40"}, b"{}")] * 20 + [OK]
     assert Link(server.url, "t").json("GET", "/x") == {"a": 1}
     assert min(server.slept) >= 40 and max(server.slept) <= 50 and len(set(server.slept)) == 20

@@ -260,7 +260,8 @@ TEST(IntegerTables, CallersTablesAreKeptWhileTheyAreFew) {
   EXPECT_EQ(most, 1024 * one);
 }
 
-// Rotations of one element at the default set: result blocks share them where messages are few.
+// Blind rotations for one element at the default set. Result blocks share a rotation where there
+// are few messages.
 TEST(IntegerTables, ShareRotations) {
   const auto rotations = [](const auto& program) {
     const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
