@@ -19,6 +19,7 @@ from itertools import groupby
 from pathlib import Path
 
 from .. import errors
+from ..files import regular
 from . import ncu, programs, records
 from .ncu import Launch
 from .records import Row
@@ -85,10 +86,10 @@ def class_of(kernel: str) -> str:
     return next((name for name, kernels in CLASSES.items() if ncu.base_name(kernel) in kernels), "other")
 
 
-def _profile(name: str, options: Options, groups: Sequence[dict[str, str]], how: Sequence[str]
-             ) -> tuple[list[Row], list[Launch]]:
-    """What the program writes, and its launches with the counters of all groups. A group that fails is left out and
-    said, unless it is the first."""
+def _counted(name: str, options: Options, groups: Sequence[dict[str, str]], how: Sequence[str],
+             made: Callable[[list[Row], list[Launch]], list[Row]]) -> list[Row]:
+    """The rows that `made` makes of what the program writes and of its launches, with the counters of all groups. A
+    group that fails is left out and said, unless it is the first."""
     profiles: list[ncu.Profile] = []
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "rows.json"
@@ -104,7 +105,10 @@ def _profile(name: str, options: Options, groups: Sequence[dict[str, str]], how:
                 continue
             _say(f"{name}: {len(profiles[-1].launches)} launches, {len(group)} counters, "
                  f"{time.monotonic() - start:.0f} s")
-        return records.read(output), ncu.merged(profiles)
+        try:
+            return made(records.read(output), ncu.merged(profiles))
+        except ncu.ProfilerError as why:
+            raise ncu.ProfilerError(str(why), "".join(p.said for p in profiles)) from why
 
 
 def _say(text: str) -> None:
@@ -127,7 +131,7 @@ def _row(name: str, value: float, unit: str, source: Row, params: Row, values: d
 
 def forms() -> list[Row]:
     options: Options = {"log-n": "13,16", "syncs": "simple,tree,lock-free,grid,local", "chunks": "0,64", "profile": 1}
-    return form_rows(*_profile("bench_transform_forms", options, (STALLS, DIVERGENCE), AGAIN))
+    return _counted("bench_transform_forms", options, (STALLS, DIVERGENCE), AGAIN, form_rows)
 
 
 def form_rows(ways: list[Row], launches: list[Launch]) -> list[Row]:
@@ -160,7 +164,7 @@ def _all_reasons(values: dict[str, float]) -> float:
 
 def rotations() -> list[Row]:
     options: Options = {"profile": 1, "limbs": "", "degrees": "", "batch-limbs": "23,47", "batches": "1,4,16"}
-    return pass_rows(*_profile("bench_growth", options, (BYTES, SHARES, NETWORK, PIPES), AS_THEY_RUN))
+    return _counted("bench_growth", options, (BYTES, SHARES, NETWORK, PIPES), AS_THEY_RUN, pass_rows)
 
 
 def rounds_of(launches: list[Launch]) -> Iterator[list[list[Launch]]]:
@@ -196,7 +200,7 @@ def bootstrap() -> list[Row]:
     rows: list[Row] = []
     for chosen in ORDERS:
         options = {**BOOTSTRAP, "runs": 1, "replay": 0, **chosen}
-        rows += class_rows(*_profile("bench_bootstrap", options, (BYTES, NETWORK | INSTRUCTIONS), AS_THEY_RUN))
+        rows += _counted("bench_bootstrap", options, (BYTES, NETWORK | INSTRUCTIONS), AS_THEY_RUN, class_rows)
     return rows
 
 
@@ -231,17 +235,30 @@ def graph() -> list[Row]:
     rows: list[Row] = []
     for chosen in ORDERS:
         options = {**BOOTSTRAP, "runs": 2, "replay": 1, **chosen}
-        made, launches = _profile("bench_bootstrap", options, (BYTES,), WHOLE)
-        if len(launches) != 1:
-            raise ncu.ProfilerError(f"{len(launches)} ranges, where one was marked")
-        values = ncu.summed(launches, BYTES)
-        rows.append(_row("bootstrap_graph", values.get("l2_bytes", 0.0), "bytes", made[0], _sizes(made[0]), values)
-                    | {"bytes_moved": made[0]["bytes_moved"]})
+        rows += _counted("bench_bootstrap", options, (BYTES,), WHOLE, graph_rows)
     return rows
+
+
+def graph_rows(made: list[Row], launches: list[Launch]) -> list[Row]:
+    source, = made
+    if len(launches) != 1:
+        raise ncu.ProfilerError(f"{len(launches)} ranges, where one was marked")
+    values = ncu.summed(launches, BYTES)
+    row = _row("bootstrap_graph", values.get("l2_bytes", 0.0), "bytes", source, _sizes(source), values)
+    return [row | {"bytes_moved": source["bytes_moved"]}]
 
 
 PARTS: dict[str, Callable[[], list[Row]]] = {"forms": forms, "rotations": rotations, "bootstrap": bootstrap,
                                              "graph": graph}
+
+
+def _keep(record: Path | None, part: str, said: str) -> None:
+    """What the profiler printed in a part that failed, beside the record: it can be read again without a GPU."""
+    if record and said:
+        path = record.with_name(f"{record.stem}-{part}.txt")
+        regular.require_replaceable(path, "profiler's text")
+        path.write_text(said)
+        _say(f"what the profiler printed is in {path}")
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
@@ -257,6 +274,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
         except ncu.ProfilerError as why:
             failed[name] = str(why)
             _say(f"{name} failed: {why}")
+            _keep(args.record, name, why.said)
         if args.record and rows:
             records.write(args.record, rows)
     if failed:

@@ -22,7 +22,11 @@ UNKNOWN = re.compile(r"metric", re.IGNORECASE)
 
 
 class ProfilerError(RuntimeError):
-    """The profiler did not run to its end, or counted nothing."""
+    """The profiler did not run to its end, or counted something else than was due. ``said``: all that it printed."""
+
+    def __init__(self, message: str, said: str = "") -> None:
+        super().__init__(message)
+        self.said = said
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Profile:
 
     launches: list[Launch]
     missing: tuple[str, ...]
+    said: str = ""
 
 
 def base_name(kernel: str) -> str:
@@ -56,7 +61,9 @@ def parsed(text: str) -> list[Launch]:
     lines = [line for line in text.splitlines() if line.startswith('"')]
     launches: dict[str, Launch] = {}
     for row in csv.DictReader(lines):
-        key = f"{row.get('Process ID', '')}:{row['ID']}:{row['Kernel Name']}"
+        if row["ID"] == "ID":
+            continue  # the text of several runs, each with its head
+        key = f"{row['ID']}:{row['Kernel Name']}"
         launch = launches.setdefault(key, Launch(row["ID"], row["Kernel Name"]))
         try:
             launch.values[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
@@ -90,7 +97,7 @@ def _run(command: Sequence[str], limit: float) -> tuple[int, str, str]:
         os.killpg(process.pid, signal.SIGKILL)  # the profiled program as well
         out, err = process.communicate()
         raise ProfilerError(f"{command[0]} took more than {limit:.0f} s\n{' '.join(command)}\n"
-                            f"{_end(out, err)}") from None
+                            f"{_end(out, err)}", out + err) from None
     return process.returncode, out, err
 
 
@@ -121,7 +128,7 @@ def profile(program: Sequence[str], metrics: Sequence[str], options: Sequence[st
             refused = unlisted(listed[1], asked)
         if not refused:
             raise ProfilerError(f"ncu ended with status {status} and {len(launches)} launches. {_cause(out + err)}\n"
-                                f"{' '.join(command)}\n{_end(out, err)}")
+                                f"{' '.join(command)}\n{_end(out, err)}", out + err)
         say(f"ncu refuses {', '.join(sorted(refused))}: left out")
         asked = [m for m in asked if m not in refused]
     else:
@@ -130,7 +137,7 @@ def profile(program: Sequence[str], metrics: Sequence[str], options: Sequence[st
     missing = tuple(m for m in metrics if m not in counted)
     if missing:
         say(f"without {', '.join(missing)}: this GPU or this profiler does not give them")
-    return Profile(launches, missing)
+    return Profile(launches, missing, out)
 
 
 def merged(profiles: Sequence[Profile]) -> list[Launch]:

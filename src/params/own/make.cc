@@ -17,6 +17,8 @@ using std::to_string;
 constexpr std::size_t kMaxFixes = 3;
 constexpr std::size_t kMaxPacked = 3;  // changes that a search for packed chains is made for
 constexpr int kNearPacks = 2;          // searches for each scale that a refusal names
+constexpr double kScaleStep = 0.25;    // bits between scales that are tried in place of one
+constexpr double kScaleReach = 36;     // and how far away they are
 
 // Changes that are tried, the nearest first. One of each kind is named.
 using Kind = std::vector<Fix>;
@@ -68,8 +70,11 @@ Kind other_digits(const ParamsRequest& x) {
 Kind other_scales(const ParamsRequest& x) {
   Kind out;
   if (x.level_log_scale) return out;
-  for (const double away : {0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0}) {
-    for (const double scale : {x.log_scale + away, x.log_scale - away}) {
+  for (double away = kScaleStep; away <= kScaleReach;
+       away += away < 2 ? kScaleStep : 2 * kScaleStep) {
+    for (const double near : {x.log_scale + away, x.log_scale - away}) {
+      // Tries what the message shows.
+      const double scale = std::round(near / kScaleStep) * kScaleStep;
       out.push_back(
           fix(x, "scale=2**" + own::number(scale), [&](auto& r) { r.log_scale = scale; }));
     }
@@ -110,9 +115,11 @@ Kind plain(const ParamsRequest& x) {
 }
 
 // Scales for the level that cannot be packed, with which a search gets beyond it. They are rounded
-// as messages show them.
+// as messages show them. A request for one scale at all levels has no list to change:
+// other_scales() has its remedies.
 Kind nearest_scales(const ParamsRequest& x, const Outcome& refused) {
   Kind out;
+  if (!x.level_log_scale) return out;
   for (const double scale : refused.nearest) {
     const std::string text = own::number(scale);
     out.push_back(fix(x, "levels[" + to_string(refused.level) + "]=2**" + text, [&](auto& r) {
@@ -151,8 +158,14 @@ std::vector<Fix> fixes_of(const ParamsRequest& x, const Outcome& refused) {
   for (const Fix& f : nearest_scales(x, refused)) {
     if (accepted(f.request, kNearPacks)) out.push_back(f);
   }
-  for (const Kind& kind : {fewer_levels(x), other_digits(x), other_rings(x, true), other_scales(x),
-                           other_words(x), lower_security(x), other_rings(x, false)}) {
+  std::vector<Kind> kinds = {fewer_levels(x),      other_digits(x), other_rings(x, true),
+                             other_scales(x),      other_words(x),  lower_security(x),
+                             other_rings(x, false)};
+  // If primes do not make up the scale, another scale is the nearest change.
+  constexpr std::size_t kScales = 3;
+  if (refused.level > 0)
+    std::rotate(kinds.begin(), kinds.begin() + kScales, kinds.begin() + kScales + 1);
+  for (const Kind& kind : kinds) {
     if (out.size() >= kMaxFixes) break;
     const auto found =
         std::find_if(kind.begin(), kind.end(), [](const Fix& f) { return accepted(f.request); });

@@ -238,6 +238,11 @@ def test_a_part_that_fails_leaves_the_rows_of_others(machine, capsys):
     tell(kernels={"bench_transform_forms": [], "bench_growth": [], "bench_bootstrap": []})
     assert cli.main(["bench", "counters", "--part", "forms"]) == 1
     assert "0 launches" in capsys.readouterr().err
+    tell(kernels={"bench_transform_forms": [FORM, FORM]})  # one too many
+    assert cli.main(["bench", "counters", "--part", "forms", "--record", str(folder / "f.json")]) == 1
+    assert not (folder / "f.json").exists()
+    kept = ncu.parsed((folder / "f-forms.txt").read_text())  # of both groups: read again without the profiler
+    assert len(kept) == 2 and kept[0].values.keys() == counters.STALLS.keys() | counters.DIVERGENCE.keys()
 
 
 def test_without_a_profiler_or_a_gpu(machine, monkeypatch, capsys):

@@ -211,7 +211,8 @@ def test_bootstrapping_sets():
     {"N": 2**10, "security": 192}, {"name": "n16-d40-boot-v1"}, {"name": "n16-d40-boot-v9"}, {"name": "own-mine"},
     {"name": "tfhe-2-2-v1"}, {"name": "Mine"}, {"name": ""}, {"name": "x" * 101}, {"name": "mine-insecure"},
     {"name": "mine", "security": None, "levels": 2}, {"name": "two words"}, {"name": "a\nb"},
-    {"N": 1000, "scale": 3, "dnum": -1, "security": 1, "name": "test-x", "word": 90}])
+    {"N": 1000, "scale": 3, "dnum": -1, "security": 1, "name": "test-x", "word": 90},
+    {"N": 2**17, "scale": 23021378436.625656, "word": 28, "levels": 44}])
 def test_refusals_name_what_is_accepted(bad):
     with pytest.raises(lt.ParameterError) as refused:
         make(bad)
