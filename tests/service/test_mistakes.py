@@ -79,6 +79,25 @@ def test_names_that_paths_give(model, tmp_path, capsys):
     assert status == 1 and "one model under two names" in found
 
 
+def test_a_start_that_fails_changes_no_models(model, tmp_path, capsys):
+    """Whether a later file is none, one model has two names, or the device is too small for all."""
+    folder = tmp_path / "service"
+    folder.mkdir()
+    store, blobs = Store(f"sqlite:///{folder}/service.sqlite"), Blobs(folder / "blobs")
+    registry = Registry(store, blobs)
+    context = lt.Context(PRESET, "cpu", threads=1)
+    lt.save_program(tmp_path / "other.lt", lambda x: x + 0.5, context, lt.Shape((8,)))
+    registry.add(model, "before")
+    before = registry.active()
+    (tmp_path / "none").write_bytes(b"none")
+    for words, text in (([f"after={model}", f"other={tmp_path}/other.lt", f"none={tmp_path}/none"], "no file of"),
+                        ([f"after={model}", f"b={model}"], "one model under two names"),
+                        ([f"after={model}", f"other={tmp_path}/other.lt", "--memory", "1"], "bytes of memory for 2 models")):
+        status, found = said(capsys, "serve", *words, "--folder", folder, "--port", 0)
+        assert status == 1 and text in found and registry.active() == before, found
+    store.close()
+
+
 def test_a_port_in_use_changes_nothing(running, model, tmp_path, capsys):
     """Neither does a second service on the folder of one that runs."""
     port = int(running.url.rpartition(":")[2])

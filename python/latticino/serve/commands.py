@@ -158,17 +158,16 @@ def _serve(args: argparse.Namespace) -> int:
     store, blobs = config.open()
     blobs.hold()  # this and the address first: what cannot run changes no models of what runs
     service = Service(config, args.workers, (args.host, args.port), float(args.grace))
-    registry, digests = Registry(store, blobs), set()
+    registry, facts = Registry(store, blobs), dict[str, Facts]()
     for name, path in named.items():
-        facts = registry.add(path, name)
-        digests.add(facts.digest)
-        print(_described(name, facts), flush=True)
-    if len(digests) < len(named):
+        facts[name] = registry.read(path, name)
+        print(_described(name, facts[name]), flush=True)
+    if len({each.digest for each in facts.values()}) < len(named):
         raise errors.UnsupportedError.explain("serve", "one model under two names", "a name for each model",
                                               "name each file once")
-    registry.retire_others(set(named))
     if args.workers:  # said here, before each worker says it
-        key_budgets([Facts.read(row.facts) for row in registry.active()], Resources(**config.resources).for_device())
+        key_budgets(list(facts.values()), Resources(**config.resources).for_device())
+    registry.serve(facts)  # after all that can be refused: what a failed start left would be served by the next worker
     store.close()
     host = f"[{args.host}]" if ":" in args.host else args.host
     print(f"serving at http://{host}:{service.port}", flush=True)

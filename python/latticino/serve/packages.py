@@ -6,7 +6,7 @@ import importlib.util
 
 from .. import errors
 
-NAMES = ("fastapi", "uvicorn", "sqlalchemy", "prometheus_client")
+NAMES = ("fastapi", "uvicorn", "httptools", "sqlalchemy", "prometheus_client")
 
 
 def require(operation: str, names: tuple[str, ...] | None = None) -> None:

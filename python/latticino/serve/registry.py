@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,13 @@ class Registry:
         self._store, self._blobs = store, blobs
 
     def add(self, path: str | os.PathLike[str], name: str) -> Facts:
-        """Serves the model in a file under this name, in place of the one that had the name before.
+        """Serves the model in a file under this name, in place of the one that had it before. Raises as `read`."""
+        facts = self.read(path, name)
+        self.serve({name: facts}, beside=True)
+        return facts
+
+    def read(self, path: str | os.PathLike[str], name: str) -> Facts:
+        """Stores the files of a model, which is not served yet.
 
         FileError or UnsupportedError for what is no model, or none that can be served.
         """
@@ -42,21 +49,23 @@ class Registry:
         facts, client = _described(data)
         self._blobs.put("models", OPERATOR, data)
         self._blobs.put("models", OPERATOR, client)
-        with self._store.write() as c:
-            others = models.c.name == name, models.c.digest != facts.digest
-            c.execute(models.update().where(*others).values(active=False))
-            known = c.execute(models.update().where(models.c.digest == facts.digest).values(
-                name=name, active=True, facts=facts.to_json()))
-            if not known.rowcount:
-                c.execute(models.insert().values(
-                    digest=facts.digest, name=name, active=True, facts=facts.to_json(),
-                    seconds=max(facts.predicted_seconds, 1e-3), created=self._store.now(c)))
         return facts
 
-    def retire_others(self, names: set[str]) -> None:
-        """Ends the service of all models but those of these names. Requests for the others are refused (410)."""
+    def serve(self, named: Mapping[str, Facts], beside: bool = False) -> None:
+        """Serves models that were read, all of them or none. Requests for others are refused (410) from then on, unless
+        they are served ``beside`` these."""
         with self._store.write() as c:
-            c.execute(models.update().where(models.c.name.not_in(names)).values(active=False))
+            if not beside:
+                c.execute(models.update().where(models.c.name.not_in(list(named))).values(active=False))
+            for name, facts in named.items():
+                others = models.c.name == name, models.c.digest != facts.digest
+                c.execute(models.update().where(*others).values(active=False))
+                known = c.execute(models.update().where(models.c.digest == facts.digest).values(
+                    name=name, active=True, facts=facts.to_json()))
+                if not known.rowcount:
+                    c.execute(models.insert().values(
+                        digest=facts.digest, name=name, active=True, facts=facts.to_json(),
+                        seconds=max(facts.predicted_seconds, 1e-3), created=self._store.now(c)))
 
     def active(self) -> list[Any]:
         """The rows of the models that are served."""

@@ -4,10 +4,12 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -163,6 +165,13 @@ def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr(packages, "NAMES", ("json", "no_such_package"))
     with pytest.raises(lt.UnsupportedError, match=r"without no_such_package.*from a checkout of Latticino: pip install '.\[serve\]'"):
         packages.require("serve")
+
+
+def test_the_packages_are_those_that_serve_installs():
+    """But for psycopg, which only a store of PostgreSQL needs."""
+    listed = (Path(__file__).parents[3] / "requirements" / "serve.txt").read_text()
+    names = set(re.findall(r"^([a-z-]+)", listed, re.MULTILINE)) - {"psycopg"}
+    assert {name.replace("-", "_") for name in names} == set(packages.NAMES)
 
 
 def test_the_package_needs_none_of_them(child_environment):
