@@ -11,7 +11,8 @@ import pytest
 if not os.environ.get("LATTICINO_SERVICE_TESTS"):
     collect_ignore_glob = ["*"]
 else:
-    sys.path += [str(Path(__file__).parents[1] / "python" / "nn"),  # networks that its tests build
+    sys.path += [str(Path(__file__).parent / "apart"),  # what a process that was taken over tries
+                 str(Path(__file__).parents[1] / "python" / "nn"),  # networks that its tests build
                  str(Path(__file__).parents[1] / "fuzz"),  # a connection without a socket
                  str(Path(__file__).parents[2] / "bench" / "service")]  # how a service is started
     import psycopg

@@ -8,11 +8,11 @@ import threading
 
 import numpy as np
 import pytest
-from world import Rows, carry_out
+from world import Rows, carry_out, hash_of
 
 import latticino as lt
 from latticino import cli
-from latticino.serve.blobs import Blobs
+from latticino.serve.blobs import OPERATOR, Blobs
 from latticino.serve.bundles import ATTEMPTS, Bundles
 from latticino.serve.checker import Checker
 from latticino.serve.models import Facts
@@ -158,6 +158,9 @@ def checked_by(script, tmp_path, monkeypatch):
     rows = Rows(store, blobs)
     tenant, digest = rows.tenant("a"), rows.model()
     blobs.put("chunks", tenant, b"chunk")
+    part = blobs.path("models", OPERATOR, hash_of("client"))
+    part.parent.mkdir(parents=True, exist_ok=True)
+    part.write_bytes(b"part of clients")
     hash_ = rows.bundle(tenant, digest, state="uploaded")
     monkeypatch.setattr(Bundles, "file", lambda *_: io.BytesIO(b"chunk"))
     monkeypatch.setattr(Bundles, "withdraw_damaged", lambda *_: 0)

@@ -1,8 +1,10 @@
 """docs/security.md, what it says of a service, followed literally: each row of its two tables has a check here."""
 
+import errno
 import hashlib
 import http.client
 import json
+import os
 import re
 import socket
 import subprocess
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from test_confined import ANYWAY, seen_from_outside, tried
 from test_mistakes import checked_by
 from test_routes import KEY, asked
 from world import hash_of
@@ -436,24 +439,10 @@ def _(here):
     known = (here.tmp_path / "known").read_text()
     assert "PATH=" in known and "password" not in known and "lt_secret" not in known
     here.monkeypatch.undo()
-    (here.tmp_path / "secret").write_text("x")
-    (here.tmp_path / "secret").chmod(0o600)
-    code = f"""
-import os, subprocess
-from latticino.serve.confined import confine
-file = open({str(here.tmp_path / 'mine')!r}, "wb", buffering=0)
-confine(1 << 20)
-def tried(f):
-    try: f()
-    except BaseException as why: return type(why).__name__
-    return "done"
-print(os.getuid(), tried(lambda: file.write(b"x")), tried(os.fork), tried(lambda: open({str(here.tmp_path / 'secret')!r})))
-"""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
-    uid, write, fork, read = done.stdout.split()
-    assert write == "OSError", done.stderr
-    if confined.os.geteuid() == 0:
-        assert (int(uid), fork, read) == (confined.NOBODY, "BlockingIOError", "PermissionError") and f"user {uid}" in PAGE
+    found, free = tried("confined"), tried("free")
+    assert set(found.values()) == {errno.EPERM} and errno.EPERM not in {free[name] for name in free if name not in ANYWAY}
+    user = confined.NOBODY if os.geteuid() == 0 else os.getuid()
+    assert seen_from_outside()["Uid"].split() == [str(user)] * 4 and f"user {confined.NOBODY}" in PAGE
 
 
 @check("worker")
@@ -461,8 +450,13 @@ def _(here):
     """It is told no token, and the numbers of a run lie in the request in the clear."""
     w = here.world
     for pid in w.running.pids("worker"):
-        known = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
-        assert w.a.token.encode() not in known and w.b.token.encode() not in known
+        known = [Path(f"/proc/{pid}/cmdline")]
+        if os.geteuid() == 0:
+            known.append(Path(f"/proc/{pid}/environ"))
+        else:  # closed to the user of the worker
+            with pytest.raises(PermissionError):
+                Path(f"/proc/{pid}/environ").read_bytes()
+        assert not [path for path in known for tenant in (w.a, w.b) if tenant.token.encode() in path.read_bytes()]
     assert np.frombuffer(w.a.body[-16:], "<f8").tolist() == [RATE, 0.0]
 
 

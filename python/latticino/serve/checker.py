@@ -11,6 +11,8 @@ import threading
 import time
 from typing import Any
 
+from .. import errors
+from ..common import rights
 from .blobs import Blobs
 from .bundles import LEASE, Bundles, Check
 from .jobs import Jobs, Limits
@@ -28,6 +30,27 @@ _SECONDS, _RATE = 120, 2 << 20  # a check may take `_SECONDS`, and one more for 
 _FROM_OUTSIDE = {-signal.SIGHUP, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
 # What the confined process may know of its surroundings: no address of a store, no token.
 _KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
+def require_confined() -> None:
+    """UnsupportedError unless this system confines a process that reads bundles."""
+    done = subprocess.run(_command(), stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/",
+                          env=_environment())
+    said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+    if done.returncode == rights.UNREADY and said.startswith("serve: "):
+        raise errors.UnsupportedError(said, "serve")
+    if done.returncode:
+        raise errors.UnsupportedError.explain(
+            "serve", f"a process for bundles of strangers that ended with status {done.returncode} ({said})",
+            "one that gives up its rights", "run the service where it can, as one user or as root of a whole machine")
+
+
+def _command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "latticino.serve.confined", *words]
+
+
+def _environment() -> dict[str, str]:
+    return {**{name: os.environ[name] for name in _KEPT if name in os.environ}, "OPENBLAS_NUM_THREADS": "1"}
 
 
 class Checker:
@@ -99,12 +122,13 @@ class Checker:
                 log("checker.trouble", error=type(why).__name__)
 
     def _verdict(self, check: Check) -> dict[str, Any] | None:
-        """What the confined process says of a bundle; None if it was stopped, or the chunks could not be read."""
-        environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "latticino.serve.confined", str(self._registry.path(check.model))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
-            env={**environ, "OPENBLAS_NUM_THREADS": "1"})
+        """What the confined process says of a bundle; None if it was stopped or not ready, or if files could not be
+        read."""
+        try:
+            process = self._started(check)
+        except OSError as why:
+            log("checker.trouble", error=type(why).__name__)
+            return None
         assert process.stdin is not None
         late = threading.Timer(_SECONDS + check.manifest.size / _RATE, process.kill)
         late.start()
@@ -117,6 +141,9 @@ class Checker:
             process.wait()
         if unread or process.returncode in _FROM_OUTSIDE:
             return None
+        if process.returncode == rights.UNREADY:
+            log("checker.trouble", error="a process to read a bundle was not ready, or gave up no rights")
+            return None
         try:
             found = json.loads(output.splitlines()[-1])
             if process.returncode == 0 and "refused" in found:
@@ -127,6 +154,13 @@ class Checker:
             pass
         return {"refused": f"keys: had a bundle that ended its check with status {process.returncode}; needs a "
                 "bundle of this package; make it again"}
+
+    def _started(self, check: Check) -> subprocess.Popen[bytes]:
+        """The confined process. It gets a part of the model without its path, which tells where the store may be."""
+        with open(self._registry.part(check.model), "rb") as model:
+            return subprocess.Popen(
+                _command(f"/proc/self/fd/{model.fileno()}"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, cwd="/", env=_environment(), pass_fds=[model.fileno()])
 
     def _fed(self, check: Check, process: subprocess.Popen[bytes]) -> bool:
         """Hands the chunks to the process. Returns whether one of them could not be read."""

@@ -136,6 +136,7 @@ def _with_store(handler: Callable[[argparse.Namespace], int]) -> Callable[[argpa
 
 def _serve(args: argparse.Namespace) -> int:
     packages.require("serve")
+    from .checker import require_confined
     from .models import Facts
     from .registry import Registry
     from .service import Service, quiet_environment
@@ -152,6 +153,7 @@ def _serve(args: argparse.Namespace) -> int:
 
         Page(page)  # refused here, before the front would
     named = _models_of(args.models)
+    require_confined()
     limits = {"seconds": float(args.most_queued), "keep_results": float(args.keep_results)}
     config = _config(args, page=page, limits=limits, rate=float(args.rate), burst=4.0 * args.rate,
                      polls=args.polls, reserve=args.reserve)

@@ -1,44 +1,46 @@
 """The process that reads a bundle of keys from a stranger. It has no rights, opens no files, and has little memory.
 
-``python -m latticino.serve.confined MODEL`` opens the model, gives up what it may do, reads the bundle from standard
-input, and prints its verdict as a line of JSON.
+``python -m latticino.serve.confined MODEL`` opens the part of the model that clients have, gives up what it may do,
+reads the bundle from standard input, and prints its verdict as a line of JSON. Steps and constants of the model are not
+for whoever may take it over. Without a model it only tries whether the system lets it give its rights up.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
+import io
 import json
 import os
 import resource
 import signal
 import sys
 import warnings
+from collections.abc import Sequence
+from contextlib import suppress
 
 from .. import errors
-from .models import file_of, open_model
+from ..common import rights
+from .models import Reader, file_of, open_reader
 
 NOBODY = 65534
-_NO_NEW_PRIVILEGES = 38  # prctl's number
 _ROOM = 256 << 20  # bytes beside the keys themselves
 _RATE = 4 << 20  # bytes of keys per second of CPU time that are read at least
 
 
 def confine(key_bytes: int) -> None:
-    """Gives up rights for good: no other user's files, none to write, no new process, and as much memory as keys of
-    this size take while they are read."""
+    """Gives up rights for good: no file is opened, written or removed, no process started, seen or sent a signal, and
+    memory is as much as keys of this size take while they are read. UnsupportedError where the system cannot."""
     used = _address_space()
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    with contextlib.suppress(OSError, AttributeError):  # of Linux alone
-        ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     limits = {resource.RLIMIT_AS: used + 2 * key_bytes + _ROOM, resource.RLIMIT_FSIZE: 0,
               resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 16, resource.RLIMIT_NPROC: 0,
               resource.RLIMIT_CPU: int(_seconds_used()) + 60 + key_bytes // _RATE}
     for kind, most in limits.items():
         resource.setrlimit(kind, (most, most))
+    rights.hide()
+    rights.keep_few_calls()
 
 
 def _address_space() -> int:
@@ -55,19 +57,36 @@ def main() -> None:
     """Reads the bundle; the verdict has ``id`` and ``bytes``, or ``refused``."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt is never taken for an error of the bundle
     warnings.simplefilter("ignore", errors.SecurityWarning)
-    model = open_model(file_of(sys.argv[1]), "cpu", threads=1)
-    confine(model.key_bytes)
+    try:
+        model = _ready(sys.argv[1:])
+    except Exception as why:
+        print(why if isinstance(why, errors.Error) else f"{type(why).__name__}: {why}", file=sys.stderr)
+        sys.exit(rights.UNREADY)
+    if model is not None:
+        print(json.dumps(_verdict(model)), flush=True)
+
+
+def _ready(paths: Sequence[str]) -> Reader | None:
+    """Opens the part of the model, if there is one, and what reading keys needs of the disk; then gives up rights."""
+    model = open_reader(file_of(paths[0])) if paths else None
+    if model is not None:
+        with suppress(errors.Error):
+            model.load_keys(io.BytesIO())  # makes the context, and imports what readers and their errors import
+    confine(0 if model is None else model.key_bytes)
+    return model
+
+
+def _verdict(model: Reader) -> dict[str, str | int]:
     try:
         keys = model.load_keys(sys.stdin.buffer)
         if sys.stdin.buffer.read(1):
             raise errors.FileError.explain("keys", "bytes behind the bundle", "one bundle", "upload it alone")
-        verdict = {"id": keys.id, "bytes": keys.bytes}
+        return {"id": keys.id, "bytes": keys.bytes}
     except errors.OutOfMemoryError:
-        verdict = {"refused": "keys: had a bundle that takes more memory than one of this model; needs the keys of the "
-                   "model, and no others; make it with service.use(client)"}
+        return {"refused": "keys: had a bundle that takes more memory than one of this model; needs the keys of the "
+                "model, and no others; make it with service.use(client)"}
     except errors.Error as why:
-        verdict = {"refused": str(why)}
-    print(json.dumps(verdict), flush=True)
+        return {"refused": str(why)}
 
 
 if __name__ == "__main__":

@@ -108,15 +108,10 @@ def _facts_in(text: str) -> Facts:
     return Facts._read(text)
 
 
-class Model:
-    """A program or a network on a device, open: it runs requests of tenants, each with the tenant's session.
+class Reader:
+    """What reads bundles of keys for a program or a network, or for the part of it that clients need."""
 
-    UnsupportedError for the part that clients need, and for what a service does not run. ``answers``: results are those
-    of a service, which brings them to level 0. ScaleError then for a result whose values may not fit its modulus.
-    """
-
-    def __init__(self, program: SavedProgram, answers: bool = True, **options: Any) -> None:
-        _require_fit(program, answers)
+    def __init__(self, program: SavedProgram, **options: Any) -> None:
         self.program, self._options = program, options
 
     @cached_property
@@ -129,6 +124,25 @@ class Model:
     def key_bytes(self) -> int:
         """What the keys of a run take on the device."""
         return int(self.program.plan.key_bytes)
+
+    def load_keys(self, file: BinaryIO) -> AnyKeys:
+        """A bundle for the context. KeyError unless it has all keys that a run needs."""
+        keys: AnyKeys = saving.load_server_keys(file, self.context)
+        if isinstance(keys, ServerKeys):  # those of TFHE serve every program of their parameters
+            require_keys(keys, self.program.plan)
+        return keys
+
+
+class Model(Reader):
+    """A program or a network on a device, open: it runs requests of tenants, each with the tenant's session.
+
+    UnsupportedError for the part that clients need, and for what a service does not run. ``answers``: results are those
+    of a service, which brings them to level 0. ScaleError then for a result whose values may not fit its modulus.
+    """
+
+    def __init__(self, program: SavedProgram, answers: bool = True, **options: Any) -> None:
+        _require_fit(program, answers)
+        super().__init__(program, **options)
 
     def facts(self) -> Facts:
         """What the file says, and the sizes of its requests."""
@@ -149,13 +163,6 @@ class Model:
     def client_file(self) -> bytes:
         """The part of the file that clients need."""
         return self.program.client_bytes()
-
-    def load_keys(self, file: BinaryIO) -> AnyKeys:
-        """A bundle for the context. KeyError unless it has all keys that a run needs."""
-        keys: AnyKeys = saving.load_server_keys(file, self.context)
-        if isinstance(keys, ServerKeys):  # those of TFHE serve every program of their parameters
-            require_keys(keys, self.program.plan)
-        return keys
 
     def run(self, session: AnySession, inputs: Sequence[bytes], final: bool, after: After) -> bytes:
         """The result's file for the files of the inputs, and numbers, in the order of the facts. ``final``: as of
@@ -241,3 +248,8 @@ def open_model(data: bytes, device: str | None = None, *, threads: int = 0, key_
     FileError for damaged and foreign files; UnsupportedError for what cannot be served.
     """
     return Model(programs.from_bytes(data), answers, device=device, threads=threads, key_budget=key_budget)
+
+
+def open_reader(data: bytes) -> Reader:
+    """What reads bundles for a model, on the CPU, from the bytes of its file or of the clients' part of it."""
+    return Reader(programs.from_bytes(data), device="cpu", threads=1)

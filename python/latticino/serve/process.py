@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .. import errors
+from ..common import rights
 from .blobs import Blobs
 from .jobs import Limits
 from .logs import AsLines, log
@@ -138,6 +139,7 @@ def main() -> int:
     config = Config(**json.loads(sys.stdin.readline()))
     signals.follow(sys.stdin)
     try:
+        rights.hide()
         ROLES[role](config, signals)
     except (errors.Error, OSError) as why:
         log("process.failed", role=role, error=type(why).__name__, message=str(why))

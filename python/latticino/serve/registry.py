@@ -85,8 +85,14 @@ class Registry:
                              "ask for the models again")
         return rows[0]
 
-    def path(self, digest: str) -> Path:
-        return self._blobs.path("models", OPERATOR, digest)
+    def part(self, digest: str) -> Path:
+        """The file of the part of a model that clients need. FileError for a model without a row."""
+        with self._store.read() as c:
+            facts = c.execute(sa.select(models.c.facts).where(models.c.digest == digest)).scalar()
+        if facts is None:
+            raise errors.FileError.explain("checker", "a model that the store lacks", "one that it has",
+                                           "serve the model again")
+        return self._blobs.path("models", OPERATOR, Facts.read(facts).client)
 
     def file(self, digest: str) -> bytes:
         """The bytes of a model's file. FileError if they are gone, or changed."""

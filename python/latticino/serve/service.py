@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from .. import errors
+from ..common import rights
 from .logs import log
 from .process import Config
 
@@ -102,6 +103,7 @@ class Service:
         return -1 if self.socket is None else int(self.socket.getsockname()[1])
 
     def run(self) -> None:
+        rights.hide()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue  # by nohup
