@@ -66,57 +66,74 @@ def train(x, y, hidden):
 def network(columns, w, b, v, c):
     """A ciphertext per feature, shape (hidden, patients) with equal rows -> above 0.5 where the tumour is benign.
 
-    Two round trips for all patients: every hidden unit of everyone, then every decision.
+    Two round trips for all patients: every hidden unit of everyone, then every decision. Sums lie between -1 and 1 as
+    they are divided by the most that they can be.
     """
     def rows(values):
         return np.repeat(values[:, None], columns[0].shape[1], axis=1)
 
     bound, most = MOST * np.abs(w).sum(0) + np.abs(b), np.abs(v).sum() + abs(c)
     total = sum(x * rows(weights / bound) for x, weights in zip(columns, w)) + rows(b / bound)
-    signs = 2 * total.compare(0.0, bound=0.5) - 1
-    return ((signs * rows(v / most)).sum(axis=0) + float(c / most)).compare(0.0, bound=0.5)
+    signs = 2 * total.declare(-1, 1).compare(0.0, bound=0.5) - 1
+    votes = (signs * rows(v / most)).sum(axis=0) + float(c / most)
+    return votes.declare(-1, 1).compare(0.0, bound=0.5)
 
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--preset", default="n16-d40-boot-v1")
-parser.add_argument("--device")
-parser.add_argument("--hidden", type=int, default=8, help="units, a power of two")
-parser.add_argument("--all", action="store_true", help="all patients on a CPU, too")
-parser.add_argument("--record", type=Path, help="a JSON file to write what was measured to")
-args = parser.parse_args()
+def in_the_clear(x, w, b, v, c):
+    """The decisions that encrypted ones have to equal."""
+    return np.sign(x @ w + b) @ v + c > 0
 
-x, y = patients()
-model = train(x[:TRAIN], y[:TRAIN], args.hidden)
-ctx = lt.Context(args.preset, args.device)
-everyone = args.all or ctx.device.startswith("cuda")
-test, truth = (part[TRAIN:] if everyone else part[TRAIN:TRAIN + SAMPLE] for part in (x, y))
-w, b, v, c = model
-clear = np.sign(test @ w + b) @ v + c > 0
 
-client = lt.keygen(ctx)
-room = 1 << (len(test) - 1).bit_length()  # patients behind the last one: all features 0
-padded = np.pad(test, ((0, room - len(test)), (0, 0)))
-columns = [np.tile(column, (args.hidden, 1)) for column in padded.T]
-plan = ctx.plan(lambda *a: network(a, *model), *columns)
-print(plan)
-ctx.use(client.server_keys(plan))
-encrypted = [client.encrypt(column) for column in columns]
-start = time.monotonic()
-result = network(encrypted, *model)
-ctx.synchronize()
-seconds = time.monotonic() - start
-decided = client.decrypt(result).unmarked().real[:len(test)] > 0.5
-print(f"{seconds:.1f} s for {len(truth)} of {len(x) - TRAIN} patients, {room * (args.hidden + 1)} thresholds in two "
-      f"round trips; right: {np.mean(clear == truth):.4f} in the clear, {np.mean(decided == truth):.4f} encrypted; "
-      f"{np.sum(clear != decided)} decided otherwise")
-if args.record:
-    on_gpu = ctx.device.startswith("cuda")
-    records.write(args.record, [records.stamped({
-        "name": "switch.thresholds", "value": round(seconds, 4), "unit": "s",
-        "device": ctx._native.device["name"] if on_gpu else cpu_name(), "backend": ctx.device.partition(":")[0],
-        "mode": "immediate", "preset": args.preset, "switching": ctx.switch_set(), "patients": len(truth),
-        "accuracy_clear": round(float(np.mean(clear == truth)), 4),
-        "accuracy_encrypted": round(float(np.mean(decided == truth)), 4),
-        "decided_otherwise": int(np.sum(clear != decided)),
-        "params": {"hidden": args.hidden, "slots": room * args.hidden}})])
-assert (clear == decided).all()
+def columns_of(x, hidden):
+    """An array per feature, for as many patients as a power of two; those behind the last one have only zeros."""
+    room = 1 << (len(x) - 1).bit_length()
+    padded = np.pad(x, ((0, room - len(x)), (0, 0)))
+    return [np.tile(column, (hidden, 1)) for column in padded.T]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--preset", default="n16-d40-boot-v1")
+    parser.add_argument("--device")
+    parser.add_argument("--hidden", type=int, default=8, help="units, a power of two")
+    parser.add_argument("--all", action="store_true", help="all patients on a CPU, too")
+    parser.add_argument("--record", type=Path, help="a JSON file to write what was measured to")
+    args = parser.parse_args()
+
+    x, y = patients()
+    model = train(x[:TRAIN], y[:TRAIN], args.hidden)
+    ctx = lt.Context(args.preset, args.device)
+    everyone = args.all or ctx.device.startswith("cuda")
+    test, truth = (part[TRAIN:] if everyone else part[TRAIN:TRAIN + SAMPLE] for part in (x, y))
+    clear = in_the_clear(test, *model)
+
+    client = lt.keygen(ctx)
+    columns = columns_of(test, args.hidden)
+    plan = ctx.plan(lambda *a: network(a, *model), *columns)
+    print(plan)
+    ctx.use(client.server_keys(plan))
+    encrypted = [client.encrypt(column) for column in columns]
+    start = time.monotonic()
+    result = network(encrypted, *model)
+    ctx.synchronize()
+    seconds = time.monotonic() - start
+    decided = client.decrypt(result).unmarked().real[:len(test)] > 0.5
+    thresholds = columns[0].shape[1] * (args.hidden + 1)
+    print(f"{seconds:.1f} s for {len(truth)} of {len(x) - TRAIN} patients, {thresholds} thresholds in two "
+          f"round trips; right: {np.mean(clear == truth):.4f} in the clear, {np.mean(decided == truth):.4f} encrypted; "
+          f"{np.sum(clear != decided)} decided otherwise")
+    if args.record:
+        on_gpu = ctx.device.startswith("cuda")
+        records.write(args.record, [records.stamped({
+            "name": "switch.thresholds", "value": round(seconds, 4), "unit": "s",
+            "device": ctx._native.device["name"] if on_gpu else cpu_name(), "backend": ctx.device.partition(":")[0],
+            "mode": "immediate", "preset": args.preset, "switching": ctx.switch_set(), "patients": len(truth),
+            "accuracy_clear": round(float(np.mean(clear == truth)), 4),
+            "accuracy_encrypted": round(float(np.mean(decided == truth)), 4),
+            "decided_otherwise": int(np.sum(clear != decided)),
+            "params": {"hidden": args.hidden, "slots": columns[0].size}})])
+    assert (clear == decided).all()
+
+
+if __name__ == "__main__":
+    main()
