@@ -69,8 +69,8 @@ class LATTICINO_API Client {
   Client(const Client&) = default;
   Client& operator=(const Client&) = default;
   /// For the library's own code.
-  Client(Context context, std::shared_ptr<session::Owner> owner)
-      : context_(std::move(context)), owner_(std::move(owner)) {}
+  Client(const Context& context, std::shared_ptr<session::Owner> owner)
+      : context_(context), owner_(std::move(owner)) {}
   const std::shared_ptr<session::Owner>& owner() const { return owner_; }
 
  private:

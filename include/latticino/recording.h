@@ -38,7 +38,7 @@ template <class Result>
 struct Rebuilt;
 template <>
 struct Rebuilt<Array> {
-  static Array of(std::vector<Array> list) { return std::move(list.front()); }
+  static Array of(const std::vector<Array>& list) { return list.front(); }
 };
 template <>
 struct Rebuilt<std::vector<Array>> {
@@ -46,9 +46,7 @@ struct Rebuilt<std::vector<Array>> {
 };
 template <>
 struct Rebuilt<std::pair<Array, Array>> {
-  static std::pair<Array, Array> of(std::vector<Array> list) {
-    return {std::move(list[0]), std::move(list[1])};
-  }
+  static std::pair<Array, Array> of(const std::vector<Array>& list) { return {list[0], list[1]}; }
 };
 }  // namespace detail
 
@@ -57,7 +55,7 @@ struct Rebuilt<std::pair<Array, Array>> {
 template <class Result>
 class Recording {
  public:
-  explicit Recording(detail::Recorded recorded) : recorded_(std::move(recorded)) {}
+  explicit Recording(const detail::Recorded& recorded) : recorded_(recorded) {}
   /// Runs the recording on arguments like those that it was recorded with; gives fresh arrays.
   /// ContextError, KeyError, ShapeError, LevelError or ScaleError for others.
   template <class... Arguments>

@@ -223,8 +223,8 @@ class LATTICINO_API TfheClient {
   TfheClient(const TfheClient&) = default;
   TfheClient& operator=(const TfheClient&) = default;
   /// For the library's own code.
-  TfheClient(TfheContext context, std::shared_ptr<session::TfheOwner> owner)
-      : context_(std::move(context)), owner_(std::move(owner)) {}
+  TfheClient(const TfheContext& context, std::shared_ptr<session::TfheOwner> owner)
+      : context_(context), owner_(std::move(owner)) {}
   const std::shared_ptr<session::TfheOwner>& owner() const { return owner_; }
 
  private:
@@ -293,7 +293,7 @@ class LATTICINO_API TfheRecorded {
 /// A recorded program of encrypted arrays, which gives one array. Threads may share it.
 class TfheRecording {
  public:
-  explicit TfheRecording(detail::TfheRecorded recorded) : recorded_(std::move(recorded)) {}
+  explicit TfheRecording(const detail::TfheRecorded& recorded) : recorded_(recorded) {}
   /// Runs the recording on arguments like those that it was recorded with. ContextError, KeyError,
   /// ShapeError, ParameterError or LevelError (more noise) for others.
   template <class... Arguments>

@@ -8,7 +8,6 @@ namespace latticino::python {
 namespace {
 
 using ckks::Ciphertext;
-using ckks::Complex;
 using ckks::Evaluator;
 using ckks::Plaintext;
 using ckks::ScalarInputs;

@@ -16,7 +16,6 @@ namespace latticino::python {
 namespace {
 
 using session::Known;
-using session::Numbers;
 using session::NumbersView;
 using session::Range;
 using Complex = std::complex<double>;

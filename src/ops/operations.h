@@ -217,7 +217,7 @@ struct Linear {
   template <class Visitor>
   static void stored(Visitor& v, const Item& item, const std::uint32_t* words, Label label) {
     if (words == nullptr) return;
-    const auto count = static_cast<std::size_t>(item.stored_stride() + item.out.limbs());
+    const auto count = static_cast<std::size_t>(item.stored_stride()) + item.out.limbs();
     v.read(Memory{words, sizeof(std::uint32_t) * count, item.out.data}, {.label = label});
   }
 };

@@ -169,12 +169,14 @@ std::vector<Bootstrapper::Pair> Bootstrapper::raised_parts(const Evaluator& eval
   queue.submit(std::move(up));
   if (plan_->over) {
     std::vector<std::array<PolyView, 2>> views;
+    views.reserve(raised.size());
     for (const auto& [b, a] : raised) {
       views.push_back({b.view.in(Domain::Eval), a.view.in(Domain::Eval)});
     }
     return plan_->over->apply(evaluator, like, views);
   }
   std::vector<rlwe::RaisedPair> views;
+  views.reserve(raised.size());
   for (const auto& [b, a] : raised) {
     views.push_back({b.view.in(Domain::Eval), a.view.select(q).in(Domain::Eval),
                      a.view.select(params.aux_basis()).in(Domain::Half)});
@@ -196,6 +198,7 @@ std::vector<Ciphertext> Bootstrapper::raised(const Evaluator& evaluator,
   const rlwe::SwitchKey& to_sparse =
       evaluator.key(kName, scaled[0], {rlwe::KeyKind::DenseToSparse, 1});
   std::vector<std::array<PolyView, 2>> views;
+  views.reserve(scaled.size());
   for (const Ciphertext& c : scaled) views.push_back({c.parts[0].view, c.parts[1].view});
   return raised_sparse(
       evaluator,

@@ -44,8 +44,8 @@ void say_warning(const Warning& warning) {
 
 }  // namespace
 
-Host::Host(ParameterSet set, const ContextOptions& options)
-    : parameters(std::move(set)),
+Host::Host(const ParameterSet& set, const ContextOptions& options)
+    : parameters(set),
       auto_bootstrap(options.auto_bootstrap),
       on_warning_(options.on_warning ? options.on_warning : say_warning),
       plaintexts_(kPlaintexts, [](const auto& x) { return bytes_of(x); }),

@@ -35,7 +35,7 @@ struct RepackRoute {
 
 class Host final : public Constants {
  public:
-  Host(ParameterSet parameters, const ContextOptions& options);
+  Host(const ParameterSet& parameters, const ContextOptions& options);
   // A twin without data, of plans.
   struct Dry {};
   Host(const Host& like, Dry);
