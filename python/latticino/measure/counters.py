@@ -64,8 +64,8 @@ PIPES = {TIME: "ns", "smsp__issue_active.avg.pct_of_peak_sustained_active": "iss
          "sm__inst_executed_pipe_fmaheavy.avg.pct_of_peak_sustained_active": "multiply_percent",
          "sm__warps_active.avg.pct_of_peak_sustained_active": "warps_percent"}
 
-REASONS = ("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle", "long_scoreboard",
-           "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
+REASONS = ("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle",
+           "long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
            "short_scoreboard", "sleeping", "tex_throttle", "wait")
 STALLS = {TIME: "ns", "smsp__inst_executed.sum": "warp_instructions",
           "smsp__average_warp_latency_per_inst_issued.ratio": "latency",

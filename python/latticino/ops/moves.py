@@ -240,7 +240,7 @@ class Map:
 
     @cached_property
     def correlation(self) -> float:
-        """By how much errors of sums of results may exceed those of independent results, as a factor of the variance."""
+        """The factor by which the variance of sums of results may exceed that of independent results."""
         targets, sources, weights = self._build()
         return _native.correlation(flat_index(targets), flat_index(sources), np.asarray(weights, complex))
 
