@@ -65,8 +65,8 @@ PIPES = {TIME: "ns", "smsp__issue_active.avg.pct_of_peak_sustained_active": "iss
          "sm__warps_active.avg.pct_of_peak_sustained_active": "warps_percent"}
 
 REASONS = ("barrier", "branch_resolving", "dispatch_stall", "drain", "gmma", "imc_miss", "lg_throttle",
-           "long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected", "selected",
-           "short_scoreboard", "sleeping", "tex_throttle", "wait")
+           "long_scoreboard", "math_pipe_throttle", "membar", "mio_throttle", "misc", "no_instruction", "not_selected",
+           "selected", "short_scoreboard", "sleeping", "tex_throttle", "wait")
 STALLS = {TIME: "ns", "smsp__inst_executed.sum": "warp_instructions",
           "smsp__average_warp_latency_per_inst_issued.ratio": "latency",
           **{f"smsp__average_warps_issue_stalled_{r}_per_issue_active.ratio": f"stalled_{r}" for r in REASONS}}
