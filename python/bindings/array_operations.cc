@@ -12,7 +12,9 @@ namespace {
 using ckks::Evaluator;
 using ckks::Polynomial;
 using session::Contents;
+using session::Evaluation;
 using session::Known;
+using session::Range;
 using session::RecordedArgument;
 using Complex = std::complex<double>;
 using MatrixValues = nb::ndarray<const Complex, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -117,24 +119,32 @@ void bind_polynomials(nb::module_& m) {
         return session::steady_level(*params, level, levels, depth);
       },
       "params"_a, "level"_a, "levels"_a, "depth"_a);
-  m.def(
-      "evaluation_errors",
-      [](const ParamsPtr& params, int level, const Polynomial& p, int slots) {
-        require(p.levels() <= level && level <= params->top_level(), "a level");
-        const auto added = session::evaluation_errors(*params, level, p, slots);
-        return std::pair(added.product, added.mapping);
-      },
-      "params"_a, "level"_a, "polynomial"_a, "slots"_a,
-      "Errors of a product, and of the product that brings the interval to [-1, 1].");
+  nb::class_<Evaluation>(m, "Evaluation", "What the evaluation of a polynomial adds to its values.")
+      .def(
+          "__init__",
+          [](Evaluation* self, const ParamsPtr& params, int level, const Polynomial& p, int slots) {
+            require(p.degree() >= 1 && p.levels() <= level && level <= params->top_level(),
+                    "a level");
+            new (self) Evaluation(*params, level, p, slots);
+          },
+          "params"_a, "level"_a, "polynomial"_a, "slots"_a)
+      .def_prop_ro("name", &Evaluation::name, "The same for the same level, slots and parameters.")
+      .def(
+          "error",
+          [](const Evaluation& how, const Range& x, const Polynomial& p) {
+            return session::evaluation_error(x, p, how);
+          },
+          "range"_a, "polynomial"_a,
+          "What it adds to values of a range, root mean square of a slot.");
   m.def(
       "evaluated",
       [](const Contents& x, const Evaluator& e, const Polynomial& p,
          const std::optional<std::pair<double, double>>& domain, const nb::object& after) {
         session::KnownAfter known;
         if (!after.is_none()) {
-          known = [&after](const Known& before, const session::EvaluationErrors& added) {
+          known = [&after](const Known& before, const Evaluation& how) {
             const nb::gil_scoped_acquire held;
-            return nb::cast<Known>(after(before, added.product, added.mapping));
+            return nb::cast<Known>(after(before, how));
           };
         }
         const Released release;

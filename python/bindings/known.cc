@@ -330,15 +330,6 @@ void bind_maps(nb::module_& m, nb::class_<Known>& k) {
           "f"_a, "l1"_a, "l2"_a, "real"_a, "added"_a, "rounded"_a = 0.0, "alike"_a = nb::none(),
           "correlation"_a = 1.0)
       .def(
-          "polynomial",
-          [](const Known& x, const std::vector<Complex>& coefficients, bool chebyshev, double lower,
-             double upper, double added, double mapping) {
-            return released(x, [&] {
-              return x.polynomial({coefficients, chebyshev, lower, upper}, added, mapping);
-            });
-          },
-          "coefficients"_a, "chebyshev"_a, "lower"_a, "upper"_a, "added"_a, "mapping"_a)
-      .def(
           "through",
           [](const Known& x, const nb::object& f, double slope, double added, double low,
              double high) {

@@ -70,14 +70,7 @@ void bind_estimate(nb::module_& m) {
           },
           "range"_a, "error"_a)
       .def_ro("range", &Estimate::range)
-      .def_prop_ro("rms", [](const Estimate& e) { return e.error.rms(); })
-      .def(
-          "polynomial",
-          [](const Estimate& x, const std::vector<Complex>& coefficients, bool chebyshev,
-             double lower, double upper, double added, double mapping) {
-            return session::polynomial(x, {coefficients, chebyshev, lower, upper}, added, mapping);
-          },
-          "coefficients"_a, "chebyshev"_a, "lower"_a, "upper"_a, "added"_a, "mapping"_a);
+      .def_prop_ro("rms", [](const Estimate& e) { return e.error.rms(); });
 }
 
 }  // namespace

@@ -377,8 +377,6 @@ class Estimate:
     @property
     def rms(self) -> float: ...
 
-    def polynomial(self, coefficients: Sequence[complex], chebyshev: bool, lower: float, upper: float, added: float, mapping: float) -> Estimate: ...
-
 class Known:
     """
     Range and error of an encrypted array, with samples where there are some. Immutable.
@@ -481,8 +479,6 @@ class Known:
     def rotated(self, steps: int, masked: bool, added: float, rounded: float = 0.0) -> Known: ...
 
     def mapped(self, f: object, l1: float, l2: float, real: bool, added: float, rounded: float = 0.0, alike: Alike | None = None, correlation: float = 1.0) -> Known: ...
-
-    def polynomial(self, coefficients: Sequence[complex], chebyshev: bool, lower: float, upper: float, added: float, mapping: float) -> Known: ...
 
     def through(self, f: object, slope: float, added: float, low: float, high: float) -> Known: ...
 
@@ -965,10 +961,17 @@ def evaluation_level(operation: str, x: Contents, polynomial: Polynomial, more_l
 
 def steady_level(params: Params, level: int, levels: int, depth: int) -> int | None: ...
 
-def evaluation_errors(params: Params, level: int, polynomial: Polynomial, slots: int) -> tuple[float, float]:
-    """
-    Errors of a product, and of the product that brings the interval to [-1, 1].
-    """
+class Evaluation:
+    """What the evaluation of a polynomial adds to its values."""
+
+    def __init__(self, params: Params, level: int, polynomial: Polynomial, slots: int) -> None: ...
+
+    @property
+    def name(self) -> int:
+        """The same for the same level, slots and parameters."""
+
+    def error(self, range: Range, polynomial: Polynomial) -> float:
+        """What it adds to values of a range, root mean square of a slot."""
 
 def evaluated(x: Contents, evaluator: Evaluator, polynomial: Polynomial, domain: tuple[float, float] | None, after: object | None) -> Contents: ...
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from .. import arrays
 from ..common.array_methods import ArrayMethods
+from ..common.naming import named
 from ..common.remedies import OF_SHAPES
+from ..functions.chebyshev import as_domain
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -88,10 +90,15 @@ class NumpyMethods(ArrayMethods):
             domain: tuple[float, float] | None = None, bits: float = 20) -> Ciphertext:
         """numpy's standard deviation: ``x.var(axis, ddof, keepdims).sqrt(domain, bits)``.
 
-        ``domain``: where the variances lie, above 0; left out, the range that is known of them. Two levels, and those
-        of `sqrt`.
+        ``domain``: where the variances lie, above 0; it counts as their declared range. Left out, it is the range that
+        is known of them: from 0 to the square of half of the range of the values. The root is steep near 0, so a
+        domain that begins above 0 needs a polynomial of a far smaller degree. Two levels, and those of `sqrt`.
         """
-        return self._array.var(axis, ddof, keepdims).sqrt(domain, bits)
+        with named("std"):
+            variances = self._array.var(axis, ddof, keepdims)
+            if domain is not None:
+                variances = variances._like(variances._parts, variances._known.within_domain(*as_domain("std", domain)))
+            return variances.sqrt(domain, bits)
 
     def cumsum(self, axis: int | None = None) -> Ciphertext:
         """numpy's cumulative sum along an axis, or of the flat array: a product with a triangular matrix in the clear,

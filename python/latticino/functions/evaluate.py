@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.polynomial import chebyshev, polynomial
 
 from .. import _native, arrays, errors
 from ..claims.known import report
@@ -18,6 +19,8 @@ from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted, resolvab
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
+_WORTH_A_NOTE = 2.0  # bits
+_NARROW = 2.0**-20  # of the values: a domain of that length would make the coefficients of numpy's `convert` inexact
 _MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
 # Errors of polynomials that were evaluated before, because computing one takes longer than evaluating the polynomial.
 _errors: ConstantCache[float] = ConstantCache(256, lambda error: 1)
@@ -41,12 +44,59 @@ def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: 
     low, high = resolvable("polyval", float(ends[0]), float(ends[1]))
     series = Series(values, basis == "chebyshev", low, high)
     if series.native.degree < 1:
-        return x * 0 + values[0]
+        return _constant(x, series)
     fills = x._padded and _native.leaves(x._contents, series.native)
     if fills:
         x, _ = filled(x, low, high)
-    y, _ = evaluated("polyval", x, series)
+    y, operand = evaluated("polyval", x, series)
+    if x.context.device == "dry":
+        _note_of_domain(operand, series, y)
     return align.zeroed(y) if fills else y
+
+
+def _constant(x: Ciphertext, series: Series) -> Ciphertext:
+    """The first coefficient, where all others are rounding errors beside it. Large powers make them count again."""
+    y, r = x * 0 + series.values[0], x._known.range
+    most = float(np.abs(series.mapped(np.array([r.low, r.high]) + 1j * np.array([r.imag_low, r.imag_high]))).max())
+    # |T_k(y)| <= (|y| + sqrt(|y|^2 + 1))^k
+    base = most + math.hypot(most, 1.0) if series.chebyshev else most
+    off = sum(abs(c) * base**k for k, c in enumerate(series.values) if k and c)
+    if not off:
+        return y
+    sample = x._known.sample
+    return y._like(y._parts, y._known.meant(None if sample is None else series(sample[0]).astype(complex), off))
+
+
+def _note_of_domain(x: Ciphertext, series: Series, y: Ciphertext) -> None:
+    """Says in a plan what a domain that holds the values would keep. Outside of a domain, powers are large, and so is
+    what they make of errors: of the rounding of coefficients, and of products inside."""
+    r, params = x._known.range, x.context.params
+    if r.claim == "assumed" or not r.is_real or not (r.low < series.lower or series.upper < r.high):
+        return
+    if not r.high - r.low > _NARROW * r.bound:
+        return
+    kind = chebyshev.Chebyshev if series.chebyshev else polynomial.Polynomial
+    ends = resolvable("polyval", r.low, r.high)
+    other = kind(series.values, (series.lower, series.upper)).convert(domain=ends, kind=kind)
+    p, moved = series.native, Series([complex(c) for c in other.coef], series.chebyshev, *ends).native
+    if moved.degree < 1:
+        return
+    level = max(x.level, moved.levels)  # the map to a domain may take one more
+    if level > params.top_level:
+        return
+    own = _native.Evaluation(params, x.level, p, x.slots).error(r, p)
+    kept = _native.Evaluation(params, level, moved, x.slots).error(r, moved)
+    now = y._known.error
+    more = math.log2(now / math.hypot(math.sqrt(max(now**2 - own**2, 0.0)), kept)) if kept > 0 < now else 0.0
+    if more < _WORTH_A_NOTE:
+        return
+    low, high = (f"{v:.6g}" for v in ends)
+    unit = (series.lower, series.upper) == (-1.0, 1.0)
+    c = "c" if unit else f"c, ({series.lower:g}, {series.upper:g})"
+    x.context.note(f"polyval: values from {low} to {high} leave the domain {series.lower:g} to {series.upper:g}, where "
+                   f"powers are large; domain=({low}, {high}) with the coefficients "
+                   f"numpy.polynomial.{kind.__name__}({c}).convert(domain=({low}, {high})).coef keeps about "
+                   f"{more:.0f} bits more")
 
 
 def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float, float] | None = None,
@@ -63,9 +113,9 @@ def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float
     x = x if level == x.level else x.to_level(level)
     operand = x
 
-    def after(before: _native.Known, added: float, mapping: float) -> _native.Known:
+    def after(before: _native.Known, how: _native.Evaluation) -> _native.Known:
         assert known is not None
-        return known(operand, _error_within(before.range, series, added, mapping))
+        return known(operand, _error_within(before.range, series, how))
 
     made = _native.evaluated(x._contents, x._evaluator, p, domain, None if known is None else after)
     return x._made(made), x
@@ -183,23 +233,23 @@ def evaluation_error(operation: str, x: Ciphertext, fit: Fit) -> float:
         level = max(level, ctx.params.level_after_bootstrap)
     _native.require_levels(operation, level, p, levels.more_levels(ctx))
     level = _native.steady_level(ctx.params, level, p.levels, p.depth) or level
-    return own_error(fit.series, fit.domain, *_native.evaluation_errors(ctx.params, level, p, x.slots))
+    return own_error(fit.series, fit.domain, _native.Evaluation(ctx.params, level, p, x.slots))
 
 
-def own_error(series: Series, domain: tuple[float, float], added: float, mapping: float) -> float:
+def own_error(series: Series, domain: tuple[float, float], how: _native.Evaluation) -> float:
     """Mean error that evaluation adds to values spread over a domain."""
     def found() -> float:
         spread = _native.Range.of(np.linspace(*domain, 257).astype(complex))
-        return float(_native.Estimate(spread, 0.0).polynomial(*series, added, mapping).rms * _MEAN)
+        return how.error(spread, series.native) * _MEAN
 
-    return _errors.get((domain, tuple(series.values), *series[1:], added, mapping), found)
+    return _errors.get((domain, tuple(series.values), *series[1:], how.name), found)
 
 
-def _error_within(r: _native.Range, series: Series, added: float, mapping: float) -> float:
+def _error_within(r: _native.Range, series: Series, how: _native.Evaluation) -> float:
     """Error, root mean square, that evaluation adds to values of this range."""
     key = (r.claim, r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms, r.random,
-           tuple(series.values), *series[1:], added, mapping)
-    return _errors.get(key, lambda: float(_native.Estimate(r, 0.0).polynomial(*series, added, mapping).rms))
+           tuple(series.values), *series[1:], how.name)
+    return _errors.get(key, lambda: how.error(r, series.native))
 
 
 def of_fit(operation: str, x: Ciphertext, fit: Fit) -> Ciphertext:

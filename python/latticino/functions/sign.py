@@ -279,8 +279,8 @@ def _require_precision(operation: str, x: Ciphertext, fit: Sign, outline: Outlin
         level = max(params.default_level, p.levels)  # noise differs little between levels
         if level > params.top_level:
             return
-        errors_of = _native.evaluation_errors(params, level, p, slots)
-        own = math.hypot(own * slope, evaluate.own_error(series, (series.lower, series.upper), *errors_of))
+        how = _native.Evaluation(params, level, p, slots)
+        own = math.hypot(own * slope, evaluate.own_error(series, (series.lower, series.upper), how))
     own *= outline.scale
     if own > 2.0**-bits:
         raise errors.PrecisionError.explain(

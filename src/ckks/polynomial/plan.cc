@@ -1,11 +1,19 @@
 #include "ckks/polynomial/plan.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
+
+#include "math/errors.h"
 
 namespace latticino::ckks {
 namespace {
 
 using Coefficients = std::vector<Complex>;
+
+// Coefficients that are smaller than the largest one by this factor are rounding errors of whoever
+// computed them.
+constexpr double kZero = 0x1p-50;
 
 void trim(Coefficients& c) {
   while (!c.empty() && c.back() == Complex(0)) c.pop_back();
@@ -75,6 +83,24 @@ void collect(PolynomialPlan& plan, const PolynomialNode& node) {
 }  // namespace
 
 int ceil_log2(int n) { return std::bit_width(static_cast<unsigned>(n - 1)); }
+
+std::vector<Complex> cleaned(const Polynomial& p) {
+  double largest = 0;
+  for (const Complex& c : p.coefficients) {
+    if (!std::isfinite(c.real()) || !std::isfinite(c.imag())) {
+      throw ValueError("ckks.evaluate", "a coefficient that is not finite", "finite coefficients",
+                       "check the polynomial");
+    }
+    largest = std::max({largest, std::abs(c.real()), std::abs(c.imag())});
+  }
+  std::vector<Complex> out = p.coefficients;
+  for (Complex& c : out) {
+    if (std::abs(c.real()) <= kZero * largest) c.real(0);
+    if (std::abs(c.imag()) <= kZero * largest) c.imag(0);
+  }
+  trim(out);
+  return out;
+}
 
 ElementSplit split_element(int n) {
   const int floor = static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));

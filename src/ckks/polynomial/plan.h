@@ -40,6 +40,12 @@ ElementSplit split_element(int n);
 
 int ceil_log2(int n);
 
+// From this multiple of the canonical scale on, an element is adjusted with an exact scale.
+inline constexpr double kLargeElement = 16;
+
+// Coefficients without rounding errors and trailing zeros.
+std::vector<Complex> cleaned(const Polynomial& p);
+
 // The plan with the fewest products among the depth-optimal ones with leaves below 2, 4, 8, ...
 PolynomialPlan plan_polynomial(PolynomialBasis basis, const std::vector<Complex>& coefficients);
 

@@ -14,11 +14,6 @@ namespace latticino::ckks {
 namespace {
 
 constexpr const char* kName = "ckks.evaluate";
-// Coefficients that are smaller than the largest one by this factor are rounding errors of whoever
-// computed them.
-constexpr double kZero = 0x1p-50;
-// From this multiple of the canonical scale on, an element is adjusted with an exact scale.
-constexpr double kLarge = 16;
 // Elements whose scale is smaller than the canonical one by this factor would lose the precision of
 // the result.
 constexpr double kSmall = 0x1p-24;
@@ -83,7 +78,7 @@ class PolynomialRun {
     while (!params_.basis(from).contains(needs)) --from;
     if (from == own[0].level) return own;
     Batch& lowered = lowered_[{n, from}];
-    if (lowered.empty() && own[0].scale > kLarge * params_.scale(from)) {
+    if (lowered.empty() && own[0].scale > kLargeElement * params_.scale(from)) {
       lowered = exactly_lowered(own, from);
     }
     if (lowered.empty()) {
@@ -161,25 +156,6 @@ double stretch(const Polynomial& p) {
 }
 
 bool is_free(double factor) { return factor == std::nearbyint(factor) && factor < 0x1p20; }
-
-// Coefficients without rounding errors and trailing zeros.
-std::vector<Complex> cleaned(const Polynomial& p) {
-  double largest = 0;
-  for (const Complex& c : p.coefficients) {
-    if (!std::isfinite(c.real()) || !std::isfinite(c.imag())) {
-      throw ValueError(kName, "a coefficient that is not finite", "finite coefficients",
-                       "check the polynomial");
-    }
-    largest = std::max({largest, std::abs(c.real()), std::abs(c.imag())});
-  }
-  std::vector<Complex> out = p.coefficients;
-  for (Complex& c : out) {
-    if (std::abs(c.real()) <= kZero * largest) c.real(0);
-    if (std::abs(c.imag()) <= kZero * largest) c.imag(0);
-  }
-  while (!out.empty() && out.back() == Complex(0)) out.pop_back();
-  return out;
-}
 
 // All inputs at the lowest of their levels, as y = stretch * x - centre * stretch.
 Batch mapped(const Evaluator& evaluator, const Polynomial& p, std::span<const Ciphertext> x) {

@@ -6,7 +6,6 @@
 
 #include "math/errors.h"
 #include "math/text.h"
-#include "session/claims/slot_noise.h"
 
 namespace latticino::session {
 namespace {
@@ -36,7 +35,7 @@ UnusedSlots rest_after(const Contents& x, const Series& p, double reach) {
   if (x.rest.bound > x.known.reach()) {  // not merely copies of values
     const Interval ends{-x.rest.bound, x.rest.bound};
     const Range held = Range::declared(ends, x.known.range().is_real() ? Interval() : ends);
-    reach = std::max(reach, polynomial({held, {}}, p, 0).range.bound);
+    reach = std::max(reach, range_of_polynomial(held, p).bound);
   }
   return UnusedSlots::of(std::max(x.rest.kind, UnusedSlots::Kind::Filler), reach);
 }
@@ -47,11 +46,8 @@ Series series_of(const ckks::Polynomial& p) {
   return {p.coefficients, p.basis == ckks::PolynomialBasis::Chebyshev, p.lower, p.upper};
 }
 
-EvaluationErrors evaluation_errors(const Params& params, int level, const ckks::Polynomial& p,
-                                   int slots) {
-  const double mapping =
-      is_mapped(p) ? rescaled_error(params, level, slots, params.scale(level - 1)) : 0;
-  return {multiplied_error(params, level, slots, params.scale(level - p.levels())), mapping};
+double evaluation_error(const Range& x, const ckks::Polynomial& p, const Evaluation& how) {
+  return polynomial({x, {}}, series_of(p), how).error.rms();
 }
 
 std::optional<int> steady_level(const Params& params, int level, int levels, int depth) {
@@ -91,9 +87,8 @@ Contents evaluated(const ckks::Evaluator& e, const Contents& x, const ckks::Poly
   const Series series = series_of(p);
   Known before = domain ? x.known.within_domain(*domain) : x.known;
   if (is_mapped(p)) before = before.times_number(1, 0, rounded_stretch(x, p));
-  const EvaluationErrors added = evaluation_errors(x.params(), x.level(), p, x.slots());
-  Known known =
-      after ? after(before, added) : before.polynomial(series, added.product, added.mapping);
+  const Evaluation how(x.params(), x.level(), p, x.slots());
+  Known known = after ? after(before, how) : before.polynomial(series, how);
   UnusedSlots rest = rest_after(x, series, known.reach());
   return {std::move(parts), std::move(known), rest};
 }

@@ -10,14 +10,6 @@
 
 namespace latticino::session {
 
-// The errors that an evaluation from `level` on adds: of each product, and of the product that
-// brings the interval to [-1, 1] (0 if the interval needs none).
-struct EvaluationErrors {
-  double product = 0, mapping = 0;
-};
-EvaluationErrors evaluation_errors(const Params& params, int level, const ckks::Polynomial& p,
-                                   int slots);
-
 // The highest level, up to `level`, from which scales stay the same over an evaluation that takes
 // `levels`, `depth` of them for products; none if there is no such level. Primes of bootstrapping
 // levels have other sizes. There, the square of a square would lose its precision.
@@ -29,8 +21,8 @@ void require_levels(const std::string& operation, int level, const ckks::Polynom
 int evaluation_level(const std::string& operation, const Contents& x, const ckks::Polynomial& p,
                      const std::string& more_levels);
 
-// What is known of the result, from what is known of the operand and the errors of evaluation.
-using KnownAfter = std::function<Known(const Known& before, const EvaluationErrors& added)>;
+// What is known of the result, from what is known of the operand and how it is evaluated.
+using KnownAfter = std::function<Known(const Known& before, const Evaluation& how)>;
 // p of every value, of degree 1 at least. x has canonical scales and the level that
 // evaluation_level() gives. `domain`: the interval in which the values lie, whatever else is known
 // of them. `after`: for functions of which more is known than of their polynomials.
@@ -46,5 +38,7 @@ double number_within(double reach, Interval domain);
 
 // The same polynomial as claims take it.
 Series series_of(const ckks::Polynomial& p);
+// The error, root mean square, that an evaluation adds to values of a range.
+double evaluation_error(const Range& x, const ckks::Polynomial& p, const Evaluation& how);
 
 }  // namespace latticino::session

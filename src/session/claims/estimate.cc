@@ -1,7 +1,6 @@
 #include "session/claims/estimate.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -14,7 +13,7 @@ using Complex = std::complex<double>;
 constexpr int kMinSamples = 1024;  // at which a polynomial is sampled
 constexpr int kSamplesPerDegree = 8;
 constexpr double kNarrow = 1e-6;  // the shortest part of a domain on which a slope is measured
-constexpr int kPoints = 256;      // of an interval, at which errors of products are computed
+constexpr int kPoints = 256;      // of a range, at which an evaluation is followed
 
 // The coefficients of real values have a symmetry, and rounding keeps it. So the rounding error is
 // real, and all of it counts as error of real values. Otherwise half of it does.
@@ -29,20 +28,7 @@ struct PolynomialFacts {
   double slope_rms = 0, slope_bound = 0;  // |p'| for samples and for bounds
 };
 
-Complex value(const Series& p, Complex x) {
-  const Complex y = (2.0 * x - p.lower - p.upper) / (p.upper - p.lower);
-  Complex b1 = 0, b2 = 0;
-  if (p.chebyshev) {  // Clenshaw
-    for (std::size_t k = p.coefficients.size(); k-- > 1;) {
-      const Complex next = 2.0 * y * b1 - b2 + p.coefficients[k];
-      b2 = b1;
-      b1 = next;
-    }
-    return y * b1 - b2 + p.coefficients[0];
-  }
-  for (std::size_t k = p.coefficients.size(); k-- > 0;) b1 = b1 * y + p.coefficients[k];
-  return b1;
-}
+Complex value(const Series& p, Complex x) { return evaluated(p, mapped(p, x)); }
 
 // On a real interval the polynomial is sampled, and between samples bounded by its slope there.
 PolynomialFacts on_interval(const Range& x, const Series& p) {
@@ -95,122 +81,80 @@ PolynomialFacts in_disc(const Range& x, const Series& p) {
   return out;
 }
 
-// Products inside have errors too. The error of the power (or T) of index g = 1, 2, 4, ... is
-// multiplied by the derivative of the result with respect to it. If ranges are only bounds, nothing
-// is known about signs, so terms add up linearly; otherwise they add up in squares.
-double inner_gain(const Series& p, double y, bool linear) {
-  double squares = 0;
+// Points of a range at which an evaluation is followed, mapped to y: on a real interval, or on the
+// edge of a complex range, where the modulus of a polynomial is largest. `worst`: also where
+// squares of T_n lose most.
+std::vector<Complex> points_of(const Range& x, const Series& p, bool worst) {
   const int degree = static_cast<int>(p.coefficients.size()) - 1;
-  for (int g = 2; g <= degree; g *= 2) {
-    double sum = 0;
-    for (int k = g; k <= degree; ++k) {
-      const double ratio = static_cast<double>(k) / g;
-      const double growth = p.chebyshev
-                                ? ratio * (y > 1 ? power(y + std::sqrt(y * y - 1), k - g) : 1.0)
-                                : ratio * power(y, k - g);
-      const double term = std::abs(p.coefficients[static_cast<std::size_t>(k)]) * growth;
-      sum += linear ? term : term * term;
+  std::vector<Complex> out;
+  const auto add = [&](Complex z) {
+    const double size = std::abs(z);
+    out.push_back(mapped(p, size > x.bound ? z * (x.bound / size) : z));
+  };
+  if (x.is_real()) {
+    const double width = x.re.high - x.re.low;
+    for (int i = 0; i <= kPoints; ++i) add(x.re.low + width * i / kPoints);
+    const double low = mapped(p, x.re.low).real(), high = mapped(p, x.re.high).real();
+    for (const double y : {-1.0, -0.5, 0.0, 0.5, 1.0}) {
+      if (worst && low <= y && y <= high) out.push_back(y);
     }
-    squares += linear ? sum * sum : sum;
-  }
-  return std::sqrt(squares);
-}
-
-// The factors by which errors grow: the error of the argument, at the point where that grows most,
-// and the errors of products.
-struct Gains {
-  double of_argument = 0, of_products = 0;
-};
-
-// Follows the error of each product in the evaluation of a polynomial by halves: p = q T_g + r for
-// g = 2^k (or x^g in place of T_g), down to terms of degree 1.
-class Splits {
- public:
-  explicit Splits(const Series& p)
-      : chebyshev_(p.chebyshev),
-        lower_(p.lower),
-        upper_(p.upper),
-        depth_(std::bit_width(p.coefficients.size() - 1)) {
-    leaves_.assign(p.coefficients.begin(), p.coefficients.end());
-    leaves_.resize(std::size_t{1} << depth_);
-    if (chebyshev_) {
-      for (std::size_t g = leaves_.size() / 2; g >= 2; g /= 2) {
-        for (std::size_t first = 0; first < leaves_.size(); first += 2 * g) {
-          for (std::size_t i = 1; i < g; ++i) {
-            leaves_[first + g - i] -= leaves_[first + g + i];
-            leaves_[first + g + i] *= 2;
-          }
-        }
-      }
-    }
-  }
-
-  // The factors for values anywhere in an interval, or (`worst`) at the point where products lose
-  // most.
-  Gains gains(const Interval& x, bool worst) const {
-    Gains out;
-    double squares = 0;
-    std::vector<double> points;
-    for (int i = 0; i <= kPoints; ++i) {
-      points.push_back(mapped(x.low + (x.high - x.low) * i / kPoints));
-    }
-    for (const double y : {-1.0, -0.5, 0.0, 0.5, 1.0}) {  // squares of T_n lose most here
-      if (worst && points.front() <= y && y <= points.back()) points.push_back(y);
-    }
-    for (const double y : points) {
-      const auto [argument, products] = at(y);
-      out.of_argument = std::max(out.of_argument, argument);
-      out.of_products = std::max(out.of_products, products);
-      squares += products * products;
-    }
-    if (!worst) out.of_products = std::sqrt(squares / static_cast<double>(points.size()));
     return out;
   }
-
- private:
-  double mapped(double x) const { return (2 * x - lower_ - upper_) / (upper_ - lower_); }
-
-  Gains at(double y) const {
-    std::vector<double> element = {y};  // T_1, T_2, T_4 ..
-    for (int k = 1; k < depth_; ++k) {
-      const double t = element.back();
-      element.push_back(chebyshev_ ? 2 * t * t - 1 : t * t);
+  const int side = std::max(kPoints, 2 * degree) / 4;
+  const Complex from(x.re.low, x.im.low), to(x.re.high, x.im.high);
+  for (int i = 0; i <= side; ++i) {
+    const double part = static_cast<double>(i) / side;
+    const double re = std::lerp(x.re.low, x.re.high, part);
+    const double im = std::lerp(x.im.low, x.im.high, part);
+    for (const Complex z : {Complex(re, from.imag()), Complex(re, to.imag()),
+                            Complex(from.real(), im), Complex(to.real(), im)}) {
+      add(z);
     }
-    std::vector<Complex> nodes = leaves_, by_element(static_cast<std::size_t>(depth_));
-    std::vector<std::vector<Complex>> high(static_cast<std::size_t>(depth_));
-    for (std::size_t k = 0; k < element.size(); ++k) {
-      for (std::size_t j = 0; j < nodes.size() / 2; ++j) {
-        high[k].push_back(nodes[2 * j + 1]);
-        nodes[j] = nodes[2 * j] + element[k] * nodes[2 * j + 1];
-      }
-      nodes.resize(nodes.size() / 2);
-    }
-    // From the root down: the factor with which each node counts in the result.
-    std::vector<double> weights = {1};
-    double squares = 1;
-    for (std::size_t k = element.size(); k-- > 0;) {
-      std::vector<double> below;
-      for (std::size_t j = 0; j < weights.size(); ++j) {
-        by_element[k] += weights[j] * high[k][j];
-        below.push_back(weights[j]);
-        below.push_back(weights[j] * element[k]);
-        // Sums of degree 1 and less come without a product.
-        if (k > 1 && high[k][j] != Complex(0)) squares += below.back() * below.back();
-      }
-      weights = std::move(below);
-    }
-    for (std::size_t k = element.size(); k-- > 1;) {
-      squares += std::norm(by_element[k]);
-      by_element[k - 1] += by_element[k] * (chebyshev_ ? 4.0 : 2.0) * element[k - 1];
-    }
-    return {std::abs(by_element[0]), std::sqrt(squares)};
   }
+  return out;
+}
 
-  bool chebyshev_;
-  double lower_, upper_;
-  int depth_;
-  std::vector<Complex> leaves_;
+// A size at the points of a range: at all of them, and where it is largest.
+struct Extent {
+  double rms = 0, largest = 0;
+  void add(double size) {
+    if (!(size < HUGE_VAL)) size = HUGE_VAL;  // beyond what a double holds
+    rms += size * size;
+    largest = std::max(largest, size);
+  }
+  void divide(std::size_t count) { rms = std::sqrt(rms / static_cast<double>(count)); }
 };
+
+struct Gains {
+  double slope = 0;  // the largest one, with respect to y
+  Extent noise, off;
+};
+
+Gains gains(const Range& x, const Series& p, const Evaluation& how) {
+  Gains out;
+  const std::vector<Complex> points = points_of(x, p, x.only_bounds());
+  for (const Complex& y : points) {
+    const Evaluation::Point at = how.at(y);
+    out.slope = std::max(out.slope, std::abs(at.slope));
+    out.noise.add(at.noise);
+    out.off.add(std::abs(at.off));
+  }
+  out.noise.divide(points.size());
+  out.off.divide(points.size());
+  return out;
+}
+
+Error error_of(const Gains& g, const Range& x) {
+  const bool bounded = x.only_bounds();
+  const double noise = bounded ? g.noise.largest : g.noise.rms;
+  const double off = bounded ? g.off.largest : g.off.rms;
+  if (noise == HUGE_VAL || off == HUGE_VAL) return Error::fresh(HUGE_VAL);
+  // What follows the values has its root mean square as its mean if they are equal, unlike a normal
+  // error. It is real if the values are.
+  const double equal = x.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
+  return Error::fresh(noise).times(1, noise > 0 ? g.noise.largest / noise : 1) +
+         Error::of_values(off * equal, g.off.largest, 1);
+}
 
 // A range that no sample shows is only a bound. Values may be large where the errors of the other
 // factor are large, for example in powers of a value that was divided by small numbers.
@@ -281,39 +225,18 @@ Complex mapped(const Series& p, Complex x) {
   return (2.0 * x - p.lower - p.upper) / (p.upper - p.lower);
 }
 
-Complex evaluated(const Series& p, Complex y) {
-  Complex b1 = 0, b2 = 0;
-  if (!p.chebyshev) {
-    for (std::size_t k = p.coefficients.size(); k-- > 0;) b1 = b1 * y + p.coefficients[k];
-    return b1;
-  }
-  for (std::size_t k = p.coefficients.size(); k-- > 1;) {  // Clenshaw
-    const Complex next = 2.0 * y * b1 - b2 + p.coefficients[k];
-    b2 = b1;
-    b1 = next;
-  }
-  return y * b1 - b2 + p.coefficients[0];
+Range range_of_polynomial(const Range& x, const Series& p) {
+  return (x.is_real() ? on_interval(x, p) : in_disc(x, p)).range;
 }
 
-Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping) {
+Estimate polynomial(const Estimate& x, const Series& p, const Evaluation& how) {
   const PolynomialFacts facts = x.range.is_real() ? on_interval(x.range, p) : in_disc(x.range, p);
-  const bool bounded = x.range.only_bounds();
-  const double slope = bounded ? facts.slope_bound : facts.slope_rms;
-  const double y = std::max(std::abs(2 * x.range.re.high - p.lower - p.upper),
-                            std::abs(2 * x.range.re.low - p.lower - p.upper)) /
-                       (p.upper - p.lower) +
-                   2 * x.range.im.size() / (p.upper - p.lower);
   const double stretch = 2 / (p.upper - p.lower);
-  if (x.range.is_real() && p.coefficients.size() > 2) {
-    const Gains gains = Splits(p).gains(x.range.re, bounded);
-    const double steepest = std::max(facts.slope_bound, gains.of_argument * stretch);
-    return {facts.range, x.error.times(bounded ? steepest : slope, steepest) +
-                             Error::fresh(mapping * (bounded ? steepest : slope) / stretch) +
-                             Error::fresh(added * gains.of_products)};
-  }
-  return {facts.range, x.error.times(slope, facts.slope_bound) + Error::fresh(added) +
-                           Error::fresh(mapping * slope / stretch) +
-                           Error::fresh(added * inner_gain(p, y, bounded))};
+  const Gains g = gains(x.range, p, how);
+  const double steepest = std::max(facts.slope_bound, g.slope * stretch);
+  const double slope = x.range.only_bounds() ? steepest : facts.slope_rms;
+  return {facts.range, x.error.times(slope, steepest) +
+                           Error::fresh(how.mapping() * slope / stretch) + error_of(g, x.range)};
 }
 
 Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots, double slots,

@@ -6,6 +6,7 @@
 
 #include "params/params.h"
 #include "session/claims/error.h"
+#include "session/claims/evaluation.h"
 #include "session/claims/range.h"
 
 namespace latticino::session {
@@ -38,18 +39,11 @@ Estimate mapped(const Estimate& x, double l1, double l2, bool real, double added
                 double correlation = 1);
 Estimate plus_error(const Estimate& x, double added, bool white = true);
 
-// A polynomial of y = (2x - lower - upper) / (upper - lower), in the monomial or the Chebyshev
-// basis.
-struct Series {
-  std::span<const std::complex<double>> coefficients;
-  bool chebyshev = false;
-  double lower = -1, upper = 1;
-};
-// y for x, and the value of the series for y.
+// Where the map of the interval to [-1, 1] brings x.
 std::complex<double> mapped(const Series& p, std::complex<double> x);
-std::complex<double> evaluated(const Series& p, std::complex<double> y);
-// `added`: the error of the last product, which all other products have too. `mapping`: that of y.
-Estimate polynomial(const Estimate& x, const Series& p, double added, double mapping = 0);
+Estimate polynomial(const Estimate& x, const Series& p, const Evaluation& how);
+// The range of a polynomial of values of a range.
+Range range_of_polynomial(const Range& x, const Series& p);
 
 // Bootstrapping adds noise of root mean square `noise`. Its sine also takes 6.58 ratio^2 |m|^3 from
 // each coefficient m; if SlotToCoeff comes first (`of_slots`), from each slot. `ratio` is 0 if

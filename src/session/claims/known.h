@@ -187,8 +187,7 @@ class Known {
   // (correlation.h).
   Known mapped(const RowMap& f, double l1, double l2, bool real, double added, double rounded,
                const Alike& alike = {}, double correlation = 1) const;
-  // `added`: the error of each product. `mapping`: the error of bringing the domain to [-1, 1].
-  Known polynomial(const Series& p, double added, double mapping) const;
+  Known polynomial(const Series& p, const Evaluation& how) const;
   // A real function with values within `ends`, whose slope is at most `slope` where the values lie.
   Known through(const RowMap& f, double slope, double added, Interval ends) const;
   // The array as an approximation of other values, which differ from its own by up to `error`.

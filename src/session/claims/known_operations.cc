@@ -116,20 +116,6 @@ Rows copy(const SamplePtr& sample, const Noise& noise) {
   return each_value(sample, noise, [](Complex z, std::size_t, bool) { return z; });
 }
 
-// How much of the error of one product reaches a polynomial in powers of y. The powers are y, y^2,
-// y^4, ...; the error of each counts with the derivative of the result with respect to it.
-double inner_gain(const Series& p, Complex y) {
-  double squares = 1;
-  for (std::size_t g = 2; g < p.coefficients.size(); g *= 2) {
-    Complex sum = 0;
-    for (std::size_t k = p.coefficients.size(); k-- > g;) {
-      sum = sum * y + p.coefficients[k] * (static_cast<double>(k) / static_cast<double>(g));
-    }
-    squares += std::norm(sum);
-  }
-  return std::sqrt(squares);
-}
-
 // Sums and products are the same in both orders.
 std::pair<std::uint64_t, std::uint64_t> in_order(std::uint64_t a, std::uint64_t b) {
   return std::minmax(a, b);
@@ -525,23 +511,18 @@ Known Known::mapped(const RowMap& f, double l1, double l2, bool real, double add
   return with(std::move(result), std::move(out));
 }
 
-Known Known::polynomial(const Series& p, double added, double mapping) const {
+Known Known::polynomial(const Series& p, const Evaluation& how) const {
   const Computation scope(Step::Polynomial, name_, p.coefficients, p.chebyshev, p.lower, p.upper,
-                          added, mapping);
-  Estimate result = session::polynomial(estimate_, p, added, mapping);
-  if (sample_ == nullptr) return with(std::move(result), nullptr);
-  double own = added;
-  if (p.chebyshev) {  // errors of its inner products are about the same for all values
-    own = session::polynomial({Range::of(sample_->row(0)), {}}, p, added, 0).error.rms();
-  }
-  const double of_y = mapping * std::numbers::sqrt2 / 2, of_result = own * std::numbers::sqrt2 / 2;
+                          how.name());
+  Estimate result = session::polynomial(estimate_, p, how);
+  const double of_y = how.mapping() * std::numbers::sqrt2 / 2;
   Random& random = Random::of_this_thread();
   return with(std::move(result), each_value(sample_, 0, [&](Complex z, std::size_t, bool noisy) {
                 const Complex y = session::mapped(p, z);
                 if (!noisy) return evaluated(p, y);
-                const double gain = p.chebyshev ? 1 : inner_gain(p, y);
-                return evaluated(p, of_y > 0 ? y + random.normal() * of_y : y) +
-                       random.normal() * (of_result * gain);
+                const Evaluation::Point at = how.at(y);
+                return evaluated(p, of_y > 0 ? y + random.normal() * of_y : y) + at.off +
+                       random.normal() * (at.noise * std::numbers::sqrt2 / 2);
               }));
 }
 

@@ -44,6 +44,27 @@ def test_a_standard_deviation_and_ends():
             x.clip(*ends)
 
 
+def test_variances_and_roots_of_declared_values():
+    """The range of a variance began below 0, so no domain was right for the root of it."""
+    ctx = lt.Context("test-n12-boot-insecure", "not-encrypted", auto_bootstrap=True)
+    client = lt.keygen(ctx)
+    values = np.random.default_rng(4).uniform(-1, 1, 512)
+    x = client.encrypt(values, range=(-1, 1))
+    assert (x.var().range.low, x.var().range.high) == (0, 1)
+    r = client.encrypt(values * 36 + 54, range=(18, 90)).var(ddof=1).range
+    assert r.low == 0 and np.isclose(r.high, 36**2 * 512 / 511)
+    r = client.encrypt(values * (1 + 2j), range=lt.Range(-1, 1, (-2, 2))).var().range
+    assert r.is_real and (r.low, r.high) == (0, 5)
+    with pytest.raises(lt.PrecisionError, match=r"^std: .*domain"):
+        ctx.plan(lambda a: a.std(), x)
+    plan = ctx.plan(lambda a: a.std(domain=(0.2, 1)), x)
+    assert plan.bits[0][0] > 10
+    assert abs(client.decrypt(x.std(domain=(0.2, 1))).unmarked() - values.std()) < 2.0**-10
+    for wrong, message in (((-1, 1), "std: had a domain from -1 to 1"), ((1, 0), "std: had domain")):
+        with pytest.raises(lt.ValueError, match=message):
+            x.std(domain=wrong)
+
+
 def test_no_level_for_parts_of_real_values(ctx, client):
     x = client.encrypt(VALUES)
     assert x.real is x and x.copy() is x and x.imag.level == x.level

@@ -592,7 +592,7 @@ TEST(SessionKnown, ComputingAgainAddsTheSameError) {
       },
       [&](const Known& x, double p) {
         const std::vector<Complex> coefficients{0, p, 1};
-        return x.polynomial({coefficients}, kError, 0);
+        return x.polynomial({coefficients}, Evaluation({coefficients}, kError));
       },
       [&](const Known& x, double p) {
         return x.refreshed(kError, 0, false, 512, nullptr, {p, 1});

@@ -88,7 +88,7 @@ TEST(SessionRange, HoldsPolynomials) {
       }
       y.push_back(result);
     }
-    expect_within(polynomial({x, {}}, p, 0).range, y);
+    expect_within(range_of_polynomial(x, p), y);
   }
 }
 
@@ -252,7 +252,7 @@ TEST(SessionEstimate, SlopesOfNarrowRanges) {
   const std::vector<Complex> c{0.1, 0.7, 0.3};
   for (const double width : {0.0, 1e-16, 1e-12, 1e-9, 1e-3}) {
     const Estimate x{Range::declared({0.37, 0.37 + width}, {}), Error::fresh(1e-6)};
-    const Estimate y = polynomial(x, {c}, 0);
+    const Estimate y = polynomial(x, {c}, Evaluation({c}));
     EXPECT_NEAR(y.error.rms(), 1e-6 * (0.7 + 0.6 * 0.37), 1e-9) << width;
   }
 }

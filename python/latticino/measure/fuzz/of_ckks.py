@@ -264,6 +264,11 @@ def _spread_sum(d: Drawing) -> None:
 def _polyval(d: Drawing) -> None:
     i, c = d.one(), d.rng.uniform(-1, 1, int(d.rng.integers(3, 8))).tolist()
     basis = str(d.rng.choice(["chebyshev", "monomial"]))
+    # What is drawn below has a generator of its own, so programs of known seeds stay what they were.
+    more = np.random.default_rng(np.array(c).view(np.uint64))
+    if more.integers(2):
+        _polyval_outside(d, more, i, c, basis)
+        return
     x = d.clear[i]
     # A sum of other data of the same make may lie outside of any domain.
     if np.iscomplexobj(x) or np.abs(x).max() * 1.1 <= 1e-3 or (d.of_shapes and d.apart[i] < d.clear[0].size):
@@ -274,6 +279,18 @@ def _polyval(d: Drawing) -> None:
     if d.size < FEW:  # other data of the same make lie beside a few values, and are to lie in the domain as well
         domain = (-2 * bound, 2 * bound)
     d.add(f"polynomial ({basis})", lambda v: _polynomial(v[i], c, basis, domain), 5, i)
+
+
+def _polyval_outside(d: Drawing, rng: np.random.Generator, i: int, c: list[float], basis: str) -> None:
+    """Of real and of complex values up to 16 times outside of the domain, with coefficients of every size."""
+    bound = float(np.abs(d.clear[i]).max())
+    if not 1e-3 < bound < 1e3:
+        return
+    coefficients = (np.array(c) * 10.0 ** rng.uniform(-6, 2, len(c))).tolist()
+    half = bound / 2.0 ** rng.uniform(0, 4)
+    middle = float(rng.uniform(-1, 1)) * half * float(rng.integers(2))
+    domain = (-1.0, 1.0) if bound < 32 and rng.integers(2) else (middle - half, middle + half)
+    d.add(f"polynomial ({basis}, outside)", lambda v: _polynomial(v[i], coefficients, basis, domain), 5, i)
 
 
 def _bootstrap(d: Drawing) -> None:
