@@ -88,6 +88,7 @@ void expect_kept(const ParamsRequest& x, const Params& made) {
     const double wanted = x.level_log_scale ? (*x.level_log_scale)[l] : x.log_scale;
     EXPECT_NEAR(std::log2(made.scale(l)), wanted, 0.5) << "level " << l;
   }
+  if (x.dnum != 0) EXPECT_EQ(made.dnum(), x.dnum);
   const int word = x.word == 0 ? 31 : static_cast<int>(x.word);
   for (const auto* list : {&made.literal().mains, &made.literal().terminals, &made.literal().aux}) {
     for (const std::uint32_t q : *list) EXPECT_LT(q, std::uint32_t{1} << word);

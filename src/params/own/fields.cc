@@ -23,13 +23,19 @@ using std::to_string;
 // scale that leaves kMinBits, for the densest secret.
 double least_scale(int log_n) { return std::ceil(log_n + 0.5 * std::log2(1.0 / 18) + kMinBits); }
 
+// Bits by which the modulus grows with a level. A packed one may exchange primes; others have
+// primes of their own.
+double least_step(const ParamsRequest& x) {
+  return packs(x) ? 0.5 : std::countr_zero(static_cast<std::uint64_t>(x.n)) + 3.5;
+}
+
 std::string power(double bits) { return "2**" + number(bits); }
 
 // A change of one field.
 template <class Change>
 Fault fault(const ParamsRequest& x, std::string had, std::string needs, std::string text,
             Change change) {
-  Fault out{{std::move(had), std::move(needs)}, {std::move(text), x}};
+  Fault out{{std::move(had), std::move(needs)}, {std::move(text), change, x}};
   change(out.fix.request);
   return out;
 }
@@ -40,7 +46,7 @@ std::optional<Fault> ring_fault(const ParamsRequest& x) {
   const double bits = x.n < 1 ? 10 : std::round(std::log2(static_cast<double>(x.n)));
   const std::int64_t nearest = std::int64_t{1} << static_cast<int>(std::clamp(bits, 10.0, 17.0));
   return fault(x, "N=" + to_string(x.n), "a power of two, 2**10 to 2**17",
-               "N=" + to_string(nearest), [&](auto& r) { r.n = nearest; });
+               "N=" + to_string(nearest), [=](auto& r) { r.n = nearest; });
 }
 
 std::optional<Fault> scale_fault(const ParamsRequest& x) {
@@ -56,7 +62,7 @@ std::optional<Fault> scale_fault(const ParamsRequest& x) {
     if (in_range(x.log_scale)) return std::nullopt;
     const double near = nearest(x.log_scale);
     return fault(x, "a scale of " + power(x.log_scale), needs, "scale=" + power(near),
-                 [&](auto& r) { r.log_scale = near; });
+                 [=](auto& r) { r.log_scale = near; });
   }
   const std::vector<double>& list = *x.level_log_scale;
   const std::size_t fewest = x.bootstrapping ? kStcLevels + 2 : 1;
@@ -69,7 +75,7 @@ std::optional<Fault> scale_fault(const ParamsRequest& x) {
                    r.log_scale = 40, r.levels = 1;
                  });
   }
-  const double step = log_n + 3.5;
+  const double step = least_step(x);
   for (std::size_t l = 0; l < list.size(); ++l) {
     std::string had = "a scale of " + power(list[l]) + " at level " + to_string(l), wants = needs;
     double near = nearest(list[l]);
@@ -78,10 +84,12 @@ std::optional<Fault> scale_fault(const ParamsRequest& x) {
       near = std::ceil((list[l - 1] + step) / 2);
       had += " above " + power(list[l - 1]);
       wants = "2 log2(scale) - log2(scale of the level below) of " + number(step) +
-              " bits and more: the size of the primes that leave with a level";
+              " bits and more: " +
+              (packs(x) ? "by which the modulus grows"
+                        : "the size of the primes that leave with a level");
     }
     return fault(x, had, wants, "levels[" + to_string(l) + "]=" + power(near),
-                 [&](auto& r) { (*r.level_log_scale)[l] = near; });
+                 [=](auto& r) { (*r.level_log_scale)[l] = near; });
   }
   return std::nullopt;
 }
@@ -91,7 +99,7 @@ std::optional<Fault> count_fault(const ParamsRequest& x) {
   if (!x.level_log_scale && (x.levels < 0 || x.levels > most)) {
     const std::int64_t near = x.levels < 0 ? 1 : most;
     return fault(x, "levels=" + to_string(x.levels), "1 to " + to_string(most) + " levels",
-                 "levels=" + to_string(near), [&](auto& r) { r.levels = near; });
+                 "levels=" + to_string(near), [=](auto& r) { r.levels = near; });
   }
   if (!x.level_log_scale && x.levels == 0 && x.security == 0) {
     return fault(x, "no count of levels", "one where no security bounds it", "levels=1",
@@ -100,7 +108,7 @@ std::optional<Fault> count_fault(const ParamsRequest& x) {
   if (x.word != 0 && (x.word < 24 || x.word > 31)) {
     const std::int64_t near = std::clamp<std::int64_t>(x.word, 24, 31);
     return fault(x, "word=" + to_string(x.word), "primes below 2**24 to 2**31",
-                 "word=" + to_string(near), [&](auto& r) { r.word = near; });
+                 "word=" + to_string(near), [=](auto& r) { r.word = near; });
   }
   if (x.dnum < 0 || x.dnum > 200) {
     return fault(x, "dnum=" + to_string(x.dnum), "1 to 200 digits of a key switch", "dnum=None",
@@ -114,7 +122,7 @@ std::optional<Fault> security_fault(const ParamsRequest& x) {
   if (s != 0 && s != 128 && s != 192 && s != 256) {
     const std::int64_t near = s <= 160 ? 128 : s <= 224 ? 192 : 256;
     return fault(x, "security=" + to_string(s), "128, 192 or 256 bits, or None for tests",
-                 "security=" + to_string(near), [&](auto& r) { r.security = near; });
+                 "security=" + to_string(near), [=](auto& r) { r.security = near; });
   }
   if (x.hamming_weight < 0 || x.hamming_weight > x.n) {
     return fault(x, "a secret of weight " + to_string(x.hamming_weight),
@@ -174,6 +182,8 @@ std::optional<Fault> name_fault(const ParamsRequest& x) {
 }
 
 }  // namespace
+
+bool packs(const ParamsRequest& x) { return x.word == 0 || x.word >= 28; }
 
 std::string number(double x) {
   if (!std::isfinite(x)) return std::isnan(x) ? "nan" : x < 0 ? "-inf" : "inf";

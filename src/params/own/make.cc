@@ -15,31 +15,35 @@ using own::Outcome;
 using std::to_string;
 
 constexpr std::size_t kMaxFixes = 3;
-constexpr std::size_t kMaxPacked = 3;  // changes that a search for packed chains is made for
-constexpr int kNearPacks = 2;          // searches for each scale that a refusal names
-constexpr double kScaleStep = 0.25;    // bits between scales that are tried in place of one
-constexpr double kScaleReach = 36;     // and how far away they are
+constexpr int kNearPacks = 2;        // searches for packed chains, for one change
+constexpr int kMaxPacked = 10;       // changes that are searched for, together
+constexpr int kKindPacked = 4;       // and of one kind
+constexpr int kMaxShorter = 4;       // changes that are searched for one setting less
+constexpr double kScaleStep = 0.25;  // bits between scales that are tried in place of one
+constexpr double kScaleReach = 36;   // and how far away they are
 
 // Changes that are tried, the nearest first. One of each kind is named.
 using Kind = std::vector<Fix>;
 
 template <class Change>
 Fix fix(const ParamsRequest& x, std::string text, Change change) {
-  Fix out{std::move(text), x};
+  Fix out{std::move(text), change, x};
   change(out.request);
   return out;
 }
 
-Kind fewer_levels(const ParamsRequest& x) {
+Kind fewer_levels(const ParamsRequest& x, const Outcome& refused) {
   Kind out;
   if (x.level_log_scale) {
-    for (std::size_t count = x.level_log_scale->size() - 1; count >= 1; --count) {
+    std::size_t most = x.level_log_scale->size() - 1;
+    if (refused.level > 0) most = static_cast<std::size_t>(refused.level);
+    for (std::size_t count = most; count >= 1; --count) {
       out.push_back(fix(x, "levels=levels[:" + to_string(count) + "]",
-                        [&](auto& r) { r.level_log_scale->resize(count); }));
+                        [=](auto& r) { r.level_log_scale->resize(count); }));
     }
   } else {
     for (std::int64_t count = x.levels - 1; count >= 1; --count) {
-      out.push_back(fix(x, "levels=" + to_string(count), [&](auto& r) { r.levels = count; }));
+      out.push_back(fix(x, "levels=" + to_string(count), [=](auto& r) { r.levels = count; }));
     }
   }
   return out;
@@ -49,7 +53,7 @@ Kind other_rings(const ParamsRequest& x, bool larger) {
   Kind out;
   for (std::int64_t n = larger ? 2 * x.n : x.n / 2; n >= 1 << 10 && n <= 1 << 17;
        n = larger ? 2 * n : n / 2) {
-    out.push_back(fix(x, "N=" + to_string(n), [&](auto& r) { r.n = n; }));
+    out.push_back(fix(x, "N=" + to_string(n), [=](auto& r) { r.n = n; }));
   }
   return out;
 }
@@ -60,7 +64,7 @@ Kind other_digits(const ParamsRequest& x) {
   for (int away = 1; away <= 60; ++away) {
     for (const std::int64_t dnum : {x.dnum + away, x.dnum - away}) {
       if (dnum < 1) continue;
-      out.push_back(fix(x, "dnum=" + to_string(dnum), [&](auto& r) { r.dnum = dnum; }));
+      out.push_back(fix(x, "dnum=" + to_string(dnum), [=](auto& r) { r.dnum = dnum; }));
     }
   }
   out.push_back(fix(x, "dnum=None", [](auto& r) { r.dnum = 0; }));
@@ -76,7 +80,7 @@ Kind other_scales(const ParamsRequest& x) {
       // Tries what the message shows.
       const double scale = std::round(near / kScaleStep) * kScaleStep;
       out.push_back(
-          fix(x, "scale=2**" + own::number(scale), [&](auto& r) { r.log_scale = scale; }));
+          fix(x, "scale=2**" + own::number(scale), [=](auto& r) { r.log_scale = scale; }));
     }
   }
   return out;
@@ -87,7 +91,7 @@ Kind other_words(const ParamsRequest& x) {
   if (x.word == 0) return out;
   out.push_back(fix(x, "word=None", [](auto& r) { r.word = 0; }));
   for (const std::int64_t word : {28, 29, 30}) {
-    out.push_back(fix(x, "word=" + to_string(word), [&](auto& r) { r.word = word; }));
+    out.push_back(fix(x, "word=" + to_string(word), [=](auto& r) { r.word = word; }));
   }
   return out;
 }
@@ -97,7 +101,7 @@ Kind lower_security(const ParamsRequest& x) {
   if (x.quantum) out.push_back(fix(x, "quantum=False", [](auto& r) { r.quantum = false; }));
   for (const std::int64_t bits : {192, 128}) {
     if (x.security <= bits) continue;
-    out.push_back(fix(x, "security=" + to_string(bits), [&](auto& r) { r.security = bits; }));
+    out.push_back(fix(x, "security=" + to_string(bits), [=](auto& r) { r.security = bits; }));
   }
   return out;
 }
@@ -122,9 +126,9 @@ Kind nearest_scales(const ParamsRequest& x, const Outcome& refused) {
   if (!x.level_log_scale) return out;
   for (const double scale : refused.nearest) {
     const std::string text = own::number(scale);
-    out.push_back(fix(x, "levels[" + to_string(refused.level) + "]=2**" + text, [&](auto& r) {
-      (*r.level_log_scale)[static_cast<std::size_t>(refused.level)] = std::stod(text);
-    }));
+    const auto level = static_cast<std::size_t>(refused.level);
+    out.push_back(fix(x, "levels[" + to_string(level) + "]=2**" + text,
+                      [=](auto& r) { (*r.level_log_scale)[level] = std::stod(text); }));
   }
   return out;
 }
@@ -143,7 +147,7 @@ Kind one_scale(const ParamsRequest& x) {
   const auto levels = std::max<std::int64_t>(1, static_cast<std::int64_t>(list.size()) - 1 - stc);
   for (const double scale : {*std::max_element(list.begin(), list.end()), list[0], 40.0}) {
     out.push_back(
-        fix(x, "levels=" + to_string(levels) + " and scale=2**" + own::number(scale), [&](auto& r) {
+        fix(x, "levels=" + to_string(levels) + " and scale=2**" + own::number(scale), [=](auto& r) {
           r.level_log_scale.reset();
           // Rounds the scale to the digits that the message shows.
           r.levels = levels, r.log_scale = std::stod(own::number(scale));
@@ -152,33 +156,39 @@ Kind one_scale(const ParamsRequest& x) {
   return out;
 }
 
+// The first change of a kind that is accepted. Levels of different sizes are packed, which takes a
+// search for each change: `searches` are left.
+std::optional<Fix> first_accepted(const Kind& kind, int& searches) {
+  int searched = 0;
+  for (const Fix& f : kind) {
+    const bool packed = f.request.level_log_scale && searched < kKindPacked && searches > 0 &&
+                        !own::fault_of(f.request) && own::may_fit(f.request);
+    if (packed) ++searched, --searches;
+    if (accepted(f.request, packed ? kNearPacks : 0)) return f;
+  }
+  return std::nullopt;
+}
+
 // Changes that turn the request into one that is accepted.
 std::vector<Fix> fixes_of(const ParamsRequest& x, const Outcome& refused) {
   std::vector<Fix> out;
   for (const Fix& f : nearest_scales(x, refused)) {
     if (accepted(f.request, kNearPacks)) out.push_back(f);
   }
-  std::vector<Kind> kinds = {fewer_levels(x),      other_digits(x), other_rings(x, true),
-                             other_scales(x),      other_words(x),  lower_security(x),
+  std::vector<Kind> kinds = {fewer_levels(x, refused), other_digits(x), other_rings(x, true),
+                             other_scales(x),          other_words(x),  lower_security(x),
                              other_rings(x, false)};
   // If primes do not make up the scale, another scale is the nearest change.
   constexpr std::size_t kScales = 3;
   if (refused.level > 0)
     std::rotate(kinds.begin(), kinds.begin() + kScales, kinds.begin() + kScales + 1);
+  int searches = kMaxPacked;
   for (const Kind& kind : kinds) {
     if (out.size() >= kMaxFixes) break;
-    const auto found =
-        std::find_if(kind.begin(), kind.end(), [](const Fix& f) { return accepted(f.request); });
-    if (found != kind.end()) out.push_back(*found);
+    if (std::optional<Fix> found = first_accepted(kind, searches)) out.push_back(*std::move(found));
   }
-  // A list of scales may be packed if levels have no primes of their own.
-  if (out.empty() && x.level_log_scale) {
-    for (Kind kind : {other_rings(x, true), one_scale(x)}) {
-      if (kind.size() > kMaxPacked) kind.resize(kMaxPacked);
-      const auto found = std::find_if(kind.begin(), kind.end(),
-                                      [](const Fix& f) { return accepted(f.request, 1); });
-      if (found != kind.end()) out.push_back(*found);
-    }
+  if (out.empty()) {
+    if (std::optional<Fix> found = first_accepted(one_scale(x), searches)) out = {*found};
   }
   if (out.empty() && x.bootstrapping) {
     Fix without = fix(x, "bootstrapping=False", [](auto& r) { r.bootstrapping = false; });
@@ -215,11 +225,41 @@ std::string joined(const std::string& first, const std::string& second) {
   return out + second;
 }
 
-std::string remedy_of(const std::vector<Fix>& fixes, const std::string& before) {
+ParamsRequest changed(ParamsRequest x, const std::vector<Fix>& fixes) {
+  for (const Fix& f : fixes) f.change(x);
+  return x;
+}
+
+// Changes that together are accepted, without those that the others do without.
+std::string shortest(const ParamsRequest& x, std::vector<Fix> fixes) {
+  int searches = kMaxShorter;
+  for (std::size_t i = 0; i < fixes.size() && fixes.size() > 1;) {
+    std::vector<Fix> others = fixes;
+    others.erase(others.begin() + static_cast<long>(i));
+    const ParamsRequest without = changed(x, others);
+    const bool enough =
+        without == changed(x, fixes) ||
+        (!own::fault_of(without) && searches-- > 0 && accepted(without, kNearPacks));
+    if (enough) {
+      fixes = std::move(others);
+    } else {
+      ++i;
+    }
+  }
+  std::string out;
+  for (const Fix& f : fixes) out = joined(out, f.text);
+  return out;
+}
+
+// `before`: changes that bring fields into range.
+std::string remedy_of(const ParamsRequest& x, const std::vector<Fix>& before,
+                      const std::vector<Fix>& fixes) {
   if (fixes.empty()) return "take a preset";
   std::string out = "ask for ";
   for (std::size_t i = 0; i < fixes.size(); ++i) {
-    out += (i == 0 ? "" : "; or for ") + joined(before, fixes[i].text);
+    std::vector<Fix> all = before;
+    all.push_back(fixes[i]);
+    out += (i == 0 ? "" : "; or for ") + shortest(x, std::move(all));
   }
   return out;
 }
@@ -235,20 +275,21 @@ std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
   if (!fault) {
     Outcome outcome = own::solve(request, own::kAllPacks);
     if (outcome.params) return outcome.params;
-    refuse(outcome.why, remedy_of(fixes_of(request, outcome), ""));
+    refuse(outcome.why, remedy_of(request, {}, fixes_of(request, outcome)));
   }
   // Brings fields into range one after the other, then asks for what the request still lacks.
-  std::string text = fault->fix.text;
-  ParamsRequest x = fault->fix.request;
+  std::vector<Fix> before = {fault->fix};
   constexpr int kMaxFaults = 200;  // levels of a list, above all
   for (int i = 0; i < kMaxFaults; ++i) {
-    const std::optional<own::Fault> next = own::fault_of(x);
+    const std::optional<own::Fault> next = own::fault_of(before.back().request);
     if (!next) break;
-    text = joined(text, next->fix.text);
-    x = next->fix.request;
+    before.push_back(next->fix);
   }
-  if (accepted(x)) refuse(fault->why, "ask for " + text);
-  refuse(fault->why, remedy_of(fixes_of(x, Outcome{}), text));
+  const ParamsRequest& x = before.back().request;
+  Outcome outcome;
+  if (own::may_fit(x)) outcome = own::solve(x, own::kAllPacks);
+  if (outcome.params) refuse(fault->why, "ask for " + shortest(request, before));
+  refuse(fault->why, remedy_of(request, before, fixes_of(x, outcome)));
 }
 
 }  // namespace latticino

@@ -1,6 +1,7 @@
 // What the parts of make_params share. Internal to src/params/own.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,8 +57,11 @@ struct Refusal {
 // A change to a request, in the words of Python's arguments.
 struct Fix {
   std::string text;
-  ParamsRequest request;
+  std::function<void(ParamsRequest&)> change;
+  ParamsRequest request;  // the changed one
 };
+// Whether chains are packed in such words. Others have levels whose primes are their own.
+bool packs(const ParamsRequest& request);
 
 // The first field that is out of range, and its nearest value in range.
 struct Fault {
@@ -73,16 +77,16 @@ std::string number(double x);  // at most four digits after the point, none that
 struct Outcome {
   std::shared_ptr<const Params> params;
   Refusal why;
-  // Of a list of scales that cannot be packed: the level that is in the way, and log2 of scales
-  // near its own with which it is not.
+  // Of levels that cannot be packed: the one that is in the way, and log2 of scales near its own
+  // with which it is not, if the others keep theirs.
   int level = -1;
   std::vector<double> nearest = {};
 };
 // `packs`: the most searches for packed chains, each of which may take half a second.
 constexpr int kAllPacks = 4;
 Outcome solve(const ParamsRequest& request, int packs);
-// False if so many levels of one scale need more bits than the security level allows. This is much
-// faster than solve().
+// False if the levels need more bits than the security level allows. This is much faster than
+// solve().
 bool may_fit(const ParamsRequest& request);
 
 }  // namespace latticino::own

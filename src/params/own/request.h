@@ -27,6 +27,8 @@ struct ParamsRequest {
   std::int64_t security = 128;      // 192, 256; 0: none, for tests
   bool quantum = false;
   std::string name;  // empty: made from the request
+
+  bool operator==(const ParamsRequest&) const = default;
 };
 
 // Throws ParameterError.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "math/errors.h"
 #include "params/bounds/security.h"
@@ -22,6 +23,8 @@ constexpr int kMaxDigits = 3;    // choices of digits that are built for one dra
 constexpr int kMaxAlpha = 40;    // auxiliary primes
 constexpr int kLeastWord = 28;   // of pack_primes
 constexpr double kShort = 0.02;  // bits that the largest primes may be short of a word
+constexpr double kAbout = 1;     // bits by which an estimate of log2(P Q) may be too large
+constexpr std::size_t kMaxPackedDigits = 6;  // packings for one count of digits
 constexpr double kNoBound = 1e9;
 constexpr int kAnyDigits = 1000;
 constexpr double kMaxTried = 140;  // levels
@@ -149,11 +152,7 @@ class Solver {
         continue;
       }
       const double log_pq = draft.log_q + d.alpha * (s_.word - kShort);
-      if (log_pq > bound_ + 1) {
-        if (!too_wide_ || log_pq < least_pq_) least_pq_ = log_pq;
-        too_wide_ = true;
-        continue;
-      }
+      if (!in_bound(log_pq, kAbout)) continue;
       if (tried++ == kMaxDigits || built_ >= most_built_) return nullptr;
       if (auto params = built(draft.chain, d.alpha)) return params;
     }
@@ -224,10 +223,14 @@ class Solver {
       literal.bootstrap->log_message_ratio = log_message_ratio(s_.scales[0], base);
     }
     std::shared_ptr<const Params> params = Params::check(std::move(literal));
-    if (params->log_pq() <= bound_) return params;
-    if (!too_wide_ || params->log_pq() < least_pq_) least_pq_ = params->log_pq();
+    return in_bound(params->log_pq(), 0) ? params : nullptr;
+  }
+
+  bool in_bound(double log_pq, double about) {
+    if (log_pq <= bound_ + about) return true;
+    if (!too_wide_ || log_pq < least_pq_) least_pq_ = log_pq;
     too_wide_ = true;
-    return nullptr;
+    return false;
   }
 
   PackingPlan plan_of(int word, PackingPlan::Terminals terminals) const {
@@ -289,22 +292,27 @@ class Solver {
     return nullptr;
   }
 
+  static int primes_of(const PackedChain& chain) {
+    return static_cast<int>(chain.mains.size() + chain.terminals.size());
+  }
+
   std::shared_ptr<const Params> packed(PackingPlan& plan) {
     try {
       plan.alpha = 1;
       const PackedChain first = pack_primes(plan);
-      const int primes = static_cast<int>(first.mains.size() + first.terminals.size());
+      const std::vector<Digits> digits = digits_of(primes_of(first), static_cast<int>(x_.dnum));
+      if (digits.empty()) no_digits_ = primes_of(first);
       double log_q = 0;
       for (const auto* list : {&first.mains, &first.terminals}) {
         for (const std::uint32_t q : *list) log_q += std::log2(q);
       }
       int tried = 0;
-      for (const Digits& d : digits_of(primes, static_cast<int>(x_.dnum))) {
+      for (const Digits& d : digits) {
         if (d.alpha > kMaxAlpha || d.dnum > most_digits_) continue;
-        if (log_q + d.alpha * (plan.word_bits - kShort) > bound_ + 1) continue;
+        if (!in_bound(log_q + d.alpha * (plan.word_bits - kShort), kAbout)) continue;
         if (tried++ == kMaxDigits) break;
         plan.alpha = d.alpha;
-        if (auto params = from_packed(pack_primes(plan), plan)) return params;
+        if (auto params = divided(plan)) return params;
       }
     } catch (const PackingRefusal& e) {
       why_ = e.what();
@@ -312,6 +320,27 @@ class Solver {
     } catch (const ParameterError& e) {
       why_ = e.what();
     }
+    return nullptr;
+  }
+
+  // With as many digits as are asked for. The auxiliary primes are the largest: beside more of them
+  // a chain has other primes, and may have more of them or fewer.
+  std::shared_ptr<const Params> divided(PackingPlan& plan) {
+    std::set<int> tried;
+    int primes = 0;
+    while (tried.size() < kMaxPackedDigits) {
+      tried.insert(plan.alpha);
+      const PackedChain chain = pack_primes(plan);
+      primes = primes_of(chain);
+      const auto fits = [&](int alpha) { return (primes + alpha - 1) / alpha == x_.dnum; };
+      if (x_.dnum == 0 || fits(plan.alpha)) return from_packed(chain, plan);
+      plan.alpha = 1;
+      while (plan.alpha <= kMaxAlpha && (!fits(plan.alpha) || tried.count(plan.alpha) != 0)) {
+        ++plan.alpha;
+      }
+      if (plan.alpha > kMaxAlpha) break;
+    }
+    no_digits_ = primes;
     return nullptr;
   }
 
@@ -350,7 +379,13 @@ Schedule schedule_of(const ParamsRequest& x, std::int64_t levels) {
 }  // namespace
 
 bool may_fit(const ParamsRequest& x) {
-  if (x.level_log_scale) return true;
+  if (x.level_log_scale) {
+    // The least base, and one auxiliary prime; sizes are met to within a bit.
+    const Schedule s = schedule_of(x, 0);
+    double bits = s.base_bits() + s.word - 3;  // or of a smaller word
+    for (std::size_t l = 1; l < s.scales.size(); ++l) bits += 2 * s.scales[l] - s.scales[l - 1];
+    return bits <= bound_of(x);
+  }
   // A level's primes come within half a bit of its scale.
   const auto levels = static_cast<double>(x.levels + (x.bootstrapping ? kStcLevels : 0));
   return x.levels == 0 || levels * (x.log_scale - 1) <= bound_of(x);

@@ -1,4 +1,5 @@
-// Parameter sets from requests. They are as deep as the presets, and refusals name what is possible.
+// Parameter sets from requests. They are as deep as the presets, and refusals name what is
+// possible.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -95,6 +96,66 @@ TEST(OwnParams, HaveABaseOfTwoWords) {
     EXPECT_EQ(made->bootstrap()->log_message_ratio, bits < 50 ? 6 : 5) << bits;
     EXPECT_LT(made->log_q(0), 56) << bits;
   }
+}
+
+ParamsRequest list_of(int log_n, std::vector<double> scales) {
+  ParamsRequest request;
+  request.n = std::int64_t{1} << log_n;
+  request.word = 28;
+  request.security = 0;
+  request.level_log_scale = std::move(scales);
+  return request;
+}
+
+// More auxiliary primes leave other primes to the chain, and another count of them.
+TEST(OwnParams, DivideListsIntoTheDigitsThatAreAskedFor) {
+  ParamsRequest request = list_of(16, {34.292, 40.262, 40.084, 31.763, 30, 30, 33.918, 41.122,
+                                       35.709, 41.056, 37.889, 41.181, 47.718});
+  int made = 0;
+  for (int dnum = 1; dnum <= 8; ++dnum) {
+    request.dnum = dnum;
+    const std::string why = refusal(request);
+    if (why.empty()) {
+      EXPECT_EQ(make_params(request)->dnum(), dnum);
+      ++made;
+    } else {
+      EXPECT_NE(why.find("a count of digits"), std::string::npos) << why;
+      EXPECT_NE(why.find("dnum="), std::string::npos) << why;
+    }
+  }
+  EXPECT_GE(made, 5);
+  request.dnum = 1;
+  EXPECT_EQ(make_params(request)->dnum(), 1);
+}
+
+// A level may exchange primes for others: the modulus grows by less than a prime.
+TEST(OwnParams, PackLevelsThatAreSmallerThanAPrime) {
+  ParamsRequest request = list_of(12, {60, 31, 58, 45.5, 30});
+  const auto made = make_params(request);
+  ASSERT_EQ(made->top_level(), 4);
+  for (int l = 0; l <= 4; ++l) {
+    EXPECT_NEAR(std::log2(made->scale(l)), (*request.level_log_scale)[l], 0.5) << l;
+  }
+  EXPECT_LT(made->log_q(1) - made->log_q(0), 10);
+  // Smaller words are not packed. There a level has primes of its own.
+  request.word = 27;
+  EXPECT_NE(refusal(request).find("the size of the primes"), std::string::npos);
+}
+
+TEST(OwnParams, AreRefusedWithNoMoreThanIsNeeded) {
+  ParamsRequest request = list_of(12, {45, 30, 30, 45, 30});
+  EXPECT_EQ(refusal(request), "");
+  request.word = 27;
+  const std::string why = refusal(request);
+  EXPECT_NE(why.find("; ask for levels[1]=2**31 and levels=levels[:2]; or for word=None"),
+            std::string::npos)
+      << why;
+  // The levels that fit are packed, too: they are no primes of their own.
+  request = list_of(13, {45, 30, 30, 45, 30, 45, 35, 40, 60, 31});
+  request.security = 128;
+  const std::string cut = refusal(request);
+  EXPECT_NE(cut.find("; ask for levels=levels[:"), std::string::npos) << cut;
+  EXPECT_EQ(cut.find("levels[:1]"), std::string::npos) << cut;
 }
 
 TEST(OwnParams, TablesFallWithSecurity) {
