@@ -52,6 +52,21 @@ def test_programs_of_shapes_are_those_of_numpy():
     assert [r for r in results if r.wrong] == [] and sum(bool(r.refused) for r in results) < 8
 
 
+@pytest.mark.parametrize("name", of_ckks.CHAINS)
+def test_programs_run_on_every_chain(name):
+    world = of_ckks.World(name, "cpu", 1)
+    results = [of_ckks.run(world, seed, "declared", "eager") for seed in (1, 2)]
+    assert [r for r in results if r.wrong] == [] and all(name in r.program for r in results)
+
+
+def test_sets_of_ones_own_are_packed_and_compute():
+    sets = [of_ckks.own_set(seed) for seed in range(12)]
+    assert [x.hash for x in sets] == [of_ckks.own_set(seed).hash for seed in range(12)]  # found again by the seed
+    assert len({x.hash for x in sets}) == 12 and {x.n for x in sets} == {1024} and not any(x.secure for x in sets)
+    assert any(":" in x.canonical_text().split("\nlevels ")[1].split("\n")[0] for x in sets)  # free terminals
+    assert of_ckks.run(of_ckks.World(sets[0], "cpu", 1), 0, "declared", "numbers").wrong == ""
+
+
 def test_domains_of_polynomials_hold_all_data(monkeypatch):
     """The domain was that of one set of data. Values of another set lay at -1.25 times its end, where the polynomial is
     steep: an error was 3.1 bits larger than claimed."""

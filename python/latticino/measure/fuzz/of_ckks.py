@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import errors
+from ... import _native, errors
 from ...ckks.client import Client
 from ...ckks.context import Context
 from ...ckks.dot import dot
+from ...ckks.parameters import make_params
 from ...claims.known import Range, RangeWarning
 from ...key_generation import keygen
 from ...ops.scalar import Scalar
@@ -22,6 +23,10 @@ from .result import Claimed, Result
 from .shapes import STEPS as OF_SHAPES
 
 LEVELED, BOOTSTRAPPED = "test-n10-leveled-insecure", "test-n10-boot-insecure"
+# Other chains: one prime per level, two, and packed ones, with lists of terminals and with free ones.
+CHAINS = ("test-n10-sr-insecure", "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
+          "test-n10-d36-w28-free-insecure", "test-n10-dr-boot-insecure",
+          "test-n10-d34-w28-boot-insecure", "test-n10-d35-w28-free-boot-insecure")
 SIZES = (1, 5, 64, 512, 512, 700, 1024)
 FEW = 256  # values, below which sample data have values near those of the data
 WRONG = 2.0**6  # times the claimed error: no longer a matter of precision
@@ -332,8 +337,8 @@ _STEPS: list[Callable[[Drawing], None]] = [
 class World:
     """Contexts with keys. Programs share them if the keys are those that they need."""
 
-    def __init__(self, preset: str, device: str, threads: int, auto_bootstrap: bool = False) -> None:
-        self.context = Context(preset, device, threads=threads, auto_bootstrap=auto_bootstrap)
+    def __init__(self, params: str | _native.Params, device: str, threads: int, auto_bootstrap: bool = False) -> None:
+        self.context = Context(params, device, threads=threads, auto_bootstrap=auto_bootstrap)
         self.client: Client = keygen(self.context)
         self._seed: int | None = None
 
@@ -417,13 +422,33 @@ def declared(x: np.ndarray) -> Any:
     return Range(x.real.min(), x.real.max(), (x.imag.min(), x.imag.max()))
 
 
+def own_set(seed: int) -> _native.Params:
+    """A small set with a scale for each level, for tests. They are packed, one in four with free terminals."""
+    rng = np.random.default_rng(seed)
+    while True:
+        bits = rng.uniform(33, 50, int(rng.integers(10, 15)))
+        try:
+            return make_params(N=2**10, levels=[float(2.0**b) for b in bits], word=int(rng.choice([28, 29])),
+                               security=None)
+        except errors.ParameterError:
+            continue  # no primes make up these scales
+
+
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
     """Programs without end: leveled, with bootstrappings, and bootstrapped automatically; at once and recorded; with
-    numbers of each run, and with values of several shapes."""
+    numbers of each run, and with values of several shapes; then on another chain, and on a set of one's own."""
     leveled, bootstrapped = World(LEVELED, device, threads), World(BOOTSTRAPPED, device, threads)
     auto = World(BOOTSTRAPPED, device, threads, auto_bootstrap=True)
+    chains: dict[str, World] = {}
     while True:
+        name = CHAINS[seed % len(CHAINS)]
+        if name not in chains:
+            chains[name] = World(name, device, threads)
+        own = World(own_set(seed), device, threads)
         for kind in ("calibrated", "declared"):
+            yield run(chains[name], seed, kind, "recorded" if seed % 2 else "eager")
+            yield run(chains[name], seed, kind, "shapes")
+            yield run(own, seed, kind, "numbers")
             yield run(leveled, seed, kind, "eager")
             yield run(leveled, seed, kind, "recorded")
             yield run(leveled, seed, kind, "numbers")
