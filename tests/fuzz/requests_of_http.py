@@ -86,12 +86,13 @@ class Requests:
 
     def _world(self, folder):
         """A model and two tenants with rows of each kind; a front whose threads are this one."""
-        from latticino.serve import bodies, front, traffic, waiting
+        from latticino.serve import front, traffic, waiting
         from latticino.serve.blobs import OPERATOR, Blobs
         from latticino.serve.bundles import Bundles
         from latticino.serve.jobs import Jobs, Request
         from latticino.serve.manifest import Manifest
         from latticino.serve.models import Facts, Port
+        from latticino.serve.requests import bodies
         from latticino.serve.store import Store
         from latticino.serve.tables import bundles, jobs, models
         from latticino.serve.tenants import Quota, Tenants

@@ -16,9 +16,10 @@ from requests_of_http import Connection
 from uvicorn.server import ServerState
 
 import latticino as lt
-from latticino.serve import bodies, traffic
+from latticino.serve import traffic
 from latticino.serve.front import Front, Settings
 from latticino.serve.manifest import Manifest, chunks_of
+from latticino.serve.requests import bodies
 
 KEY = {"idempotency-key": "k" * 8}
 # Each route with a name in it: the path, the query, the body.
@@ -149,7 +150,7 @@ def test_manifests_that_are_none(front, fields):
 
 def test_bodies_that_come_too_slowly(front, monkeypatch):
     """A client that sends a byte now and then holds no connection for hours."""
-    monkeypatch.setattr("latticino.serve.bodies.IDLE", 2.0)  # twenty pauses of the client
+    monkeypatch.setattr("latticino.serve.requests.bodies.IDLE", 2.0)  # twenty pauses of the client
     app, token = front
 
     async def trickle():

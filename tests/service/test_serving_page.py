@@ -12,9 +12,10 @@ from world import free_port
 
 import latticino as lt
 from latticino import cli
-from latticino.serve import bodies, bundles, client, confined, front, jobs
+from latticino.serve import bundles, client, confined, front, jobs
 from latticino.serve.http import Link
 from latticino.serve.manifest import CHUNK
+from latticino.serve.requests import bodies
 from running import until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,9 +19,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 
 from .. import errors
-from . import bodies, openapi
-from .answers import add_errors, of_bundle, of_job, of_model
-from .arriving import Flight, Inputs
 from .blobs import OPERATOR, Blobs
 from .bundles import Bundles
 from .http import KEY
@@ -34,6 +31,9 @@ from .metrics import Metrics
 from .models import Facts
 from .refusals import Refused, not_found
 from .registry import Registry
+from .requests import bodies, openapi
+from .requests.answers import add_errors, of_bundle, of_job, of_model
+from .requests.arriving import Flight, Inputs
 from .store import Store
 from .tables import facts
 from .tenants import ACTIVE, Identity, Tenants

@@ -13,11 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from .. import errors
-from .logs import log
-from .models import Facts
-from .refusals import Refused
-from .store import STORE_ERRORS
+from ... import errors
+from ..logs import log
+from ..models import Facts
+from ..refusals import Refused
+from ..store import STORE_ERRORS
 
 # ---- rows as JSON ----
 

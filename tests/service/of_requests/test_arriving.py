@@ -10,10 +10,10 @@ from test_routes import asked
 from world import hash_of
 
 from latticino.serve import front as fronts
-from latticino.serve.arriving import Flight, Inputs
 from latticino.serve.front import Front, Settings
 from latticino.serve.manifest import Manifest
 from latticino.serve.refusals import Refused
+from latticino.serve.requests.arriving import Flight, Inputs
 
 RESULT = 124  # the most bytes of a result of the model in `Rows`, whose inputs have 10
 

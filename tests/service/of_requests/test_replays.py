@@ -157,4 +157,4 @@ def test_what_a_key_takes(sender, rows):
                                   for i in range(20_000)])
         after = c.execute(sa.text("PRAGMA page_count")).scalar() * c.execute(sa.text("PRAGMA page_size")).scalar()
     taken = (after - before) / 20_000
-    assert 160 < taken < 180 and "takes 0.2 KB" in (Path(__file__).parents[2] / "docs/serving.md").read_text()
+    assert 160 < taken < 180 and "takes 0.2 KB" in (Path(__file__).parents[3] / "docs/serving.md").read_text()

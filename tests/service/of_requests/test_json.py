@@ -10,9 +10,9 @@ from test_jobs import refused
 from test_routes import asked, sent
 from world import hash_of
 
-from latticino.serve import bodies
 from latticino.serve.front import Front, Settings
 from latticino.serve.manifest import CHUNK, MAX_CHUNKS
+from latticino.serve.requests import bodies
 
 LONGEST = bodies.JSON + bodies.PER_HASH * MAX_CHUNKS
 

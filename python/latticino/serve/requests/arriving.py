@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
-from .blobs import Blobs, Writer
-from .refusals import Refused
+from ..blobs import Blobs, Writer
+from ..refusals import Refused
 
 Wrote = Callable[[int], None]
 

@@ -10,11 +10,11 @@ import pytest
 from test_routes import asked, sent
 from world import hash_of
 
-from latticino.serve import openapi
 from latticino.serve.blobs import OPERATOR
 from latticino.serve.front import Front, Settings
 from latticino.serve.http import KEY
 from latticino.serve.metrics import _OF_WORKERS
+from latticino.serve.requests import openapi
 from latticino.serve.store import STORE_ERRORS
 from latticino.serve.tables import workers
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
+from ..blobs import Writer
+from ..refusals import Refused
 from .arriving import Wrote
-from .blobs import Writer
-from .refusals import Refused
 
 Ended = TypeVar("Ended")
 JSON, PER_HASH = 1 << 12, 80  # bytes of JSON that are enough beside a list of hashes, and for each of them
