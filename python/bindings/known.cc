@@ -111,6 +111,8 @@ void bind_facts(nb::class_<Known>& k) {
             return x.within_domain({low, high});
           },
           "low"_a, "high"_a)
+      .def("lost", &Known::lost,
+           "For values that may be wrong: their errors are as large as they are.")
       .def("as_real", &Known::as_real);
 }
 

@@ -441,6 +441,9 @@ class Known:
 
     def within_domain(self, low: float, high: float) -> Known: ...
 
+    def lost(self) -> Known:
+        """For values that may be wrong: their errors are as large as they are."""
+
     def as_real(self) -> Known: ...
 
     def part(self, i: int, slots: int) -> Known: ...

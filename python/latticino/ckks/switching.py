@@ -118,7 +118,7 @@ def _looked_up(operation: str, x: Ciphertext, f: Callable[[float], float], bound
                name: str | None, minimal_keys: bool, route: str, constant: bool = False) -> Ciphertext:
     f, bound = _real_function(f), as_bound(bound, operation)
     require_real(operation, x)
-    _check_within(operation, x, mask, bound)
+    fits = _fits(operation, x, mask, bound)
     name = x.context.switch_set(name, x._key)
     native = x.context.switching(name)
     arguments = _native.table_arguments(native, bound)
@@ -139,7 +139,8 @@ def _looked_up(operation: str, x: Ciphertext, f: Callable[[float], float], bound
         nearest = np.abs(np.clip(v, -bound, bound)[..., None] - np.asarray(arguments)).argmin(-1)
         return np.asarray(values[nearest])
 
-    return _through(operation, x, table, (look_up, range_of(values), constant), mask, name, minimal_keys, route)
+    facts = look_up, range_of(values), constant
+    return _claimed(_through(operation, x, table, facts, mask, name, minimal_keys, route), fits)
 
 
 def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, switching: str | None = None,
@@ -148,7 +149,7 @@ def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, swi
     deviations of the noise beside it."""
     bound = as_bound(bound, operation)
     require_real(operation, x)
-    _check_within(operation, x, None, 2 * bound)
+    fits = _fits(operation, x, None, 2 * bound)
     x = align.plain(x, operation)
     name = x.context.switch_set(switching, x._key)
     native = x.context.switching(name)
@@ -158,7 +159,7 @@ def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, swi
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
     # What is claimed holds for values that differ by more than the resolution.
     step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), True
-    return _through(operation, x, table, step, None, name, minimal_keys, route) + 0.5
+    return _claimed(_through(operation, x, table, step, None, name, minimal_keys, route) + 0.5, fits)
 
 
 def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
@@ -190,19 +191,27 @@ def _through(operation: str, x: Ciphertext, table: _native.SwitchTable, facts: t
         return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, f, result, constant, mask))
 
 
-def _check_within(operation: str, x: Ciphertext, mask: np.ndarray | None, bound: float) -> None:
-    """Checks that a table can take these values. If their range exceeds the bound, it raises ScaleError in a plan and
+def _claimed(y: Ciphertext, fits: bool) -> Ciphertext:
+    """The result of a table, of which nothing is claimed for values that may have been beyond its bound. The function
+    itself may be larger there than any value of the table."""
+    return y if fits else y._like(y._parts, y._known.lost().plus_error(1.0))
+
+
+def _fits(operation: str, x: Ciphertext, mask: np.ndarray | None, bound: float) -> bool:
+    """Whether a table can take these values. If their range exceeds the bound, it raises ScaleError in a plan and
     warns elsewhere. If the values are known (not encrypted, or debugged) and exceed the bound, it raises ValueError."""
     misfit = _native.beyond(x._known, bound) if mask is None else None
     if misfit is not None:
         report(operation, x.context, *misfit)
+    elif mask is None and max(-x.range.low, x.range.high) > bound + 6 * x._known.error + 1e-9 * bound:
+        evaluate.note_of_promise(operation, x, f"{-bound:.4g} to {bound:.4g}")
     slack = 6 * x._known.error
     if x.context._debugger is not None:
         values = x.context._debugger.values(x)
     elif x._known.sample is not None and not x.context.encrypted:
         values = x._known.sample[1]
     else:
-        return
+        return misfit is None
     beyond = ~(np.abs(values.real) <= bound + slack).reshape(-1)
     if mask is not None:
         beyond &= mask.reshape(-1)
@@ -210,6 +219,7 @@ def _check_within(operation: str, x: Ciphertext, mask: np.ndarray | None, bound:
         raise errors.ValueError.explain(
             operation, f"a value outside of the bound at index {int(np.argmax(beyond))}", f"values within {bound:.6g}",
             "raise the bound, or scale the values down")
+    return misfit is None
 
 
 def _mask(x: Ciphertext, where: Any) -> np.ndarray:
@@ -250,7 +260,7 @@ def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciph
     bound = as_bound(bound, operation)
     require_options(operation, x, options)
     require_real(operation, x)
-    _check_within(operation, x, None, bound)
+    fits = _fits(operation, x, None, bound)
     x = align.plain(x, operation)
     if x._padded and not x._clean:
         raise errors.ShapeError.explain(
@@ -291,8 +301,9 @@ def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciph
         shift //= 2
     value, index = best
     if not indexed:
-        return _single(value)
-    return _single(value * 0 + float(index[0]) if isinstance(index, np.ndarray) else index)  # of a single value
+        return _claimed(_single(value), fits)
+    # An array in the clear: of a single value.
+    return _claimed(_single(value * 0 + float(index[0]) if isinstance(index, np.ndarray) else index), fits)
 
 
 def _in_slots(x: Ciphertext) -> int:

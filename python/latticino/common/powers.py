@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import arrays, errors
+from .naming import named
 
 _MAX_EXPONENT = 2**31 - 1
 T = TypeVar("T")
@@ -21,10 +22,15 @@ def power(x: T, n: Any, remedy: Callable[[float | None], str]) -> T:
     except Exception:  # TypeError, or what an object's own conversion raises
         count = 0
     if not 1 <= count <= _MAX_EXPONENT:
+        number = _real(n)
+        if number == 0:
+            instead = "every value to the power 0 is 1: use np.ones(x.shape), which is clear data"
+        elif number is not None and number.is_integer() and 1 <= number <= _MAX_EXPONENT:
+            instead = f"use x ** {int(number)}"
+        else:
+            instead = remedy(number)
         raise errors.UnsupportedError.explain(
-            "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MAX_EXPONENT}",
-            "every value to the power 0 is 1: use np.ones(x.shape), which is clear data" if _real(n) == 0 else
-            remedy(_real(n)))
+            "power", f"exponent {arrays.shown(n)}", f"an integer from 1 to {_MAX_EXPONENT}", instead)
     known: dict[int, Any] = {1: x}
 
     def of(k: int) -> Any:
@@ -32,7 +38,8 @@ def power(x: T, n: Any, remedy: Callable[[float | None], str]) -> T:
             known[k] = of(k - k // 2) * of(k // 2)
         return known[k]
 
-    result: T = of(count)
+    with named("power", "multiply"):
+        result: T = of(count)
     return result
 
 

@@ -147,28 +147,39 @@ def filled(x: Ciphertext, low: float, high: float) -> tuple[Ciphertext, float | 
 # ---- values within a domain ----
 
 
-def require_within(operation: str, x: Ciphertext, low: float, high: float) -> None:
-    """ScaleError in a plan, a warning elsewhere, for a range that leaves a domain; ValueError for values outside
-    where they are known (not encrypted, or debugged). A value at an end has noise: six deviations of it are allowed
-    for.
+def require_within(operation: str, x: Ciphertext, low: float, high: float) -> Ciphertext:
+    """x, or the same without claims if its range leaves the domain, after a warning (ScaleError in a plan). ValueError
+    for values outside where they are known (not encrypted, or debugged). A value at an end has noise: six deviations of
+    it are allowed for.
     """
     slack = 6 * x._known.error + 1e-9 * (high - low)
-    r = x.range
-    if r.claim != "assumed" and (r.low < low - slack or r.high > high + slack):
-        report(operation, x.context, f"values that may lie from {r.low:.4g} to {r.high:.4g} ({x._known.within()})",
-               f"values within the domain {low:.4g} to {high:.4g}",
-               "widen the domain, state a smaller range with declare(), or encrypt with sample data (like=)")
+    r, claimed = x.range, x
+    if r.low < low - slack or r.high > high + slack:
+        if r.claim == "assumed":
+            note_of_promise(operation, x, f"the domain {low:.4g} to {high:.4g}")
+        else:
+            report(operation, x.context, f"values that may lie from {r.low:.4g} to {r.high:.4g} ({x._known.within()})",
+                   f"values within the domain {low:.4g} to {high:.4g}",
+                   "widen the domain, state a smaller range with declare(), or encrypt with sample data (like=)")
+            claimed = x._like(x._parts, x._known.lost())
     if x.context._debugger is not None and not x.context._native.recording:
         values = x.context._debugger.values(x)
     elif not x.context.encrypted and x._known.sample is not None:
         values = x._known.sample[1]
     else:
-        return
+        return claimed
     beyond = ~((values.real >= low - slack) & (values.real <= high + slack)).reshape(-1)
     if beyond.any():
         raise errors.ValueError.explain(
             operation, f"a value outside of the domain at index {int(np.argmax(beyond))}",
             f"values within {low:.6g} to {high:.6g}", "widen the domain, or scale the values")
+    return claimed
+
+
+def note_of_promise(operation: str, x: Ciphertext, where: str) -> None:
+    """Says in a plan that claims rest on a domain which the caller names, for values of which nothing was stated."""
+    x.context.note(f"{operation}: values outside of {where} give wrong results; that there are none is your promise, "
+                   f"as the values are only assumed to lie from {x.range.low:.4g} to {x.range.high:.4g}")
 
 
 def declared_domain(operation: str, x: Ciphertext,
@@ -257,7 +268,7 @@ def of_fit(operation: str, x: Ciphertext, fit: Fit) -> Ciphertext:
     low, high = fit.domain
     if not x.range.is_real and not fit.imag:
         require_real(operation, x)
-    require_within(operation, x, low, high)
+    x = require_within(operation, x, low, high)
     if fit.degree < 1:
         constant = x * 0 + complex(fit.coefficients[0])
         return constant._like(constant._parts, constant._known.meant(_meant(x, fit), fit.error))

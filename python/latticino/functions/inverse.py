@@ -285,7 +285,7 @@ def _iterate(operation: str, x: Ciphertext, domain: tuple[float, float], plan: I
     low, high = domain
     if not x.range.is_real:
         evaluate.require_real(operation, x)
-    evaluate.require_within(operation, x, low, high)
+    x = evaluate.require_within(operation, x, low, high)
     refreshes = x.context.auto_bootstrap and x.context.params.has_bootstrap
     if x.level < plan.levels and not refreshes:
         raise errors.LevelError.explain(

@@ -146,7 +146,7 @@ def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: f
     """
     if not x.range.is_real:
         evaluate.require_real(operation, x)
-    evaluate.require_within(operation, x, -fit.bound, fit.bound)
+    x = evaluate.require_within(operation, x, -fit.bound, fit.bound)
     x, _ = evaluate.filled(x, -fit.bound, fit.bound)
     _require_precision(operation, x, fit, outline, bits)
     if refresh is None:

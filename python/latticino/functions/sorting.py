@@ -170,7 +170,7 @@ def sort(x: Ciphertext, domain: tuple[float, float] | None, bits: float, gap: fl
     low, high = evaluate.declared_domain("sort", x) if domain is None else as_domain("sort", domain)
     if not x.range.is_real:
         evaluate.require_real("sort", x)
-    evaluate.require_within("sort", x, low, high)
+    x = evaluate.require_within("sort", x, low, high)
     bits = arrays.as_real(bits, "sort", "bits")
     run = _Run(x, axis % x.ndim, lambda deepest: _chosen("sort", count, (low, high), bits, gap,
                                                           sign.margin(x), deepest), bits)

@@ -31,6 +31,8 @@ struct FormRequest {
   std::optional<bool> slot_to_coeff_first, over_mod_raise;
   std::optional<int> arcsine, log_message_ratio;  // as in BootstrapOptions
   MessageProperties known;
+  // The largest value may be that large. Nothing is chosen by it: predictions are for the unit box.
+  double reach = 1;
 };
 
 struct Choice {

@@ -280,8 +280,9 @@ Refresher::Request Refresher::of(std::span<const Contents* const> xs, Request re
   request.slots = xs[0]->slots();
   bool declared = true;
   for (const Contents* x : xs) {
-    const Range& range = x->known.range();
+    const Range &range = x->known.range(), &widest = x->known.widest();
     request.level = std::min(request.level, x->level());
+    request.reach = std::max({request.reach, widest.re.size(), widest.im.size()});
     declared = declared && range.claim == Claim::Declared && range.random_like;
   }
   request.known.random_like = request.known.random_like || declared;
@@ -290,7 +291,11 @@ Refresher::Request Refresher::of(std::span<const Contents* const> xs, Request re
 
 std::string Refresher::note(const Request& request, const ckks::bootstrap::Choice& choice) {
   return "bootstrapping of " + std::to_string(request.slots) + " slots at level " +
-         std::to_string(request.level) + ": " + choice.reason;
+         std::to_string(request.level) + ": " + choice.reason +
+         (request.reach > 1
+              ? "; these bits are of values up to 1 in size, and values here may reach " +
+                    formatted("%.3g", request.reach)
+              : "");
 }
 
 Refresher::Key Refresher::key_of(const ckks::BootstrapOptions& options) {

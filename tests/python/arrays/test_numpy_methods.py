@@ -165,3 +165,10 @@ def test_wrong_axes_are_errors_of_shapes(client, integers):
 
 def test_values_of_shape_1(client):
     assert client.encrypt(0.5).prod().shape == () and math.isinf(client.encrypt(0.5).imag.expected_bits)
+
+
+def test_errors_of_powers_name_them(ctx, client):
+    with pytest.raises(lt.UnsupportedError, match=r"^power: had exponent 2.0; .* use x \*\* 2$"):
+        client.encrypt(VALUES) ** 2.0
+    with pytest.raises(lt.LevelError, match="^power: "):
+        client.encrypt(VALUES, 0) ** 2
