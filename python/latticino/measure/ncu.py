@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 ALWAYS = ("--csv", "--print-units", "base", "--clock-control", "none")
 SHOWN = 2000  # characters of what a profiler said that a message repeats
-# Namespaces before a kernel's name. Those without a name are spelled in two ways.
-SPACES = re.compile(r"(?:(?:\(anonymous namespace\)|<unnamed>|\w+)::)*")
+# Namespaces before a kernel's name. Those without a name are spelled in three ways.
+SPACES = re.compile(r"(?:(?:\(anonymous namespace\)|<?unnamed>|\w+)::)*")
 METRIC = re.compile(r"[a-z]\w*__\w+(?:\.\w+)*")
 UNKNOWN = re.compile(r"metric", re.IGNORECASE)
 
@@ -48,8 +48,8 @@ class Profile:
 
 
 def base_name(kernel: str) -> str:
-    """``void a::b::key_inner<S<8>>(Args)`` -> ``key_inner``. A first template argument of a namespace without a name is
-    printed as in ``void key_inner<unnamed>::S<8>>(Args)``."""
+    """``void a::b::key_inner<S<8>>(Args)`` -> ``key_inner``. ncu 2025.3 leaves brackets out, as in
+    ``void unnamed>::key_inner<unnamed>::S<8>>(unnamed>::Args)``."""
     named = kernel.strip().removeprefix("void ")
     found = re.match(r"\w+", named[SPACES.match(named).end():])  # type: ignore[union-attr]  # matches nothing as well
     return found[0] if found else kernel

@@ -48,7 +48,10 @@ def test_the_profilers_text_becomes_launches():
     assert found[0].values == {"dram__bytes_read.sum": 1234567.5}
     assert found[1].values["x__y.avg.pct_of_peak_sustained_elapsed"] == 12.25
     assert ncu.parsed("==ERROR== no device\n") == [] and ncu.base_name("range") == "range"
-    assert ncu.base_name("void mod_down_finish<unnamed>::CombineShape<8>, (bool)1>(ModDownFinishArgs)") == "mod_down_finish"
+    # As ncu 2025.3 printed them.
+    assert ncu.base_name("void unnamed>::mod_down_finish<unnamed>::CombineShape<8>>(unnamed>::ModDownFinishArgs)") == "mod_down_finish"
+    assert ncu.base_name("void unnamed>::transform_rows<RowShape<8>, 1, 0>(TransformArgs)") == "transform_rows"
+    assert ncu.base_name("void convert_tile<TileShape<8, 8, 1, 256, 1, 1, 3, 0, 1, 1, 8>>(TileArgs)") == "convert_tile"
     assert ncu.base_name("void automorphism<unnamed>::Sum, 2>(AutomorphismArgs)") == "automorphism"
     assert ncu.base_name("copy(CopyArgs)") == "copy" and ncu.base_name("ns::dot") == "dot"
 
