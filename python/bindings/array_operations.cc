@@ -170,7 +170,7 @@ void bind_recordings(nb::module_& m) {
           [](const Contents& example) {
             Contents taken;
             RecordedArgument made(example, &taken);
-            return std::pair(std::move(made), std::move(taken));
+            return std::pair(made, std::move(taken));
           },
           "example"_a, "This, and the array to record with.")
       .def("require", &RecordedArgument::require, "x"_a, "remedy"_a);
