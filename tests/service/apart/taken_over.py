@@ -162,7 +162,7 @@ class Attempts:
         os.close(os.pidfd_open(self.above))
 
     def change_its_priority(self):
-        os.setpriority(os.PRIO_PROCESS, self.above, 1)
+        os.setpriority(os.PRIO_PROCESS, self.above, 19)  # the lowest, which every process may take
 
     def change_its_limits(self):
         resource.prlimit(self.above, resource.RLIMIT_CORE)
