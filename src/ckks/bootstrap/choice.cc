@@ -19,8 +19,8 @@ namespace {
 
 constexpr const char* kChoice = "ckks.bootstrap";
 // An arcsine takes levels. Where levels count, or where SlotToCoeff first is not possible, the form
-// that takes the fewest of them and still reaches kEnough bits is chosen. Bits above kMaxBits do not
-// count.
+// that takes the fewest of them and still reaches kEnough bits is chosen. Bits above kMaxBits do
+// not count.
 constexpr double kEnough = 18, kMaxBits = 22;
 // At a scale of 2^kLevelsCountAt a level must gain kBitsPerLevel bits, and SlotToCoeff first may
 // have kBitsForSpeed bits less. At other scales precision alone decides.

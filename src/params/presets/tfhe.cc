@@ -23,9 +23,9 @@ TfheLiteral set(const char* name, int lwe, int glwe, int log_n, int primes, Gadg
   x.glwe_dimension = glwe;
   x.log_n = log_n;
   // A prime of 30 bits leaves room for sums of products. tfhe-gates-v1 then fails with 2^-136; with
-  // 31 bits it would fail with 2^-138. Two primes of 27 bits are precise enough for the larger sets.
-  // Security relates the noise to the modulus, so their noise is 2^8 times smaller than with two
-  // primes of 31 bits, and sampling it is faster.
+  // 31 bits it would fail with 2^-138. Two primes of 27 bits are precise enough for the larger
+  // sets. Security relates the noise to the modulus, so their noise is 2^8 times smaller than with
+  // two primes of 31 bits, and sampling it is faster.
   x.primes = ntt_primes_below(log_n, primes == 1 ? 1u << 30 : 1u << 27, primes);
   x.bootstrap = bootstrap;
   x.key_switch = key_switch;
