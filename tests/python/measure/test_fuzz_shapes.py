@@ -76,8 +76,9 @@ def test_domains_of_polynomials_hold_all_data(monkeypatch):
         found.append((np.abs(2 * x - sum(domain)) / (domain[1] - domain[0])).max())
         return evaluate(x, c, basis, domain)
 
+    monkeypatch.setattr(of_ckks, "_polyval_outside", lambda *_: None)  # whose values lie outside on purpose
     boot = lt.Context(of_ckks.BOOTSTRAPPED, "not-encrypted")
-    for seed in (397, *range(100)):
+    for seed in (397, *range(200)):
         program, several, _ = drawn(boot, seed, "recorded")
         with monkeypatch.context() as m:
             m.setattr(of_ckks, "_polynomial", watched)

@@ -197,8 +197,7 @@ class Transform:
         known = x._known if slots <= x.slots else x._known.repeated(x.size, math.sqrt(slots / x.slots))
         scale = noise.weight_scale(params, x.level)
         alike, common = self.map.alike(x.layout, scale, own, self.fold), self.map.common_error(x.layout, scale)
-        known = known.mapped(self._of_sample, l1, l2, True, added, rounded, alike,
-                             1.0 if known.sample is not None else self.map.correlation)
+        known = known.mapped(self._of_sample, l1, l2, True, added, rounded, alike)
         known = known.with_common_error(x._known, common * self.fold)
         return x._like(parts, known, layout=self._result)
 
