@@ -99,13 +99,20 @@ class PolynomialRun {
       while (!params_.basis(out[0].level).contains(params_.basis(from))) ++from;
       const double integer = std::nearbyint(params_.rescale_factor(from));
       for (Ciphertext& c : out) {
-        c = evaluator_.multiply_integer(evaluator_.drop_to(c, from),
-                                        static_cast<std::int64_t>(integer));
+        c = times_power_of_two_and_integer(evaluator_.drop_to(c, from), integer);
         c.scale *= integer;
       }
       out = evaluator_.rescale(out);
     }
     return out;
+  }
+
+  // Rescale factors may exceed 64 bits. A double of that size is an integer times a power of two.
+  Ciphertext times_power_of_two_and_integer(Ciphertext x, double integer) const {
+    constexpr int kBits = 62;
+    const int beyond = std::max(0, std::ilogb(integer) + 1 - kBits);
+    if (beyond > 0) x = evaluator_.multiply_integer(x, std::int64_t{1} << beyond);
+    return evaluator_.multiply_integer(x, static_cast<std::int64_t>(std::ldexp(integer, -beyond)));
   }
 
   // The node's polynomial at its depth, exactly at `scale`.

@@ -108,3 +108,16 @@ def test_a_plan_names_the_domain_that_keeps_more(ctx, client, rng):
     # Nothing is said where the domain holds the values, and where they are only assumed to lie in the unit box.
     for shape in (lt.Shape(ctx.slots, None, (-1, 1)), lt.Shape(ctx.slots)):
         assert not ctx.plan(lambda v: evaluated(case, v), shape).notes
+
+
+def test_levels_whose_rescale_factor_has_more_than_64_bits():
+    """A power that comes to such a level is multiplied by an integer near the factor. Its conversion to 64 bits wrapped, so
+    that values were wrong by as much as their size."""
+    params = lt.make_params(N=2**10, levels=[2.0**b for b in (42, 33, 42.5, 49.3, 39.6, 34.3, 49.7)], word=29, security=None)
+    assert max(math.log2(params.rescale_factor(level)) for level in range(1, params.top_level + 1)) > 64
+    context = lt.Context(params, threads=1)
+    client, x = lt.keygen(context), np.random.default_rng(0).uniform(-0.05, 0.05, 256)
+    for coefficients in ([0, 1, 1], [1, 0, 1, 1e-4, 1e-4]):
+        context.use(client.server_keys(lambda a, c=coefficients: a.polyval(c, basis="chebyshev"), lt.Shape(x.shape)))
+        y = client.decrypt(client.encrypt(x, like=x).polyval(coefficients, basis="chebyshev"))
+        assert np.abs(np.array(y) - np.polynomial.chebyshev.chebval(x, coefficients)).max() < 2.0**-18
