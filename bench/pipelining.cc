@@ -1,10 +1,11 @@
 // Measures complementary pipelining, section IV-B of the paper Theodosian. A rotation multiplies
-// its digits by a key. Two parts of the result go different ways: the sums on the auxiliary primes
-// are converted to the primes of Q, and the sums on the primes of Q wait for the last step. So the
+// its digits by a key. The result has two parts. The sums on the auxiliary primes are converted to
+// the primes of Q next. The sums on the primes of Q are not needed before the last step. So the
 // conversion and the products on the primes of Q can run at the same time.
 //   bench_pipelining --device cuda --output rows.json
-//   bench_pipelining --device cpu --forms whole,split --log-n 13: compares the bits on a CPU
-// A graph has several rotations, all in one of four forms:
+// The next command compares the bits on a CPU:
+//   bench_pipelining --device cpu --forms whole,split --log-n 13
+// A graph has several rotations. All rotations of a graph have the same form, one of four:
 // whole: the rotation that the library uses.
 // split: two records of products, one for each part. All kernels run one after the other.
 // tile-first: the conversion and the products on Q are two branches of the graph. Blocks of the

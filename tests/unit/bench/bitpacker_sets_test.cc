@@ -12,9 +12,10 @@ using bench::Chain;
 using bench::ChainSize;
 using bench::deepest;
 
-// Full words alone leave fewer: in words of 31 bits at 2^50 six levels, as sums of base conversion
-// have no room for more of them; in words of 28 bits at 2^55 four, as two primes of 27.5 bits would
-// be a level, and a word of 28 bits and a terminal of 27 are one only for a few levels.
+// With primes of full words alone, packed chains leave fewer levels. In words of 31 bits at 2^50
+// they leave six: sums of base conversion would exceed 64 bits with more primes. In words of 28
+// bits at 2^55 they leave four. A level there needs two primes of 27.5 bits. A prime of 28 bits and
+// a terminal of 27 bits make a level too, but there are few such terminals.
 TEST(DeepestChains, PackedOnesLeaveAsManyLevelsAsPairsOfPrimes) {
   struct Case {
     ChainSize size;
