@@ -53,7 +53,8 @@ class Benchmark {
         options_(options_of(arguments)),
         world_(arguments.text("preset"),
                make_backend(arguments.text("device"), arguments.number("threads"),
-                            arguments.text("tuning"), arguments.number("shared-limit"))),
+                            arguments.text("tuning"), arguments.number("shared-limit"),
+                            arguments.number("arch"))),
         params_(world_.params()),
         context_(world_.context()),
         batch_(arguments.number("batch")),
@@ -226,7 +227,7 @@ class Benchmark {
     sizes.add("slots", slots_).add("batch", batch_).add("threads", arguments_.number("threads"));
     sizes.add("message", arguments_.text("message"));
     sizes.add("chain", int{arguments_.flag("chain")});
-    add_shared_limit(sizes, arguments_);
+    add_limits(sizes, arguments_);
     sizes.add("minimal_keys", int{options_.minimal_keys});
     if (options_.slot_to_coeff_first) sizes.add("slot_to_coeff_first", 1);
     if (options_.over_mod_raise) sizes.add("over_mod_raise", 1);
@@ -325,10 +326,11 @@ int main(int argc, char** argv) {
                    {"minimal-keys", "0"},  {"runs", "5"},
                    {"replay", "1"},        {"threads", "0"},
                    {"tuning", ""},         {"shared-limit", "0"},
-                   {"tolerance", "2"},     {"check", "0"},
-                   {"dry", "0"},           {"replays", "0"},
-                   {"poison", "0"},        {"stc-first", "0"},
-                   {"over-raise", "0"},    {"arcsine", "0"},
-                   {"ratio", "0"},         {"profile", "0"}},
+                   {"arch", "0"},          {"tolerance", "2"},
+                   {"check", "0"},         {"dry", "0"},
+                   {"replays", "0"},       {"poison", "0"},
+                   {"stc-first", "0"},     {"over-raise", "0"},
+                   {"arcsine", "0"},       {"ratio", "0"},
+                   {"profile", "0"}},
       [](const bench::Arguments& arguments) { return bench::Benchmark(arguments).run(); });
 }

@@ -28,7 +28,49 @@ constexpr int kWarps = 16, kThreads = 32 * kWarps, kPrimes = 8;
 constexpr int kValues = 16, kStages = 4, kTwiddles = kValues - 1, kRounds = 256;
 constexpr int kButterflies = kRounds * kStages * kValues / 2;  // of a thread
 
-enum class Product { Shoup, Lazy, Montgomery };
+enum class Product { Shoup, Lazy, Montgomery, Unsigned, Barrett };
+
+// A twiddle of the unsigned Montgomery reduction, times 2^32, and -q^-1 mod 2^32. One wide and one
+// low product, and a sum of 64 bits.
+struct UnsignedTwiddle {
+  std::uint32_t w, negative_inverse;
+};
+
+// A twiddle as it is, and floor(2^64 / q). A high and a low product of 64 bits, and a difference.
+struct BarrettTwiddle {
+  std::uint32_t w;
+  std::uint64_t inverse;
+};
+
+__device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, UnsignedTwiddle w,
+                                                     const Modulus& m, std::uint32_t) {
+  const std::uint64_t product = static_cast<std::uint64_t>(x) * w.w;
+  const std::uint32_t k = static_cast<std::uint32_t>(product) * w.negative_inverse;
+  const std::uint64_t sum = product + static_cast<std::uint64_t>(k) * m.q;
+  return cuda::fold(static_cast<std::uint32_t>(sum >> 32), m.q);
+}
+
+__device__ __forceinline__ std::uint32_t mul_twiddle(std::uint32_t x, BarrettTwiddle w,
+                                                     const Modulus& m, std::uint32_t) {
+  const std::uint64_t product = static_cast<std::uint64_t>(x) * w.w;
+  const std::uint64_t quotient = __umul64hi(product, w.inverse);
+  return cuda::fold(static_cast<std::uint32_t>(product - quotient * m.q), m.q);
+}
+
+// All twiddles of a thread, with what they share in one register.
+template <Product PRODUCT>
+struct SharedTwiddles {
+  std::uint32_t w[kTwiddles];
+  std::conditional_t<PRODUCT == Product::Barrett, std::uint64_t, std::uint32_t> shared;
+
+  __device__ __forceinline__ auto operator[](int i) const {
+    if constexpr (PRODUCT == Product::Barrett) {
+      return BarrettTwiddle{w[i], shared};
+    } else {
+      return UnsignedTwiddle{w[i], shared};
+    }
+  }
+};
 
 struct Tables {
   Modulus modulus[kPrimes];
@@ -36,6 +78,11 @@ struct Tables {
   std::uint32_t values[kThreads][kValues];
   std::uint32_t out[kThreads][kValues];
   long long clocks;  // of the slowest block
+};
+
+template <class Word>
+struct Array {
+  Word w[kTwiddles];
 };
 
 template <Product PRODUCT, bool INVERSE, class Twiddles>
@@ -56,17 +103,22 @@ __global__ void __launch_bounds__(kThreads, 1)
     butterflies(Tables* tables, const __grid_constant__ Modulus one) {
   const int prime = BY_LANE ? static_cast<int>(threadIdx.x) % kPrimes : 0;
   const Modulus m = BY_LANE ? cuda::load_modulus(tables->modulus + prime) : one;
-  using Twiddle = std::conditional_t<PRODUCT == Product::Montgomery, std::uint32_t, Shoup>;
-  Twiddle w[kTwiddles];
+  const std::uint32_t* words = tables->montgomery[threadIdx.x % kPrimes];
+  constexpr bool kShared = PRODUCT == Product::Unsigned || PRODUCT == Product::Barrett;
+  using Word = std::conditional_t<PRODUCT == Product::Montgomery, std::uint32_t, Shoup>;
+  std::conditional_t<kShared, SharedTwiddles<PRODUCT>, Array<Word>> w;
 #pragma unroll
   for (int i = 0; i < kTwiddles; ++i) {
-    const std::uint32_t word = tables->montgomery[threadIdx.x % kPrimes][i];
-    if constexpr (PRODUCT == Product::Montgomery) {
-      w[i] = word;
+    if constexpr (PRODUCT == Product::Barrett) {
+      w.w[i] = cuda::mul_mod(words[i], 1, m);
+    } else if constexpr (PRODUCT == Product::Montgomery || PRODUCT == Product::Unsigned) {
+      w.w[i] = words[i];
     } else {
-      w[i] = cuda::shoup_of(word, m);
+      w.w[i] = cuda::shoup_of(words[i], m);
     }
   }
+  if constexpr (PRODUCT == Product::Barrett) w.shared = ~std::uint64_t{0} / m.q;
+  if constexpr (PRODUCT == Product::Unsigned) w.shared = 0u - m.inv;
   std::uint32_t x[kValues];
 #pragma unroll
   for (int k = 0; k < kValues; ++k) x[k] = tables->values[threadIdx.x][k] % m.q;
@@ -74,7 +126,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   const long long start = clock64();
 #pragma unroll 2
   for (int round = 0; round < kRounds; ++round) {
-    transform<PRODUCT, INVERSE>(x, w, m);
+    if constexpr (kShared) {
+      transform<PRODUCT, INVERSE>(x, w, m);
+    } else {
+      transform<PRODUCT, INVERSE>(x, w.w, m);
+    }
   }
   __syncthreads();
   const long long clocks = clock64() - start;
@@ -132,7 +188,8 @@ bool right(const Tables& t, bool by_lane, bool inverse) {
 
 template <Product PRODUCT, bool BY_LANE, bool INVERSE>
 Row measure(const cudaDeviceProp& device, const Arguments& arguments) {
-  static const char* const kNames[] = {"shoup", "shoup_lazy", "montgomery"};
+  static const char* const kNames[] = {"shoup", "shoup_lazy", "montgomery", "montgomery_unsigned",
+                                       "barrett"};
   Tables tables = make_tables();
   Tables* on_device = nullptr;
   cuda::check(cudaMalloc(&on_device, sizeof tables), "bench.butterflies");
@@ -165,7 +222,7 @@ Row measure(const cudaDeviceProp& device, const Arguments& arguments) {
   row.add("device", device.name).add("backend", "cuda").add("mode", "immediate");
   row.add("preset", "none").add("params", params);
   row.add("commit", arguments.text("commit")).add("date", today());
-  std::printf("%-11s %-8s %-8s %6.2f cycles\n", kNames[static_cast<int>(PRODUCT)],
+  std::printf("%-19s %-8s %-8s %6.2f cycles\n", kNames[static_cast<int>(PRODUCT)],
               BY_LANE ? "by lane" : "uniform", INVERSE ? "inverse" : "forward", sample.median);
   return row;
 }
@@ -183,6 +240,8 @@ std::vector<Row> run(const Arguments& arguments) {
   both.template operator()<Product::Shoup>();
   both.template operator()<Product::Lazy>();
   both.template operator()<Product::Montgomery>();
+  both.template operator()<Product::Unsigned>();
+  both.template operator()<Product::Barrett>();
   return rows;
 }
 

@@ -5,6 +5,9 @@
 // are "cold": those of one batch after the other, which leave the cache between uses. Batches are
 // measured "warm" as well: the same one again and again, whose operands and key stay as far as they
 // fit.
+// --stages 48,24,12: of each of the three stages of a rotation with so many limbs (up to the
+// digits, the products with the key, down to the limbs) the memory that its largest pass touches,
+// and what all its passes read and write. No time is taken, so any device serves.
 // --profile 1: nothing is timed. A profiler counts one batch of each such row, in the same order.
 //   bench_growth --profile 1 --limbs= --degrees= --batch-limbs 23,47 --batches 1,4,16
 #include <cstdio>
@@ -84,8 +87,42 @@ class Growth {
     std::fflush(stdout);
   }
 
+  // The stages of a key switch as Theodosian's Table III has them. Up to one limb more than a digit
+  // has, also as parameter sets cut them: all limbs are one digit.
+  void stages(int log_n, int limbs) {
+    const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, limbs + kAux));
+    Shapes shapes(queue_, ring, limbs, kAux);
+    for (const Case& c : shapes.cases()) {
+      const bool one = c.name == "ckks.rotate_one_digit";
+      if (!one && c.name != "ckks.rotate") continue;
+      const std::vector<Operation> ops = c.make(0);
+      const auto add = [&](int stage, std::size_t first, std::size_t count) {
+        std::uint64_t most = 0, moved = 0;
+        for (std::size_t i = first; i < first + count; ++i) {
+          // A view of a key has limbs that the pass leaves alone; their bytes are not moved.
+          most = std::max(most, std::min(footprint({ops[i]}), bytes_moved(ops[i])));
+          moved += bytes_moved(ops[i]);
+        }
+        Row params, row;
+        params.add("N", ring.n()).add("limbs", limbs).add("aux", kAux);
+        params.add("one_digit", int{one}).add("stage", stage);
+        row.add("name", "growth.stage").add("value", most).add("unit", "bytes");
+        row.add("preset", "none").add("params", params).add("bytes_moved", moved);
+        row.add("commit", arguments_.text("commit")).add("date", today());
+        rows_.push_back(row);
+        std::printf("stage %d, N = 2^%d, %2d limbs%s: footprint %6.1f MB, moved %6.1f MB\n", stage,
+                    log_n, limbs, one ? ", one digit" : "", 1e-6 * static_cast<double>(most),
+                    1e-6 * static_cast<double>(moved));
+      };
+      add(1, 0, 2);
+      add(2, 2, 1);
+      add(3, 3, 2);
+    }
+  }
+
   int run() {
     const int log_n = arguments_.number("log-n");
+    for (const int limbs : numbers(arguments_.text("stages"))) stages(log_n, limbs);
     for (const int limbs : numbers(arguments_.text("limbs"))) point("limbs", log_n, limbs, 1);
     for (const int log : numbers(arguments_.text("degrees"))) {
       point("N", log, arguments_.number("degree-limbs"), 1);
@@ -120,6 +157,7 @@ int main(int argc, char** argv) {
        {"degree-limbs", "13"},
        {"batch-limbs", "7,13,23"},
        {"batches", "1,2,4,8,16,32,64"},
+       {"stages", ""},
        {"runs", "15"},
        {"profile", "0"}},
       [](const bench::Arguments& arguments) { return bench::Growth(arguments).run(); });

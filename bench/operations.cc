@@ -25,7 +25,8 @@ class Operations {
         runs_(arguments.number("runs")),
         world_(arguments.text("preset"),
                make_backend(arguments.text("device"), arguments.number("threads"),
-                            arguments.text("tuning"), arguments.number("shared-limit"))),
+                            arguments.text("tuning"), arguments.number("shared-limit"),
+                            arguments.number("arch"))),
         params_(*world_.params()) {
     for (const int limbs : numbers(arguments.text("limbs")))
       levels_.push_back(level_of(params_, limbs));
@@ -129,7 +130,7 @@ class Operations {
     const int digits = static_cast<int>(params_.digit_groups(level).size());
     sizes.add("digits", digits).add("aux", params_.aux_basis(level).size());
     sizes.add("batch", batch);
-    add_shared_limit(sizes, arguments_);
+    add_limits(sizes, arguments_);
     if (name == "ckks.rotate_hoisted") sizes.add("rotations", kHoisted);
     Row row;
     row.add("name", name);
@@ -163,6 +164,7 @@ int main(int argc, char** argv) {
        {"threads", "0"},
        {"tuning", ""},
        {"shared-limit", "0"},
+       {"arch", "0"},
        {"preset", "n16-d40-boot-v1"},
        {"limbs", "47,23,13,7"},
        {"batches", "16"},

@@ -42,10 +42,12 @@ int run(const Arguments& arguments) {
   const auto tuning = std::make_shared<Tuning>();
   const bool tiles = arguments.flag("tiles");
   const int shared_limit = arguments.number("shared-limit");
-  Queue queue(tiles ? make_cuda_backend({.tuning = tuning,
-                                         .shared_limit = static_cast<std::size_t>(shared_limit)})
-                    : make_backend(arguments.text("device"), arguments.number("threads"),
-                                   arguments.text("tuning"), shared_limit));
+  Queue queue(tiles
+                  ? make_cuda_backend({.tuning = tuning,
+                                       .shared_limit = static_cast<std::size_t>(shared_limit),
+                                       .arch = arguments.number("arch")})
+                  : make_backend(arguments.text("device"), arguments.number("threads"),
+                                 arguments.text("tuning"), shared_limit, arguments.number("arch")));
   const std::vector<int> sizes = numbers(arguments.text("limbs"));
   const int most = *std::max_element(sizes.begin(), sizes.end());
   const int log_n = arguments.number("log-n"), replays = arguments.number("replays");
@@ -66,7 +68,7 @@ int run(const Arguments& arguments) {
       if (c.name == "poly.copy") copy_rate = std::max(copy_rate, rate);
       Row params;
       params.add("N", ring.n()).add("limbs", limbs).add("aux", aux).add("batch", batch);
-      add_shared_limit(params, arguments);
+      add_limits(params, arguments);
       if (tile >= 0) params.add("tile", tile).add("rule", own);
       Row row;
       row.add("name", c.name);
@@ -123,6 +125,7 @@ int main(int argc, char** argv) {
                              {"threads", "0"},
                              {"tuning", ""},
                              {"shared-limit", "0"},
+                             {"arch", "0"},
                              {"log-n", "16"},
                              {"aux", "12"},
                              {"limbs", "47,23,13,7"},

@@ -3,11 +3,12 @@
 //   bench_bitpacker --part chains --words 28,31 --scales 35,50 --device cuda --output rows.json
 //   bench_bitpacker --part errors --scales 30,45,60 --samples 1000000
 // chains: for each word, scale and kind of chain, the program searches for the deepest parameter
-// set with 128-bit security and bootstrapping, which takes up to minutes. It writes the limbs and
-// bytes of the set. It also times rotation, product, rescale, adjust and bootstrapping; --runs 0
-// leaves the times out. Where the ring does not have the primes for a chain, the row says why.
-// errors: the program writes quartiles of the error that one rescale or adjust adds to a slot. It
-// fails where the root mean square differs from the predicted one by 0.1 bit or more.
+// set with 128-bit security and bootstrapping, which takes up to minutes. --kinds packed leaves out
+// the chains that are not, --kinds whole the packed ones. It writes the limbs and bytes of the set.
+// It also times rotation, product, rescale, adjust and bootstrapping; --runs 0 leaves the times
+// out. Where the ring does not have the primes for a chain, the row says why. errors: the program
+// writes quartiles of the error that one rescale or adjust adds to a slot. It fails where the root
+// mean square differs from the predicted one by 0.1 bit or more.
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -106,6 +107,7 @@ class Benchmark {
     for (const int word : numbers(arguments_.text("words"))) {
       for (const std::string& scale : words(arguments_.text("scales"))) {
         for (const Chain chain : kChains) {
+          if (!chosen(chain)) continue;
           ChainSize size{16, word, std::atof(scale.c_str())};
           // One word, as near to it as primes go.
           if (scale == "word") size.log_scale = word - 0.3;
@@ -113,6 +115,11 @@ class Benchmark {
         }
       }
     }
+  }
+
+  bool chosen(Chain chain) const {
+    const std::string& kinds = arguments_.choice("kinds", {"packed", "whole", "packed,whole"});
+    return kinds == "packed,whole" || (kinds == "packed") == (chain == Chain::Packed);
   }
 
   std::unique_ptr<Backend> backend() const {
@@ -286,6 +293,7 @@ int main(int argc, char** argv) {
                                         {"threads", "0"},
                                         {"words", "28,29,30,31"},
                                         {"scales", "word,35,45,50"},
+                                        {"kinds", "packed,whole"},
                                         {"runs", "0"},
                                         {"bootstraps", "1"},
                                         {"minimal-keys", "0"},

@@ -61,16 +61,18 @@ class Arguments {
 };
 
 // `tuning`: a table of kernel variants for CUDA instead of the shipped one. `shared_limit`: bytes
-// of shared memory that a block has at most.
+// of shared memory that a block has at most. `arch`: the architecture as which it chooses.
 inline std::unique_ptr<Backend> make_backend(const std::string& device, int threads,
-                                             const std::string& tuning = "", int shared_limit = 0) {
+                                             const std::string& tuning = "", int shared_limit = 0,
+                                             int arch = 0) {
   if (device == "cuda") {
-    return make_cuda_backend(
-        {.tuning_file = tuning, .shared_limit = static_cast<std::size_t>(shared_limit)});
+    return make_cuda_backend({.tuning_file = tuning,
+                              .shared_limit = static_cast<std::size_t>(shared_limit),
+                              .arch = arch});
   }
-  if (shared_limit != 0) {
-    throw UnsupportedError("bench", "a shared limit on device '" + device + "'", "--device cuda",
-                           "leave out --shared-limit");
+  if (shared_limit != 0 || arch != 0) {
+    throw UnsupportedError("bench", "the choices of another GPU on device '" + device + "'",
+                           "--device cuda", "leave out --shared-limit and --arch");
   }
   if (device == "cpu") return make_cpu_backend({true, threads});
   if (device == "cpu-reference") return make_cpu_backend({false, threads});
@@ -156,10 +158,11 @@ class Row {
   std::string members_;
 };
 
-// Where a device was given less than it has (`--shared-limit`).
-inline void add_shared_limit(Row& params, const Arguments& arguments) {
-  const int limit = arguments.number("shared-limit");
+// Where a device was given less than it has (`--shared-limit`, `--arch`).
+inline void add_limits(Row& params, const Arguments& arguments) {
+  const int limit = arguments.number("shared-limit"), arch = arguments.number("arch");
   if (limit != 0) params.add("shared_limit", limit);
+  if (arch != 0) params.add("arch", arch);
 }
 
 inline std::string today() {

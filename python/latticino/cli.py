@@ -395,13 +395,14 @@ def _parser() -> argparse.ArgumentParser:
                        "records to work from instead of measuring; workloads: records to compare with")
     bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
     bench.add_argument("--part", metavar="PART", choices=(
-        "gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors", "study", "words", "scales",
-        "predictions", "forms", "rotations", "bootstrap", "graph"),
+        "gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors", "study", "words", "unpacked",
+        "scales", "predictions", "forms", "rotations", "bootstrap", "graph"),
                        help="exactness: gates to noise, this part alone; noise is in no run of all, and measures "
                        "deviations; bitpacker: counts, chains or errors alone, or study: random schedules, --runs "
-                       "of them; workloads: words of 28 and 30 bits, or scales, alone, or predictions: plans of "
-                       "all workloads beside the records that are named; counters: why warps wait in forms of "
-                       "transforms, passes of rotations, or kernels of a bootstrapping, alone, or as one graph")
+                       "of them; workloads: words of 28 and 30 bits, sets that are not packed, or scales, "
+                       "alone, or predictions: plans of all workloads beside the records that are named; counters: "
+                       "why warps wait in forms of transforms, passes of rotations, or kernels of a bootstrapping, "
+                       "alone, or as one graph")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
                        help="exactness: what blind rotations compute in")
     bench.add_argument("--plot", type=Path, help="growth, roofline, bitpacker: the picture to draw")

@@ -93,6 +93,11 @@ struct CudaOptions {
   // The most bytes of shared memory that a block may have, to measure what a device with less of it
   // runs: 101376 (99 KB) are those of sm_86, sm_89 and sm_120. 0: the device's own limit.
   std::size_t shared_limit = 0;
+  // The architecture as which kernels and launches are chosen, to measure what an older one runs:
+  // below 90 (sm_89) no launch overlaps the one before it, there are no clusters of blocks, and the
+  // table of kernel variants is that architecture's. The code is the device's own. 0: so is the
+  // choice.
+  int arch = 0;
   // Released blocks are kept for the next request of their size, because the driver takes
   // microseconds for a block. false: each goes back to the driver's pool at once, and scratch is
   // cleared after each use.

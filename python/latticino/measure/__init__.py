@@ -13,7 +13,8 @@ from . import records
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
             "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # on a device
 PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
-         "workloads": ("words", "scales", "predictions"), "counters": ("forms", "rotations", "bootstrap", "graph")}
+         "workloads": ("words", "unpacked", "scales", "predictions"),
+         "counters": ("forms", "rotations", "bootstrap", "graph")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {
     "device": tuple(m for m in MEASURES if m != "cpu"),

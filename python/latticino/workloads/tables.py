@@ -35,8 +35,8 @@ Say = Callable[..., None]
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Rows of both tables, or of one of them (``--part words`` or ``scales``); or ``--part predictions`` beside the
-    records that are named."""
+    """Rows of both tables, or of a part of them (``--part words``, ``unpacked`` or ``scales``); or ``--part
+    predictions`` beside the records that are named."""
     if args.part == "predictions":
         if args.device is not None:
             raise errors.UnsupportedError.explain(
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
         return [records.stamped(row) for row in made], True
     measured = args.device is not None and devices.choose(args.device)[0] == "cuda"
     rows: list[Row] = []
-    for part, table in (("words", of_words), ("scales", of_scales)):
+    for part, table in (("words", of_words), ("unpacked", of_unpacked), ("scales", of_scales)):
         if args.part in (None, part):
             rows += [records.stamped(row) for row in table(measured, args.device, args.threads)]
     return rows, True
@@ -58,25 +58,38 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 def of_words(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
              say: Say = print) -> list[Row]:
     """For each workload, or those that are named, a row on the chain of words of 28 bits, and one on that of 30."""
-    rows = []
-    for name in names or OF_WORDS:
-        for word in WORDS:
-            preset = packed(OF_WORDS[name], word)
-            if name == "helr":
-                made = _helr_row(preset) | (_helr_run(preset, device, threads) if measured else {})
-            else:
-                network = networks.compiled(_workload(name), preset, device if measured else "cuda")
-                made = _network_row(network, preset) | (_network_run(network, threads) if measured else {})
-            made["params"] |= {"workload": name, "word": word, "log_scale": OF_WORDS[name]}
-            bits = f", {made['predicted_bits']:.1f} bits" if "predicted_bits" in made else ""
-            say(f"{name:>15}, words of {word} bits: {made['value']:.4g} {made['unit']} predicted{bits}", flush=True)
-            rows.append(made)
-    return rows
+    return [_workload_row(name, packed(OF_WORDS[name], word), {"word": word}, measured, device, threads, say)
+            for name in names or OF_WORDS for word in WORDS]
+
+
+def of_unpacked(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
+                say: Say = print) -> list[Row]:
+    """The same workloads on sets of the same scales that are not packed: primes of 25 and of 30 bits."""
+    return [_workload_row(name, unpacked(OF_WORDS[name]), {"chain": "25-30"}, measured, device, threads, say)
+            for name in names or OF_WORDS]
+
+
+def _workload_row(name: str, preset: str, chosen: dict[str, Any], measured: bool, device: str | None, threads: int,
+                  say: Say) -> Row:
+    if name == "helr":
+        made = _helr_row(preset) | (_helr_run(preset, device, threads) if measured else {})
+    else:
+        network = networks.compiled(_workload(name), preset, device if measured else "cuda")
+        made = _network_row(network, preset) | (_network_run(network, threads) if measured else {})
+    made["params"] |= {"workload": name, **chosen, "log_scale": OF_WORDS[name]}
+    bits = f", {made['predicted_bits']:.1f} bits" if "predicted_bits" in made else ""
+    primes = f"words of {chosen['word']} bits" if "word" in chosen else f"primes of {chosen['chain']} bits"
+    say(f"{name:>15}, {primes}: {made['value']:.4g} {made['unit']} predicted{bits}", flush=True)
+    return made
 
 
 def packed(scale: int, word: int) -> str:
     """The BitPacker set of that scale in words of so many bits."""
     return f"n16-d{scale}-w{word}-boot-v1"
+
+
+def unpacked(scale: int) -> str:
+    return f"n16-d{scale}-boot-v1"
 
 
 def _workload(name: str) -> networks.Workload:

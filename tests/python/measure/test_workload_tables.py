@@ -58,6 +58,26 @@ def test_each_workload_has_a_row_for_each_word_that_is_its_plan(capsys):
     assert rows[2]["bootstraps"] == 1 and "predicted_bits" not in rows[2] and rows[2]["value"] > 0
 
 
+def test_sets_that_are_not_packed_have_the_same_rows_on_their_scales(monkeypatch, capsys):
+    """Of the same workloads, so that bits stand beside those of packed chains."""
+    asked = []
+    monkeypatch.setattr(workloads, "unpacked", lambda scale: asked.append(scale) or SMALL)
+    rows = workloads.of_unpacked(False, None, 0, say=lambda *a, **k: None)
+    assert asked == [45, 35]
+    assert [(r["params"]["workload"], r["params"]["chain"], r["params"]["log_scale"]) for r in rows] == [
+        ("tiny", "25-30", 45), ("helr", "25-30", 35)]
+    packed = workloads.of_words(False, None, 0, say=lambda *a, **k: None)
+    for row, beside in zip(rows, (packed[0], packed[2])):
+        assert row.keys() == beside.keys() and "word" not in row["params"]
+        assert all(row[k] == beside[k] for k in ("value", "limbs", "bootstraps", "key_bytes", "preset"))
+
+
+def test_the_sets_of_both_tables_are_there_at_the_papers_scales():
+    for scale in {45, 35}:
+        for name in (*(f"n16-d{scale}-w{word}-boot-v1" for word in workloads.WORDS), f"n16-d{scale}-boot-v1"):
+            assert lt.preset(name).log_scale == pytest.approx(scale, abs=0.5)
+
+
 def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_sort():
     network_row, sort_row = workloads.of_scales(False, None, 0, (40,), 20, say=lambda *a, **k: None)
     assert network_row["name"] == "resnet20.accuracy" and network_row["params"]["log_scale"] == 40
@@ -95,7 +115,7 @@ def test_the_command_writes_both_tables_or_one(tmp_path, capsys):
     assert {r["name"] for r in json.loads(record.read_text())} == {"workload.plan"}
     assert "words of 28 bits" in capsys.readouterr().out
     assert cli.main(["bench", "workloads", "--part", "counts"]) == 1
-    assert "words, scales" in capsys.readouterr().err
+    assert "words, unpacked, scales" in capsys.readouterr().err
     assert cli.main(["bench", "workloads", "--preset", SMALL]) == 1
 
 

@@ -53,5 +53,18 @@ TEST(SharedLimit, IsWithinTheDevices) {
   EXPECT_THROW(make_cuda_backend({.shared_limit = std::size_t{1} << 30}), UnsupportedError);
 }
 
+// As an RTX 4090 chooses: no overlap of launches, and the rules of kernels instead of a table.
+TEST(SharedLimit, ChoosesAsAnOlderArchitectureWithTheSameResults) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  const auto primes = test::ntt_primes(16, 24 + 29, 1u << 30);
+  const Ring ring(16, primes), on_cpu(16, primes);
+  Queue older(make_cuda_backend({.shared_limit = kLimit, .arch = 89}));
+  EXPECT_EQ(older.device().arch, 89);
+  Queue cpu(make_cpu_backend({true, 0}));
+  for (const int sources : {12, 16, 24}) {
+    EXPECT_EQ(converted(older, ring, sources), converted(cpu, on_cpu, sources)) << sources;
+  }
+}
+
 }  // namespace
 }  // namespace latticino

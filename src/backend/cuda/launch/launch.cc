@@ -10,30 +10,19 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr std::size_t kDefaultShared = 48 << 10;  // the default of a block
-
-Properties read_properties(int device, std::size_t shared_limit) {
+Properties read_properties(const CudaOptions& options) {
   cudaDeviceProp p{};
-  check(cudaSetDevice(device), "cuda.device");
-  check(cudaGetDeviceProperties(&p, device), "cuda.device");
+  check(cudaSetDevice(options.device), "cuda.device");
+  check(cudaGetDeviceProperties(&p, options.device), "cuda.device");
   Properties out;
-  out.device = device;
+  out.device = options.device;
   out.name = p.name;
   out.arch = 10 * p.major + p.minor;
   out.sms = p.multiProcessorCount;
   out.shared_per_block = out.shared_of_device = p.sharedMemPerBlockOptin;
-  if (shared_limit != 0) {
-    if (shared_limit < kDefaultShared || shared_limit > out.shared_per_block) {
-      throw UnsupportedError("cuda.device", "shared_limit " + std::to_string(shared_limit),
-                             std::to_string(kDefaultShared) + " to " +
-                                 std::to_string(out.shared_per_block) + " bytes on this device",
-                             "choose such a limit, or 0 for the device's own");
-    }
-    out.shared_per_block = shared_limit;
-  }
   out.shared_per_sm = p.sharedMemPerMultiprocessor;
   out.total_bytes = p.totalGlobalMem;
-  return out;
+  return given_less(std::move(out), options.shared_limit, options.arch);
 }
 
 std::shared_ptr<Tuning> tuning_of(const CudaOptions& options, int arch) {
@@ -94,7 +83,7 @@ LaunchConfig::LaunchConfig(const Shape& shape, cudaStream_t stream) {
 
 Launcher::Launcher(const CudaOptions& options)
     : identity_(std::make_shared<const int>(options.device)),
-      properties_(read_properties(options.device, options.shared_limit)),
+      properties_(read_properties(options)),
       tuning_(tuning_of(options, properties_.arch)),
       features_(options.features),
       pool_(options.device, options.keep_blocks),

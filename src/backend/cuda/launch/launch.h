@@ -20,20 +20,9 @@
 #include "backend/backend.h"
 #include "backend/branches.h"
 #include "backend/cuda/launch/memory.h"
+#include "backend/cuda/launch/properties.h"
 
 namespace latticino::cuda {
-
-struct Properties {
-  int device = 0;
-  std::string name;
-  int arch = 0;  // 10 * major + minor: 90 on an H200
-  int sms = 0;   // streaming multiprocessors
-  // The most dynamic shared memory that a block may ask for: of the device, and of this launcher
-  // (CudaOptions::shared_limit).
-  std::size_t shared_of_device = 0, shared_per_block = 0;
-  std::size_t shared_per_sm = 0;
-  std::size_t total_bytes = 0;
-};
 
 constexpr std::size_t kReservedShared =
     1 << 10;  // reserved in every block, in addition to what it asks for
