@@ -76,12 +76,13 @@ class Prefilled:
         return Seat(tenant, tenants.token(f"tenant-{i}", None, 1.0), manifest.hash)
 
     def _put(self, area: str, tenant: str, data: bytes) -> str:
-        """Stores bytes once, and links them for each further tenant."""
+        """Stores bytes once, and links them for each further tenant: to fill a queue takes no time of the disk, which
+        the jobs that are measured use meanwhile."""
         hash_ = digest(data)
         first = self._first.setdefault((area, hash_), tenant)
-        if first == tenant:
-            return self._blobs.put(area, tenant, data)
         target = self._blobs.path(area, tenant, hash_)
+        if first == tenant and not target.exists():
+            return self._blobs.put(area, tenant, data)
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             os.link(self._blobs.path(area, first, hash_), target)

@@ -286,3 +286,40 @@ def test_a_disk_that_is_full_while_a_result_is_stored_behind(world, monkeypatch)
     rows = world.run(worker, ids)
     assert [(row.state, row.attempts) for row in rows] == [("done", 1)] * 2
     assert tries == ["behind_0"] * 3 and worker.counters()["jobs"] == {"returned": 1, "done": 2}
+
+
+def test_inputs_of_the_next_job_are_read_while_one_is_computed(world, monkeypatch):
+    """On the device, and with no look at a key: the run compares that. Another tenant's input fails its own job alone."""
+    worker, foreign = world.worker(), world.body(1)
+    read, lock = [], threading.Lock()
+
+    def given(inputs):
+        with lock:
+            read.append(threading.current_thread().name)
+        return real(inputs)
+
+    first, second, third = world.submit(0, world.body(0)), world.submit(0, foreign), world.submit(0, world.body(0, 1))
+    with at_work(world, monkeypatch, worker) as gate:
+        model, _ = worker._models[world.facts.digest]
+        real = model.given
+        monkeypatch.setattr(model, "given", given)
+        until(lambda: "ahead_0" in read, "inputs that are read ahead")
+        assert world.rows.job(first).state == "running" and worker.counters()["jobs"] == {}
+        gate.set()
+        until(lambda: all(world.rows.job(id_).state != "running" and world.rows.job(id_).finished for id_ in (
+            first, second, third)), "the end of jobs")
+    assert [world.rows.job(id_).state for id_ in (first, second, third)] == ["done", "failed", "done"]
+    assert world.rows.job(second).error.startswith("KeyError") and set(read[-2:]) == {"ahead_0"}
+
+
+def test_the_next_job_is_taken_earlier_if_inputs_take_long_to_read(world, monkeypatch):
+    """By the time that the last ones took, but no earlier than a job may wait for the end of a run."""
+    worker, begun = world.worker(), []
+    worker._open_models()
+    worker._seconds[world.facts.digest] = 10.0
+    for reading in (0.0, 0.1, 100.0):
+        taken = worker._held(world.claimed(0))
+        worker._reading = reading
+        worker._conclude(taken, worker._computed(taken, begun.append))
+        worker._seconds[world.facts.digest] = 10.0
+    assert begun == pytest.approx([9.95, 9.85, 9.7])

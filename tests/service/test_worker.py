@@ -1,5 +1,6 @@
 """A worker and a checker in this process: keys under eviction, a crash between a result and its row, lack of memory."""
 
+import dataclasses
 import io
 import os
 import signal
@@ -17,7 +18,7 @@ from latticino.serve.blobs import Blobs
 from latticino.serve.checker import Checker
 from latticino.serve.leases import Holder, Stopped
 from latticino.serve.manifest import Manifest
-from latticino.serve.models import Facts, file_of, open_model
+from latticino.serve.models import Facts, Port, file_of, open_model
 from latticino.serve.registry import Registry
 from latticino.serve.store import Store
 from latticino.serve.tables import bundles, jobs, models
@@ -64,6 +65,13 @@ class World:
         hash_ = self.blobs.put("inputs", self.tenants[i], body)
         return self.rows.jobs.submit(self.tenants[i], self.rows.request(
             self.facts.digest, self.bundles[i], input=hash_, input_size=len(body), **options))[0].id
+
+    def claimed(self, i):
+        """A new job, claimed for a worker."""
+        id_ = self.submit(i, self.body(i))
+        claim = self.rows.jobs.claim([self.facts.digest])
+        assert claim.id == id_
+        return claim
 
     def body(self, i, value=0):
         return lt.to_bytes(self.half.encrypt(self.clients[i], self.x[value]))
@@ -228,6 +236,9 @@ def test_a_run_ends_when_its_holder_says_so(world, monkeypatch):
 def test_memory_is_shared_out():
     facts = [Facts("network", "d", "c", "p", "h", (), (), {}, keys, keys, 1.0, peak) for keys, peak in ((100, 130), (60, 100))]
     assert key_budgets(facts, 1070) == [500, 500]
+    inputs = (Port("x", (4,), 1, 8), Port("y", (4,), 1, 2))
+    reading = [dataclasses.replace(facts[0], inputs=inputs), facts[1]]
+    assert key_budgets(reading, 1090) == [500, 500]  # 20 bytes for the inputs of the next job
     with pytest.raises(lt.OutOfMemoryError, match="200 bytes of memory for 2 models.*needs 270"):
         key_budgets(facts, 200)
     assert key_budgets([], 10) == []

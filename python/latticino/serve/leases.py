@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from .jobs import LEASE, RENEWAL, Claim, Jobs
 from .logs import log
+from .models import Given
 
 Job = TypeVar("Job")
 LOOK = 1.0  # seconds between two looks at whether the job was cancelled
@@ -79,11 +80,11 @@ class Holder:
 
 @dataclass
 class ClaimedJob:
-    """A claimed job. ``holder`` renews its lease. ``body``: the bytes of its input, or the error of reading them."""
+    """A claimed job. ``holder`` renews its lease. ``given``: its inputs, or the error of reading them."""
 
     claim: Claim
     holder: Holder
-    body: bytes | Exception
+    given: Given | Exception
 
 
 class Prefetcher(Generic[Job]):

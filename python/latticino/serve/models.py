@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any, BinaryIO, TypeAlias
@@ -133,6 +133,15 @@ class Reader:
         return keys
 
 
+@dataclass(frozen=True)
+class Given:
+    """The inputs of a request on a model's device, and its numbers. Nothing was compared yet with what the model takes
+    or with a session: `Model.run` does that."""
+
+    arrays: Sequence[Any]
+    numbers: Mapping[str, float | complex]
+
+
 class Model(Reader):
     """A program or a network on a device, open: it runs requests of tenants, each with the tenant's session.
 
@@ -164,17 +173,21 @@ class Model(Reader):
         """The part of the file that clients need."""
         return self.program.client_bytes()
 
-    def run(self, session: AnySession, inputs: Sequence[bytes], final: bool, after: After) -> bytes:
-        """The result's file for the files of the inputs, and numbers, in the order of the facts. ``final``: as of
-        `lt.to_bytes`.
+    def given(self, inputs: Sequence[bytes]) -> Given:
+        """Reads the files of the inputs, and numbers, in the order of the facts. Another thread may call this while
+        `run` computes. FileError or ContextError for what is no input of any model with these parameters."""
+        count = len(self.program.inputs)
+        numbers = messages.numbers_of(self.program.scalars, inputs[count:])
+        return Given([saving.from_bytes(data, self.context) for data in inputs[:count]], numbers)
+
+    def run(self, session: AnySession, inputs: Sequence[bytes] | Given, final: bool, after: After) -> bytes:
+        """The result's file for the inputs, or for their files as of `given`. ``final``: as of `lt.to_bytes`.
 
         FileError, KeyError, ContextError, ShapeError or ValueError for inputs that are not this model's, or not of the
         session's key.
         """
-        count = len(self.program.inputs)
-        numbers = messages.numbers_of(self.program.scalars, inputs[count:])
-        given = [saving.from_bytes(data, session) for data in inputs[:count]]
-        return messages.result_to_bytes(self.program.compute(session, given, numbers, after), final)
+        given = inputs if isinstance(inputs, Given) else self.given(inputs)
+        return messages.result_to_bytes(self.program.compute(session, given.arrays, given.numbers, after), final)
 
 
 def require_keys(keys: ServerKeys, plan: Plan) -> None:

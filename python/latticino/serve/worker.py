@@ -20,7 +20,7 @@ from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
 from .leases import ClaimedJob, Holder, Prefetcher, Stopped
 from .logs import log, of_tenant
-from .models import AnyKeys, Facts, Model, open_model
+from .models import AnyKeys, Facts, Given, Model, open_model
 from .registry import Registry
 from .sessions import Name, Sessions
 from .store import STORE_ERRORS, Store
@@ -28,8 +28,8 @@ from .tables import workers
 
 BEAT = 5.0  # seconds between two signs of life
 _FULL = 5.0  # seconds until another try where the disk is full
-# Seconds before the expected end of a run at which the next job is taken. All that a job costs beside its run takes 5
-# to 13 ms by the record of `bench service-load`. Some times as much leaves room for a busy disk.
+# Seconds before the expected end of a run at which the next job is taken, beside those that it took to read the inputs
+# of the last one. The transactions take 5 ms or less. Some times as much leaves room for a busy disk.
 _LEAD = 0.05
 # Seconds that a job waits for a run which takes longer than the last one. Then it goes back to the queue, where an idle
 # worker finds it. To give it back and take it again costs two transactions, about 2 % of this.
@@ -92,6 +92,7 @@ class Worker:
         self._sessions, self._counters = Sessions(resources.for_host(), share), Counters()
         self._models: dict[str, tuple[Model, Facts]] = {}
         self._seconds: dict[str, float] = {}  # of the last run of a model
+        self._reading = 0.0  # seconds that it took to read the inputs of the last job
 
     def run(self) -> None:
         """Opens the models, then works. OutOfMemoryError if they do not fit beside one bundle of keys each."""
@@ -169,7 +170,7 @@ class Worker:
     # ---- a job ----
 
     def _take(self, likely: bool = True) -> ClaimedJob | None:
-        """The next job, with its lease and its input. Several threads call this, but never two at the same time."""
+        """The next job, with its lease and its inputs. Several threads call this, but never two at the same time."""
         if self._stop.is_set():
             return None
         claim = self._jobs.claim(self._models.keys(), self._sessions.names, likely=likely)
@@ -178,12 +179,20 @@ class Worker:
     def _held(self, claim: Claim) -> ClaimedJob:
         holder = Holder(self._jobs, claim, self._stop, self._resources.grace)
         holder.begin()
-        body: bytes | Exception
+        start = time.monotonic()
+        given: Given | Exception
         try:
-            body = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
+            given = self._given(claim)
         except Exception as why:
-            body = why
-        return ClaimedJob(claim, holder, body)
+            given = why
+        self._reading = time.monotonic() - start
+        return ClaimedJob(claim, holder, given)
+
+    def _given(self, claim: Claim) -> Given:
+        """The inputs on the device. The keys of the job may not be there yet, so `Model.run` compares them."""
+        model, facts = self._models[claim.model]
+        body: bytes = _lacking(lambda: self._blobs.read("inputs", claim.tenant, claim.input))
+        return model.given(parts_of(body, facts))
 
     def _give_back(self, taken: ClaimedJob) -> None:
         """Puts a job that was not begun back into the queue. It does not count as a try."""
@@ -234,15 +243,16 @@ class Worker:
         model, facts = self._models[claim.model]
         if not self._blobs.holds(facts.result_bytes):
             raise _Full(facts.result_bytes)
-        if isinstance(taken.body, Exception):
-            raise taken.body
+        if isinstance(taken.given, Exception):
+            raise taken.given
         name = Name(claim.tenant, claim.model, claim.bundle)
         session = self._sessions.get(name, model, facts.key_bytes, lambda: self._keys(name, model))
         holder.after(0.0)
         # Not earlier: to load keys may take longer than the run, and most jobs find them in memory.
         usual, start = self._seconds.get(claim.model), time.monotonic()
-        begun(None if usual is None else max(usual - _LEAD, 0.0))
-        result = model.run(session, parts_of(taken.body, facts), claim.final, holder.after)
+        lead = _LEAD + min(self._reading, _PATIENCE / 2)  # more would be longer than a job may wait
+        begun(None if usual is None else max(usual - lead, 0.0))
+        result = model.run(session, taken.given, claim.final, holder.after)
         self._seconds[claim.model] = time.monotonic() - start
         return result
 
@@ -368,14 +378,16 @@ def parts_of(body: bytes, facts: Facts) -> Sequence[bytes]:
 
 
 def key_budgets(models: Sequence[Facts], memory: int) -> list[int]:
-    """Bytes of keys on a device for each model, beside the weights and buffers of all. OutOfMemoryError if a bundle
-    does not fit."""
-    rest = memory - sum(m.peak_bytes - m.key_bytes for m in models)
+    """Bytes of keys on a device for each model, beside the weights and buffers of all and the inputs of one more job.
+    OutOfMemoryError if a bundle does not fit."""
+    # The next job's inputs lie on the device while one is computed, where a seed of them becomes as much again.
+    ahead = 2 * max((m.request_bytes for m in models), default=0)
+    rest = memory - ahead - sum(m.peak_bytes - m.key_bytes for m in models)
     each = rest // max(len(models), 1)
     short = max((m.key_bytes for m in models), default=0)
     if each < short:
         raise errors.OutOfMemoryError.explain(
             "worker", f"{memory} bytes of memory for {len(models)} models",
-            f"{memory + len(models) * (short - each)} for their weights, buffers and a bundle of keys each",
+            f"{memory + len(models) * (short - each)} for their weights, buffers, inputs and a bundle of keys each",
             "pass more --memory, or serve fewer models")
     return [each] * len(models)
