@@ -1,6 +1,6 @@
 """BitPacker."""
 
-from .ours import in_words
+from .ours import CHAINS, in_words
 from .rows import DRAWING, HARDWARE, MEASURED, PARTLY, Line, Paper, Ratio, Recorded, Row, whole
 
 ACCELERATOR = "Simulated on CraterLake, an accelerator that has not been built. "
@@ -11,6 +11,9 @@ SCHEDULES = ("BS19, 35 bits", "BS19, 45 bits", "BS26, 35 bits", "BS26, 45 bits")
 BY_COUNT = ("Of this what carries over is counted: limbs by level of chains with the paper's bootstrapping scales under scales of 35 and 45 bits, "
             "planned with real primes at N = 2^16 ([words](lab/primes.md#words-of-28-to-64-bits)). ")
 
+ON_GPU = "Times are of bootstrapping with the deepest sets of each kind on an H200 ([chains](lab/primes.md#deepest-chains-that-bootstrap)). "
+CHAINS_COMMAND = ("./latticino bench bitpacker --part chains --device cuda --record FILE",)
+
 
 def counted(schedule: str, word: int, chain: str) -> Recorded:
     return Recorded(RECORD, "bitpacker.count", {"schedule": schedule, "word": word, "chain": chain})
@@ -20,6 +23,19 @@ def unpacked_over_packed(word: int, schedules: tuple[str, ...] = SCHEDULES) -> t
     return tuple(Line(f"limbs of unpacked chains, {schedule}, words of {word}", "",
                       Ratio(counted(schedule, word, "unpacked"), counted(schedule, word, "packed")))
                  for schedule in schedules)
+
+
+def per_level(word: int, scale: float, chain: str) -> Ratio:
+    """The time of a bootstrapping for each level that the deepest chain leaves."""
+    where = {"word": word, "log_scale": scale, "chain": chain}
+    return Ratio(*(Recorded(CHAINS, "bitpacker.bootstrap", where, member) for member in ("value", "levels_left")), "ms")
+
+
+def unpacked_on_a_gpu(words: tuple[int, ...]) -> tuple[Line, ...]:
+    """Times of the same, by scales at which both kinds of chains are deep."""
+    return tuple(Line(f"time of a bootstrapping for each level left, {name}, words of {word}: {kind}", "", per_level(word, scale, chain))
+                 for word in words for name, scale, others in (("one word", round(word - 0.3, 1), "single"), ("2^50", 50, "double"))
+                 for kind, chain in (("packed", "packed"), ("unpacked", others)))
 
 
 def errors_of(operation: str) -> tuple[Line, ...]:
@@ -56,19 +72,24 @@ ROWS = (
     Row("Fig. 9", "the parts of CraterLake", HARDWARE, "A drawing of an accelerator."),
     Row("Fig. 10", "energy of a product by number of residues", HARDWARE, "Energy of an accelerator's units."),
     Row("Fig. 11", "time of workloads in words of 28 bits, packed and not", PARTLY,
-        ACCELERATOR + "Packed chains are 59 % faster in the mean. " + BY_COUNT + "Unpacked ones would need primes that the ring does not have.",
-        COUNTS, unpacked_over_packed(28)),
+        ACCELERATOR + "Packed chains are 59 % faster in the mean. " + BY_COUNT + "Unpacked ones would need primes that the ring does not have. "
+        + ON_GPU + "At its two scales the ring has primes for both.", (*COUNTS, *CHAINS_COMMAND), unpacked_over_packed(28) + unpacked_on_a_gpu((28,))),
     Row("Fig. 12", "energy of workloads in words of 28 bits, packed and not", HARDWARE, "Energy of an accelerator."),
     Row("Fig. 13", "time of workloads on a CPU in words of 64 bits, packed and not", PARTLY,
         "Packed chains are 24 % faster in the mean (one thread of a Threadripper PRO 3975WX). Residues here have at most 31 bits, so "
         "words of 64 are not offered. " + BY_COUNT, COUNTS, unpacked_over_packed(64)),
-    Row("Fig. 14", "time of workloads in words of 28 to 64 bits, packed and not", PARTLY, ACCELERATOR + BY_COUNT, COUNTS,
+    Row("Fig. 14", "time of workloads in words of 28 to 64 bits, packed and not", PARTLY, ACCELERATOR + BY_COUNT + ON_GPU + "Words of 36 bits and more are not offered.",
+        (*COUNTS, *CHAINS_COMMAND),
         tuple(Line(f"limbs of packed chains, {SCHEDULES[0]}, words of 28 against {word}", "",
                    Ratio(counted(SCHEDULES[0], 28, "packed"), counted(SCHEDULES[0], word, "packed")))
-              for word in (36, 44, 52, 64))),
+              for word in (36, 44, 52, 64))
+        + tuple(Line(f"time of a bootstrapping for each level left, 2^{scale}, packed, words of {word}", "", per_level(word, scale, "packed"))
+                for scale in (35, 45, 50) for word in (28, 29, 30, 31))),
     Row("Fig. 15", "how much slower unpacked chains are, by word", PARTLY,
-        ACCELERATOR + "2.18 times at 64 bits, 1.59 at 28, in the mean. " + BY_COUNT, COUNTS,
-        tuple(line for word in (28, 36, 44, 52, 64) for line in unpacked_over_packed(word, SCHEDULES[:1]))),
+        ACCELERATOR + "2.18 times at 64 bits, 1.59 at 28, in the mean. " + BY_COUNT + ON_GPU + "Words of 36 bits and more are not offered.",
+        (*COUNTS, *CHAINS_COMMAND),
+        tuple(line for word in (28, 36, 44, 52, 64) for line in unpacked_over_packed(word, SCHEDULES[:1]))
+        + unpacked_on_a_gpu((28, 29, 30, 31))),
     Row("Fig. 16", "time and area by word", HARDWARE, "Area of an accelerator."),
     Row("Fig. 17", "time by size of the register file", HARDWARE, "The register file of an accelerator."),
     Row("Fig. 18", "errors of a rescaling at scales of 30 to 60 bits, a million samples each", MEASURED,

@@ -1,6 +1,18 @@
 """Cheddar, the first version on arXiv."""
 
-from .ours import PASSES, TILES, TRANSFORMS, bootstrapping, made_twiddles, operation, recurrent, residual, training
+from .ours import (
+    FORMS,
+    PASSES,
+    TILES,
+    TRANSFORMS,
+    TWIDDLES,
+    made_twiddles,
+    of_set,
+    operation,
+    recurrent,
+    residual_at,
+    trained_at,
+)
 from .rows import COMPUTED, DRAWING, HARDWARE, MEASURED, PARTLY, Cited, Line, Paper, Recorded, Row, whole
 
 
@@ -9,6 +21,17 @@ def transform(limbs: int) -> Recorded:
     return Recorded(TRANSFORMS, "poly.ntt", where)
 
 
+def of_limbs(limbs: int) -> Recorded:
+    where = {"limbs": limbs, "polynomials": 1, "form": 0, "twiddles": "made"}
+    return Recorded(TWIDDLES, "poly.ntt", where)
+
+
+def split(form: str, chunks: int) -> Recorded:
+    """One limb in two launches, as Chameleon's forms: rows and columns of a split, and values of a thread."""
+    return Recorded(FORMS, "ntt.form", {"N": 65536, "form": f"OSSP-PCS-{form}", "sync": "launches", "chunks": chunks})
+
+
+PAIRS = "n16-d48-dr-boot-v1"
 PHANTOM = (("Phantom's code", Cited("Phantom (64-bit limbs), measured 2026-11", "ckks.mul_relin", {"limbs": 47})),)
 ROWS = (
     Row("Table 1", "modular reductions: instructions, constants, range of results", DRAWING,
@@ -19,22 +42,24 @@ ROWS = (
     Row("Table 3", "five GPUs: peak integer rate, memory", HARDWARE,
         "Specifications of V100, RTX 4090, A100 (40 and 80 GB) and MI100."),
     Row("Table 4", "bootstrapping, HELR, RNN and ResNet-20 on four GPUs, beside other GPU libraries and FPGAs", PARTLY,
-        "The paper takes the scale 2^48 with 24 limbs left after bootstrapping, ours 2^40 with 19 limbs (13 levels). The RNN "
-        "and ResNet-20 (at 2^35) have records of their own.",
-        ("./latticino bench gpu --record FILE", "./latticino demo --repeat 5 --record FILE",
-         "./latticino demo resnet20 --encrypted 1 --record FILE", "./latticino demo rnn --encrypted 64 --record FILE"),
-        (Line("bootstrapping", "48.5 ms (A100 80GB), 53.4 ms (A100 40GB), 51.9 ms (RTX 4090), 112 ms (V100)", bootstrapping()),
-         Line("an iteration of HELR", "50.7 ms (A100 80GB), 54.1 ms (A100 40GB), 37.8 ms (RTX 4090)", training()),
-         Line("RNN, 200 steps of 32 x 128", "4.33 s (A100 80GB), 4.69 s (RTX 4090)", recurrent()),
-         Line("an image by ResNet-20", "1.50 s (A100 80GB), 1.67 s (A100 40GB)", residual()))),
+        "All but the RNN are at 2^48 by pairs of primes, as the paper's. It leaves 24 limbs after bootstrapping, ours 22 (10 levels). The "
+        "RNN is at 2^40. ResNet-20 and HELR are graphs.",
+        ("./latticino bench systems --record FILE", "./latticino demo helr --scales 48 --repeat 5 --record FILE",
+         "./latticino bench workloads --device cuda --part scales --record FILE", "./latticino demo rnn --encrypted 64 --record FILE"),
+        (Line("bootstrapping", "48.5 ms (A100 80GB), 53.4 ms (A100 40GB), 51.9 ms (RTX 4090), 112 ms (V100)", of_set(PAIRS)),
+         Line("an iteration of HELR", "50.7 ms (A100 80GB), 54.1 ms (A100 40GB), 37.8 ms (RTX 4090)", trained_at(48)),
+         Line("RNN, 200 steps of 32 x 128; ours at 2^40", "4.33 s (A100 80GB), 4.69 s (RTX 4090)", recurrent()),
+         Line("an image by ResNet-20", "1.50 s (A100 80GB), 1.67 s (A100 40GB)", residual_at(48)))),
     Row("Table A1", "notation", DRAWING, "Our words are in the [glossary](glossary.md)."),
     Row("Fig. 1", "time of a transform by split of N and by values per thread (A100 40GB, 54 and 28 limbs)", PARTLY,
-        "The paper's best split is 128 x 512, with 16 and 8 values per thread; its times are in the picture only. Ours is the form "
-        "of two launches at 20 limbs and 1 limb. `./latticino tune` times the variants of kernels and keeps the fastest; there is "
-        "no record of all of them.",
-        ("bench_transforms --log-n 16 --output FILE", "./latticino tune --table FILE"),
-        (Line("a transform of 20 limbs (54 there)", "in the picture", transform(20)),
-         Line("a transform of 1 limb", "not given", transform(1)))),
+        "The paper's best split is 128 x 512, with 16 and 8 values per thread; its times are in the picture only. Ours is 256 x 256 with 16 "
+        "values. Other splits are those of [Chameleon's forms](lab/transform-forms.md) on one limb, in two launches, with two or four values "
+        "per thread. Splits of 54 and 28 limbs are missing.",
+        ("bench_transforms --log-n 16 --limbs 54,28,1 --polynomials 1 --output FILE", "./latticino bench transforms --record FILE"),
+        (Line("54 limbs", "in the picture", of_limbs(54)), Line("28 limbs", "in the picture", of_limbs(28)),
+         Line("1 limb", "not given", transform(1)),
+         *(Line(f"1 limb, {chunks} x {65536 // chunks}, {values} values per thread", "not given", split(form, chunks))
+           for form, values, splits in (("TA-NTT-2", 4, (16, 64, 256, 1024)), ("BD-NTT-2", 2, (64, 256, 1024))) for chunks in splits))),
     Row("Fig. 2", "gain of twiddles made on the fly (RTX 4090)", MEASURED,
         "Row transforms here make most of their twiddles, too ([key switching](lab/key-switching.md)). The program measures them "
         "with all twiddles loaded as well.", ("bench_transforms --log-n 16 --limbs 54,28 --polynomials 1 --output FILE",),

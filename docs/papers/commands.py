@@ -38,7 +38,8 @@ def fault(command: str) -> str:
         return f"{command}: no program of cmake/bench.cmake"
     text = "".join((ROOT / path).read_text() for path in known[program])
     text += (ROOT / "bench" / "support" / "common.h").read_text()
-    unknown = [word for word in words if word.startswith("--") and f'"{word[2:]}"' not in text and f'"{word}"' not in text]
+    options = [word.partition("=")[0] for word in words if word.startswith("--")]
+    unknown = [word for word in options if f'"{word[2:]}"' not in text and f'"{word}"' not in text]
     return f"{command}: no option {', '.join(unknown)}" if unknown else ""
 
 

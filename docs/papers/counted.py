@@ -7,6 +7,7 @@ COMMAND = "./latticino bench counters --part {} --record FILE"
 PASSES = {"intt_rows": "rows of the input", "mod_up": "conversion up", "key_inner": "products with keys",
           "mod_switch_tile": "conversion down", "subtract_scale": "last step"}
 BATCHES = (1, 4, 16)
+NETWORK, DRAM = ("to_sm_bytes", "from_sm_bytes"), ("dram_read", "dram_write")
 # What a profiler says of the parts that Theodosian looks at.
 BUSY = {"alu_percent": "ALU", "multiply_percent": "FMA", "from_sm_percent": "network from the multiprocessors to the L2",
         "to_sm_percent": "network from the L2 to the multiprocessors", "l2_percent": "L2"}
@@ -63,12 +64,18 @@ def stages() -> tuple[Line, ...]:
                  for label, names in passes.items() for member, part in parts.items())
 
 
+def through_l2() -> tuple[Line, ...]:
+    """Theodosian's Table III, counted: what passes between multiprocessors and L2."""
+    stages = (("intt_rows", "mod_up"), ("key_inner",), ("mod_switch_tile", "subtract_scale"))
+    return tuple(Line(f"{limbs} limbs, stage {i}: between multiprocessors and L2", "",
+                      Sum(tuple(one(name, limbs, 1, member, "MB", 1e-6) for name in names for member in NETWORK)))
+                 for limbs in (47, 23) for i, names in enumerate(stages, 1))
+
+
 def of_bootstrapping(name: str, members: tuple[str, ...], newer: int = 0, unit: str = "GB", factor: float = 1e-9) -> Sum:
     where = {"class": name, "slot_to_coeff_first": newer, "over_mod_raise": newer}
     return Sum(tuple(Recorded(COUNTED_BOOT, "counters.bootstrap", where, member, unit, factor) for member in members))
 
-
-NETWORK, DRAM = ("to_sm_bytes", "from_sm_bytes"), ("dram_read", "dram_write")
 
 
 def roofline() -> tuple[Line, ...]:

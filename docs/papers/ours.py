@@ -4,7 +4,7 @@ from .rows import Cited, Ratio, Recorded
 
 BOOT = "2026-11-23-h200-bootstrap"
 OPERATIONS = "2026-11-23-h200-operations"
-ABLATION = "2026-11-23-h200-ablation"
+ABLATION = "2026-11-28-h200-ablation"
 GROWTH = "2026-11-28-h200-growth"
 PASSES = "2026-11-22-h200-passes"
 ROOFLINE = "2026-11-22-h200-roofline"
@@ -17,20 +17,19 @@ GATES_EXACT = "2026-11-23-h200-gates-exact"
 SWITCH = "2026-11-23-h200-switch"
 REPACKING = "2026-11-26-xeon-repacking"
 HELR = "2026-11-27-h200-helr"
-NETWORKS = "2026-11-27-h200-networks"
 RNN = "2026-11-27-h200-rnn"
 SORT = "2026-11-27-h200-sort"
 SYSTEMS = "2026-11-28-h200-systems"
 SCALES = "2026-11-28-h200-helr-scales"
 SEPARATE = "2026-11-28-h200-helr-separate"
-FROM_BASELINE = "2026-11-28-h200-ablation"
+STAGES = "2026-11-28-cpu-key-switch-stages"
 TILES = "2026-11-28-h200-tiles"
 PIPELINING = "2026-11-28-h200-pipelining"
 AT_SCALES = "2026-11-28-h200-scales"
 WORDS = "2026-11-28-h200-words"
 FORMS = "2026-11-27-h200-forms"
 TWIDDLES = "2026-11-27-h200-twiddles"
-KERNEL_OPTIONS = "2026-11-27-h200-kernel-options"
+CHAINS = "2026-11-28-h200-bitpacker"
 LAUNCHED = "Cheddar 1.0, measured 2026-11, in one run with its graphs"
 AS_GRAPH = "Cheddar 1.0, measured 2026-11, captured into a CUDA graph"
 D40 = "n16-d40-boot-v1"
@@ -47,8 +46,13 @@ def operation(name: str, limbs: int) -> Recorded:
     return Recorded(OPERATIONS, f"ckks.{name}", {"limbs": limbs, "batch": 1})
 
 
-def ablated(name: str, step: str, limbs: int = 47, record: str = ABLATION) -> Recorded:
-    return Recorded(record, f"ablation.{name}", {"step": step, "limbs": limbs})
+def ablated(name: str, step: str, limbs: int = 47) -> Recorded:
+    return Recorded(ABLATION, f"ablation.{name}", {"step": step, "limbs": limbs})
+
+
+def gained(name: str, above: str, below: str, limbs: int = 47) -> Ratio:
+    """How much the steps of the ablation after one, up to another, gain together."""
+    return Ratio(ablated(name, above, limbs), ablated(name, below, limbs))
 
 
 def bytes_of(name: str, limbs: int) -> Recorded:
@@ -91,10 +95,6 @@ def in_words(workload: str, word: int, member: str = "measured_bits", unit: str 
 
 def sorting(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
     return Recorded(SORT, "sort.run", {"values": 16384}, member, unit, factor)
-
-
-def residual(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
-    return Recorded(NETWORKS, "resnet20.image", {"batch": 1}, member, unit, factor)
 
 
 def recurrent(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:

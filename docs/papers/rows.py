@@ -73,8 +73,8 @@ class Recorded:
         unit = self.unit or row["unit"]
         forms = {"1/s": ",.0f", "levels": ".0f", "%": ".2f", "key switches": ".0f", "products": ".0f", "rotation keys": ".0f"}
         number = f"{self.value():{forms[unit]}}" if unit in forms else printed(self.value())
-        # A plan's row also has what was measured, and where.
-        device = row["measured_on"] if self.member.startswith("measured") else row["device"]
+        # A plan's row also has what was measured, and where. What was counted has no device.
+        device = row["measured_on"] if self.member.startswith("measured") else row.get("device", USUAL_DEVICE)
         shown = "" if device == USUAL_DEVICE else f" ({device.removeprefix('NVIDIA ')})"
         return f"{number} {unit.replace('1/s', 'per second')}" + shown
 
@@ -160,7 +160,23 @@ class Cited:
         return f"{printed(row['value'])} {row['unit']} ({row['device'].removeprefix('NVIDIA ')})"
 
 
-Ours = Recorded | Ratio | Sum | Mean | Several
+@dataclass(frozen=True)
+class Refused:
+    """What a set refused, and what it had, by the row of a record."""
+
+    record: str
+    name: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        why = Recorded(self.record, self.name, self.where).row()["why"]
+        return f"refused: {why[why.index('had '):].partition(';')[0]}"
+
+    def records(self) -> tuple[str, ...]:
+        return (self.record,)
+
+
+Ours = Recorded | Ratio | Sum | Mean | Several | Refused
 
 
 @dataclass(frozen=True)

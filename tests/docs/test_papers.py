@@ -15,7 +15,7 @@ make_papers = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(make_papers)
 from papers import ours  # noqa: E402 - make_papers says where it lies
 from papers.commands import fault  # noqa: E402
-from papers.rows import COMPUTED, MEASURED, Cited, Line, Ratio, Recorded, Row  # noqa: E402
+from papers.rows import COMPUTED, MEASURED, Cited, Line, Ratio, Recorded, Refused, Row  # noqa: E402
 
 FIRST = make_papers.PAPERS[0]
 WHAT = "write it again: ./latticino python docs/make_papers.py"
@@ -42,6 +42,15 @@ def test_the_newest_records_are_those_of_other_pages():
     named = {"operations": ours.OPERATIONS, "bootstrap": ours.BOOT, "gates": ours.GATES, "switch": ours.SWITCH,
              "training": ours.HELR}
     assert named == {subject: make_tables.RECORDS[subject] for subject in named}
+
+
+def test_no_record_of_a_row_has_a_newer_one_of_its_name():
+    newest = {}
+    for path in sorted((ROOT / "bench" / "records").glob("*.json")):
+        newest[path.stem[len("2026-11-28-"):]] = path.stem
+    named = {name for paper in make_papers.PAPERS for row in paper.rows for name in row.records()}
+    stale = {name: newest[name[len("2026-11-28-"):]] for name in named if newest[name[len("2026-11-28-"):]] != name}
+    assert len(named) > 20 and not stale
 
 
 def changed(number, **members):
@@ -90,6 +99,10 @@ def test_figures_are_printed_as_records_have_them():
     assert Ratio(boot, boot).text() == "1.00 times"
     on_cpu = Recorded("2026-11-21-xeon-cpu", "ckks.bootstrap", {"threads": 1}, factor=1e-3, unit="s")
     assert on_cpu.text() == "5.29 s (Intel(R) Xeon(R) Processor, avx512 kernels, 1 threads)"
+    refused = Refused(ours.AT_SCALES, "sort.refused", {"log_scale": 30})
+    assert refused.text() == "refused: had an evaluation error of 2^-10.0 at scale 2^30"
+    counted = Recorded(ours.STAGES, "growth.stage", {"limbs": 48, "stage": 1}, unit="MB", factor=1e-6)
+    assert "device" not in counted.row() and counted.text() == "62.9 MB"
     launched, graph = ours.of_cheddar("ckks.rotate", limbs=47)
     assert (launched[1].text(), graph[1].text()) == ("408 us (H200)", "368 us (H200)")
 
@@ -99,6 +112,7 @@ def test_figures_are_printed_as_records_have_them():
     ("python3 bench/counters.py FOLDER", ""), ("packing_study --sets", ""),
     ("./latticino bench bitpacker --record FILE", ""), ("./latticino bench packer --record FILE", "packer"), ("./latticino measure", "no command"),
     ("./latticino bench gpu --recrod FILE", "recrod"), ("./latticino explain no-such-set", "no-such-set"),
+    ("bench_growth --stages 48,24 --limbs= --output FILE", ""), ("bench_growth --limit= --runs 3", "no option --limit"),
     ("bench_growth --run 3", "no option --run"), ("bench_nothing", "no program"), ("python3 bench/count.py", "no such file"),
     ("./latticino bench roofline bench/records/none.json", "no file")])
 def test_commands_are_those_that_exist(command, wrong):
