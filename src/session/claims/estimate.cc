@@ -181,11 +181,12 @@ Estimate product(const Estimate& x, const Estimate& y, bool same, double added) 
   return {same ? square(x.range) : x.range * y.range, cross + Error::fresh(added)};
 }
 
+// The rounding of the plain values is multiplied by x. So the error is largest where x is, and of
+// sparse values that is far above the root mean square.
 Estimate times_plain(const Estimate& x, const Range& plain, double rounding, double added) {
-  return {x.range * plain,
-          times(x.error, plain, x.range.only_bounds()) +
-              Error::fresh(x.range.rms * rounding * of_rounding(x.range, plain), true, false) +
-              Error::fresh(added)};
+  const Error rounded = Error::fresh(rounding * of_rounding(x.range, plain), true, false);
+  return {x.range * plain, times(x.error, plain, x.range.only_bounds()) +
+                               rounded.times(x.range.rms, x.range.bound) + Error::fresh(added)};
 }
 
 Estimate plus_plain(const Estimate& x, const Range& plain, double rounding) {

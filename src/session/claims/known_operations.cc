@@ -32,6 +32,11 @@ struct Noise {
 // error is real.
 double of_rounding(const Range& range) { return range.is_real() ? std::numbers::sqrt2 : 1; }
 
+// The error of values whose factor is off by `off`: it is largest where they are.
+Error of_factor(double off, const Range& values) {
+  return Error::fresh(off, false).times(values.rms, values.bound);
+}
+
 // A sample of `size` values, made from another one: f(values, results, number of the row), then
 // noise.
 template <class F>
@@ -329,9 +334,9 @@ Known Known::times_number(Complex c, double added, std::optional<Complex> actual
   const Computation scope(Step::TimesNumber, name_, c, added, actual);
   Estimate product = session::times_number(estimate_, c, added);
   const Complex used = actual.value_or(c);
-  if (used != c)
-    product = session::plus_error(product, std::abs(used - c) * widest().rms * of_rounding(range()),
-                                  false);
+  if (used != c) {
+    product.error = product.error + of_factor(std::abs(used - c) * of_rounding(range()), widest());
+  }
   return with(
       std::move(product),
       each_value(sample_, added,
@@ -345,9 +350,9 @@ Known Known::plus_scalar(const Range& c, double rounding) const {
 }
 
 Known Known::times_scalar(const Range& c, double rounding, double added) const {
-  const double off = rounding * widest().rms * of_rounding(range());
-  return with(session::plus_error(session::times_plain(estimate_, c, 0, added), off, false),
-              nullptr);
+  Estimate product = session::times_plain(estimate_, c, 0, added);
+  product.error = product.error + of_factor(rounding * of_rounding(range()), widest());
+  return with(std::move(product), nullptr);
 }
 
 Known Known::lowered(double added, double factor) const {
@@ -367,15 +372,19 @@ Known Known::rotated(std::int64_t steps, bool masked, double added, double round
                      const RowMap& off) const {
   const Computation scope(Step::Rotated, name_, steps, masked, added, rounded);
   rounded *= of_rounding(range());
-  return with(
-      moved(estimate_, static_cast<std::uint64_t>(steps), masked, std::hypot(added, rounded)),
-      each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
-           [&](NumbersView in, std::span<Complex> out, std::size_t r) {
-             std::ranges::rotate_copy(in, in.begin() + steps, out.begin());
-             if (!off || !sample_->noisy(r)) return;
-             const Numbers errors = off(sample_->row(sample_->exact_of(r)));
-             for (std::size_t i = 0; i < out.size(); ++i) out[i] += errors[i];
-           }));
+  Estimate result = moved(estimate_, static_cast<std::uint64_t>(steps), masked, added);
+  const Range& values = widest();
+  if (rounded > 0 && values.rms > 0) {  // the error is largest where values are
+    result.error = result.error + Error::fresh(rounded).times(1, values.bound / values.rms);
+  }
+  return with(std::move(result),
+              each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
+                   [&](NumbersView in, std::span<Complex> out, std::size_t r) {
+                     std::ranges::rotate_copy(in, in.begin() + steps, out.begin());
+                     if (!off || !sample_->noisy(r)) return;
+                     const Numbers errors = off(sample_->row(sample_->exact_of(r)));
+                     for (std::size_t i = 0; i < out.size(); ++i) out[i] += errors[i];
+                   }));
 }
 
 Known Known::summed(std::size_t kept, double count, double added, bool full, double unused) const {

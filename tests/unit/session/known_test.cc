@@ -418,6 +418,24 @@ TEST(SessionKnown, MasksAreRoundedInOtherDataToo) {
   EXPECT_LT(mean / (1e-3 * std::sqrt(512)), 4);
 }
 
+// A number of a declared range leaves nothing of the sample but its range. The largest error is
+// still that of the largest value.
+TEST(SessionKnown, ErrorsOfFactorsAreLargestWhereFewValuesAre) {
+  Numbers values(512);
+  for (std::size_t i = 0; i < values.size(); i += 64) values[i] = 100;
+  const Known x = Known::fresh(values, false, 0);
+  const Range number = Range::declared({-1, 1}, {});
+  constexpr double kOff = 1e-6;
+  const double least = 100 * kOff, rms = least / 8;
+  for (const Known& y :
+       {x.times_scalar(number, kOff, 0), x.times_scalar(number, 0, 0).lowered(0, 1e6 + 0.5)}) {
+    EXPECT_GT(y.errors(512, false).worst, 0.5 * least);
+    EXPECT_LT(y.error(), 2 * rms);
+  }
+  const Known moved = x.times_scalar(number, 0, 0).rotated(1, true, 0, rms, {});
+  EXPECT_GT(moved.errors(512, false).worst, least);
+}
+
 TEST(SessionKnown, ErrorsOfAllSlotsAddUpInSums) {
   const double size = 1e-3, exact = 512 * size;
   const Numbers ones(256, 1);

@@ -248,6 +248,19 @@ TEST(SessionEstimate, WhatTheSineTakesOfAConstantIsItsMean) {
   }
 }
 
+// One value of a hundred is not 0. The rounding of plain values is multiplied by that value.
+TEST(SessionEstimate, RoundingErrorsOfPlainValuesAreLargestWhereValuesAre) {
+  std::vector<Complex> values(1000);
+  for (std::size_t i = 0; i < values.size(); i += 100) values[i] = 50;
+  const Estimate x{Range::of(values), {}};
+  constexpr double kRounding = 1e-6;
+  const double of_real = kRounding * std::numbers::sqrt2;
+  const Estimate y = times_plain(x, Range::declared({0, 1}, {}), kRounding, 0);
+  EXPECT_NEAR(y.error.rms(), 5 * of_real, 1e-12);
+  EXPECT_NEAR(y.error.largest(), 50 * of_real, 1e-12);
+  EXPECT_NEAR(times_plain(x, Range::declared({0, 1}, {}), kRounding, 1).error.largest(), 1, 1e-6);
+}
+
 TEST(SessionEstimate, SlopesOfNarrowRanges) {
   const std::vector<Complex> c{0.1, 0.7, 0.3};
   for (const double width : {0.0, 1e-16, 1e-12, 1e-9, 1e-3}) {
