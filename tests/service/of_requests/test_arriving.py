@@ -265,6 +265,29 @@ def test_an_equal_file_that_comes_while_another_goes(rows):
     comes.start()
     comes.join(0.2)
     assert comes.is_alive()
+    others = [Committed(rows.blobs, other, b"x") for other in ("b", "c")]  # of tenants that do not wait for it
+    for other in others:
+        passes = threading.Thread(target=inputs.commit, args=(other.tenant, other), daemon=True)
+        passes.start()
+        passes.join(20)
+        assert not passes.is_alive() and rows.blobs.has("inputs", other.tenant, other.hash)
+    inputs.end("b", others[0].hash, useless=False)
     go_on.set()
     ends.join(20), comes.join(20)
     assert rows.blobs.has("inputs", tenant, writer.hash)
+
+
+def test_a_store_that_is_away_while_a_file_goes_keeps_nobody_waiting(rows):
+    tenant = rows.tenant("a")
+
+    def away(*_):
+        raise OSError("away")
+
+    inputs, writer = Inputs(rows.blobs, away), Committed(rows.blobs, tenant, b"x")
+    inputs.commit(tenant, writer)
+    with pytest.raises(OSError, match="away"):
+        inputs.end(tenant, writer.hash, useless=True)
+    again = threading.Thread(target=inputs.commit, args=(tenant, writer), daemon=True)
+    again.start()
+    again.join(20)
+    assert not again.is_alive() and rows.blobs.has("inputs", tenant, writer.hash)

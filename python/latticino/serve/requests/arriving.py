@@ -54,17 +54,21 @@ class Flight:
 
 class Inputs:
     """Files of inputs whose jobs have no row yet. Requests with equal bodies share a file, so that one of them that is
-    refused must not take it from another. ``needed``: whether a row names the input of a tenant."""
+    refused must not take it from another. ``needed``: whether a row names the input of a tenant.
+
+    Neither the store nor the disk is asked while other requests wait, but for one with an equal body of the tenant."""
 
     def __init__(self, blobs: Blobs, needed: Callable[[str, str], bool]) -> None:
         self._blobs, self._needed = blobs, needed
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._of: Counter[tuple[str, str]] = Counter()
+        self._going: set[tuple[str, str]] = set()  # files that nobody may need any more: it is being found out
 
     def commit(self, tenant: str, writer: Writer) -> None:
         """Puts a file in its place. `end` has to follow."""
         name = tenant, writer.hash
-        with self._lock:
+        with self._changed:
+            self._changed.wait_for(lambda: name not in self._going)  # then it puts the file there anew
             self._of[name] += 1
         try:
             writer.commit()
@@ -76,10 +80,18 @@ class Inputs:
         """Says that a row names the file. ``useless``: that none does for this request. The file is deleted then,
         unless another job needs it, or is about to."""
         name = tenant, hash_
-        with self._lock:  # until the file is gone: who commits an equal one waits, and puts it there anew
+        with self._changed:
             self._of[name] -= 1
             if self._of[name]:
                 return
             del self._of[name]
-            if useless and not self._needed(*name):
+            if not useless:
+                return
+            self._going.add(name)
+        try:
+            if not self._needed(*name):
                 self._blobs.discard("inputs", *name)
+        finally:
+            with self._changed:
+                self._going.remove(name)
+                self._changed.notify_all()
