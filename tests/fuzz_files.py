@@ -3,6 +3,9 @@
 Each reader of bytes from strangers has a target, a share of the work, and a corpus that is kept in tests/fuzz/corpus.
 Those of C++ are programs with ASan and UBSan (tests/fuzz/parsers), those of Python run under Atheris
 (tests/fuzz/python_readers.py).
+
+With --total a run goes on where the last one was stopped: it takes up the counts of the record and the inputs that it
+found, which lie below build/fuzz.
 """
 
 import argparse
@@ -10,11 +13,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +38,7 @@ READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_sec
 # What is run: the kept inputs are not (--keep writes them).
 PROGRAMS = (*SOURCES, "python", ":(exclude)tests/fuzz/corpus")
 SUMS = ("value", "core_hours", "seconds")  # of runs of one commit, which add up
+PIECE = 100_000  # inputs of a reader that are recorded at once: so many are lost if the run is stopped
 
 
 class Programs(NamedTuple):
@@ -64,15 +71,60 @@ def environment():
                 UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1")
 
 
-def run_to_end(command):
-    """Its status, its output, and the core-seconds that it took."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                               env=environment())
+class Children:
+    """The programs that run. `stop` ends them, and no other one starts. An interrupt does not reach them by itself."""
+
+    def __init__(self):
+        self.stopped, self._lock, self._running = False, threading.Lock(), set()
+
+    def start(self, command):
+        """The process; None once they are stopped."""
+        with self._lock:
+            if self.stopped:
+                return None
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                       env=environment(), start_new_session=True)
+            self._running.add(process)
+            return process
+
+    def ended(self, process):
+        with self._lock:
+            self._running.remove(process)
+
+    def stop(self):
+        with self._lock:
+            self.stopped = True
+            for process in self._running:
+                process.terminate()
+
+    @contextmanager
+    def stopping(self):
+        """Stops them if the block is interrupted."""
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+        for number, handler in before.items():
+            if handler != signal.SIG_IGN:  # by nohup
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
+        try:
+            yield
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def run_to_end(command, children):
+    """Its status, its output, and the core-seconds that it took. None if it was stopped."""
+    process = children.start(command)
+    if process is None:
+        return None
     with process.stdout:
         said = process.stdout.read()
+    children.ended(process)  # before it is reaped: a process that was reaped is not to be terminated
     _, status, used = os.wait4(process.pid, 0)  # of this one alone: others run beside it
     process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, said, used.ru_utime + used.ru_stime
+    return None if children.stopped else (process.returncode, said, used.ru_utime + used.ru_stime)
 
 
 def command_of(programs, parser):
@@ -82,8 +134,9 @@ def command_of(programs, parser):
     return [str(programs.folder / f"fuzz_{parser}")]
 
 
-def run(programs, work, parser, limit):
-    """Runs one reader until libFuzzer's limit. Gives a row of the record, and the output of the program."""
+def run(programs, work, parser, limit, children):
+    """Runs one reader until libFuzzer's limit. Gives a row of the record, and the output of the program; None if it was
+    stopped."""
     grown, kept, found = work / "grown" / parser, unpack(parser, work / "kept" / parser), work / "found"
     for folder in (grown, found):
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,7 +144,10 @@ def run(programs, work, parser, limit):
                f"-timeout={SECONDS_OF_ONE_INPUT}", "-rss_limit_mb=4096", "-print_final_stats=1",
                f"-artifact_prefix={found / parser}-"]
     start = time.monotonic()
-    status, said, cores = run_to_end(command)
+    ended = run_to_end(command, children)
+    if ended is None:
+        return None
+    status, said, cores = ended
     seconds = time.monotonic() - start
 
     def last(pattern):
@@ -130,19 +186,32 @@ def written(path, row):
             row["rate"] = round(row["value"] / max(3600 * row["core_hours"], 1e-9))
     rows = [old for old in rows if old["name"] != row["name"]] + [row]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in rows) + "\n]\n")
+    new = path.with_name(path.name + ".new")  # whoever stops the run leaves the whole of one of the two
+    new.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in rows) + "\n]\n")
+    new.replace(path)
+
+
+def inputs_of(path, parser):
+    """How many inputs of a reader the record has of this commit."""
+    rows = json.loads(path.read_text()) if path.exists() else []
+    commit = _provenance.commit(PROGRAMS).get("commit")
+    return sum(row["value"] for row in rows if (row["name"], row.get("commit")) == ("fuzz.files." + parser, commit))
 
 
 def arguments_of(words):
     parser = argparse.ArgumentParser("latticino test --fuzz", description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=2, help="of all readers together, of which several run at a time")
     parser.add_argument("--inputs", type=int, help="of each reader, in place of minutes")
+    parser.add_argument("--total", type=int, help="of all readers together, in place of minutes, those of the record among "
+                        "them: the same command goes on with a run that was stopped")
     parser.add_argument("--record", type=Path, help="adds a row for each reader to this file")
     parser.add_argument("--only", choices=READERS, action="append", help="one reader; may be repeated")
     parser.add_argument("--keep", action="store_true", help="puts what was found to tests/fuzz/corpus, minimised")
     asked = parser.parse_args(words)
     if not asked.minutes > 0 or (asked.inputs is not None and asked.inputs < 1):
         parser.error("--minutes and --inputs take positive numbers")
+    if asked.total is not None and (asked.total < 1 or asked.inputs is not None or asked.record is None):
+        parser.error("--total takes a positive number, a --record with the counts, and no --inputs")
     return asked
 
 
@@ -158,32 +227,60 @@ def readers_of(programs, asked):
     return [parser for parser in wanted if parser not in left]
 
 
+class Fuzzing:
+    """Readers that run beside each other, and their record."""
+
+    def __init__(self, programs, asked, readers):
+        self.programs, self.asked, self.work = programs, asked, programs.folder / "inputs"
+        self.share = None if asked.total is None else -(-asked.total // len(readers))  # of a reader
+        seconds = max(1, round(60 * asked.minutes / len(readers)))
+        self.limit = f"-runs={asked.inputs}" if asked.inputs else f"-max_total_time={seconds}"
+        self.children, self.failed, self._lock = Children(), [], threading.Lock()
+
+    def reader(self, parser):
+        """Runs one, in pieces where their number counts."""
+        while True:
+            left = None if self.share is None else self.share - inputs_of(self.asked.record, parser)
+            if left is not None and left <= 0:
+                return
+            limit = self.limit if left is None else f"-runs={min(left, PIECE)}"
+            ended = run(self.programs, self.work, parser, limit, self.children)
+            if ended is None:
+                return
+            row, said = ended
+            if left is not None and not row["value"]:  # nothing was read, and nothing would be the next time
+                row["failed"] = True
+            # Atheris cannot merge corpora: for Python the valid inputs of `python_readers.py seeds` are kept.
+            if self.asked.keep and not row["failed"] and parser not in PYTHON_READERS:
+                minimise(self.programs, self.work, parser)
+            self.tell(parser, row, said)
+            if left is None or row["failed"]:
+                return
+
+    def tell(self, parser, row, said):
+        with self._lock:
+            if self.asked.record:
+                written(self.asked.record, row)
+            of = "" if self.share is None else f" ({inputs_of(self.asked.record, parser)} of {self.share})"
+            print(f"{parser}: {row['value']} inputs{of}, {row['rate']} per core-second, coverage {row['coverage']}", flush=True)
+            if row["failed"]:
+                self.failed.append(parser)
+                print(said[-6000:], flush=True)
+
+
 def main(folder, python, words):
     """How many readers crashed, hung, read where they may not, or asked for too much memory."""
     asked = arguments_of(words)
-    programs, failed = Programs(Path(folder), python), []
-    work = programs.folder / "inputs"
+    programs = Programs(Path(folder), python)
     readers = readers_of(programs, asked)
-    limit = f"-runs={asked.inputs}" if asked.inputs else f"-max_total_time={max(1, round(60 * asked.minutes / len(readers)))}"
-
-    def one(parser):
-        row, said = run(programs, work, parser, limit)
-        # Atheris cannot merge corpora: for Python the valid inputs of `python_readers.py seeds` are kept.
-        if asked.keep and not row["failed"] and parser not in PYTHON_READERS:
-            minimise(programs, work, parser)
-        return row, said
-
-    with ThreadPoolExecutor(processes()) as several:
-        for parser, (row, said) in zip(readers, several.map(one, readers)):
-            print(f"{parser}: {row['value']} inputs, {row['rate']} per core-second, coverage {row['coverage']}", flush=True)
-            if row["failed"]:
-                failed.append(parser)
-                print(said[-6000:], flush=True)
-            if asked.record:
-                written(asked.record, row)
-    if failed:
-        print(f"failed: {', '.join(failed)}; inputs lie in {work / 'found'}")
-    return len(failed)
+    fuzzing = Fuzzing(programs, asked, readers)
+    with ThreadPoolExecutor(processes()) as several, fuzzing.children.stopping():
+        list(several.map(fuzzing.reader, readers))
+    if asked.total is not None:
+        print(f"{sum(inputs_of(asked.record, parser) for parser in readers)} inputs of {asked.total} are recorded", flush=True)
+    if fuzzing.failed:
+        print(f"failed: {', '.join(fuzzing.failed)}; inputs lie in {fuzzing.work / 'found'}")
+    return len(fuzzing.failed)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 """Every reader of bytes from strangers has a target of `./latticino test --fuzz`, and a corpus that is kept."""
 
 import json
+import os
 import re
+import signal
 import sys
+import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -77,6 +81,83 @@ def test_readers_run_beside_each_other_and_each_is_counted(fuzz_files, capsys, t
     rows = {row["name"]: row for row in json.loads(record.read_text())}
     assert {name: (row["value"], row["failed"]) for name, row in rows.items()} == {
         "fuzz.files.header": (7, False), "fuzz.files.note": (3, True)}
+
+
+COUNTS = """#!/bin/sh
+for word in "$@"; do case $word in -runs=*) runs=${{word#-runs=}};; esac; done
+echo "$runs" >> {folder}/asked
+if [ -e {folder}/waits ]; then touch {folder}/begun; exec sleep 600; fi
+echo "stat::number_of_executed_units: $runs"
+"""
+
+
+@pytest.fixture
+def counting(fuzz_files, tmp_path, monkeypatch):
+    """A reader that takes as many inputs as it is told to, or waits. Gives a command on it."""
+    monkeypatch.setattr(fuzz_files, "PIECE", 10)
+    program = tmp_path / "fuzz_header"
+    program.write_text(COUNTS.format(folder=tmp_path))
+    program.chmod(0o755)
+
+    def run(total):
+        return fuzz_files.main(tmp_path, sys.executable, [
+            "--only", "header", "--total", str(total), "--record", str(tmp_path / "record.json")])
+
+    return run
+
+
+def asked_for(tmp_path):
+    path = tmp_path / "asked"
+    words = path.read_text().split() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return words
+
+
+def test_a_run_goes_on_where_the_last_one_ended(fuzz_files, counting, capsys, tmp_path, monkeypatch):
+    """In pieces, each of which is in the record once it has ended. Inputs of another commit do not count."""
+    assert counting(25) == 0 and asked_for(tmp_path) == ["10", "10", "5"]
+    assert "25 inputs of 25 are recorded" in capsys.readouterr().out
+    assert counting(25) == 0 and asked_for(tmp_path) == []
+    assert counting(32) == 0 and asked_for(tmp_path) == ["7"]
+    row, = json.loads((tmp_path / "record.json").read_text())
+    assert row["value"] == 32 and not row["failed"]
+    monkeypatch.setattr(fuzz_files._provenance, "commit", lambda _: {"commit": "another", "dirty": False})
+    assert counting(5) == 0 and asked_for(tmp_path) == ["5"]
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_stopped_ends_its_programs_and_keeps_its_counts(counting, capsys, tmp_path, way):
+    assert counting(20) == 0
+    (tmp_path / "waits").touch()
+
+    def stop():
+        for _ in range(600):
+            if (tmp_path / "begun").exists():
+                break
+            time.sleep(0.1)
+        os.kill(os.getpid(), way)
+
+    stops = threading.Thread(target=stop)
+    stops.start()
+    start = time.monotonic()
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        counting(40)
+    stops.join()
+    assert time.monotonic() - start < 120  # and not ten minutes
+    row, = json.loads((tmp_path / "record.json").read_text())
+    assert row["value"] == 20 and not row["failed"]
+    (tmp_path / "waits").unlink()
+    asked_for(tmp_path)
+    assert counting(40) == 0 and asked_for(tmp_path) == ["10", "10"]
+
+
+def test_a_reader_that_reads_nothing_is_no_endless_run(fuzz_files, counting, capsys, tmp_path):
+    (tmp_path / "fuzz_header").write_text("#!/bin/sh\nexit 0\n")
+    assert counting(20) == 1
+    for words in (["--total", "5"], ["--total", "0", "--record", "x"], ["--total", "5", "--inputs", "5", "--record", "x"]):
+        with pytest.raises(SystemExit):
+            fuzz_files.arguments_of(words)
+        assert "--total takes a positive number" in capsys.readouterr().err
 
 
 @pytest.fixture
