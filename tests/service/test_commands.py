@@ -86,13 +86,54 @@ def test_names_of_bundles_and_jobs(capsys, monkeypatch, tmp_path):
     answers = Answers(monkeypatch)
     for name, shown in (("../models", "..%2Fmodels"), ("a b?c#d", "a%20b%3Fc%23d"), ("\u0663", "%D9%A3"), ("9" * 400, "9" * 400)):
         assert said(capsys, "keys", "delete", name, *at)[0] == said(capsys, "jobs", "cancel", name, *at)[0] == 0
-        assert answers.paths[-3:] == [f"/v1/bundles/{shown}", "/v1/models/m/client", f"/v1/jobs/{shown}"]
+        assert answers.paths[-3:] == ["/v1/models/m/client", f"/v1/bundles/{shown}", f"/v1/jobs/{shown}"]
     for command in (("keys", "delete", "\udc80"), ("jobs", "cancel", "\udc80")):
         status, text = said(capsys, *command, *at)
         assert status == 1 and "service: had name=" in text
     (tmp_path / "token").write_bytes(b"\xff\xfe\0")
     status, text = said(capsys, "jobs", *at, "--token-file", tmp_path / "token")
     assert status == 1 and "a token of other characters" in text
+
+
+class TwoModels(Answers):
+    """A service with two models, and a bundle and a job of each. One bundle more is of a model that is served no longer."""
+
+    def json(self, path):
+        if path == "/v1/models":
+            return {"models": [{"name": n, "kind": "program", "digest": f"digest-{n}", "parameters": ""} for n in "ab"]}
+        if path == "/v1/bundles":
+            return {"bundles": [{"model": f"digest-{n}", "hash": f"bundle-{n}", "state": "ready", "key_id": None, "size": 1000,
+                                 "reason": None} for n in "abc"]}
+        if path == "/v1/jobs":
+            return {"jobs": [{"model": f"digest-{n}", "id": f"job-{n}", "state": "done", "created": 0, "progress": 1.0,
+                              "error": None} for n in "ab"]}
+        return super().json(path)
+
+
+def test_tokens_for_several_models(capsys, monkeypatch):
+    """Lists show all models, each row with its name, or one. What needs one model says how to name it."""
+    monkeypatch.setenv("LATTICINO_TOKEN", "lt_x")
+    at = ("--url", "http://127.0.0.1:1")
+    answers = TwoModels(monkeypatch)
+
+    def listed(*words):
+        assert cli.main([*words, *at]) == 0
+        return [(line.split()[0], line.split()[-1]) for line in capsys.readouterr().out.splitlines()]
+
+    assert listed("keys", "list") == [("bundle-a", "a"), ("bundle-b", "b"), ("bundle-c", "-")]
+    assert listed("jobs") == [("job-a", "a"), ("job-b", "b")]
+    assert listed("keys", "list", "--model", "b") == [("bundle-b", "-")]  # the key id, which is not known
+    assert listed("jobs", "list", "--model", "b") == [("job-b", "100%")]
+    for words in (("keys", "delete", "bundle-a"), ("keys", "push", __file__)):
+        status, text = said(capsys, *words, *at)
+        assert status == 1 and "no name of a model; needs one of a, b; pass --model NAME" in text
+    for words in (("keys", "list"), ("jobs",), ("jobs", "cancel", "1"), ("keys", "delete", "bundle-a")):
+        status, text = said(capsys, *words, *at, "--model", "c")
+        assert status == 1 and "the model 'c'; needs one of a, b; pass --model NAME" in text
+    assert not any("job" in path for path in answers.paths[-1:])  # nothing was cancelled
+    assert said(capsys, "jobs", "cancel", "job-a", *at)[0] == 0 and answers.paths[-1] == "/v1/jobs/job-a"
+    assert said(capsys, "keys", "delete", "bundle-a", *at, "--model", "a")[0] == 0
+    assert answers.paths[-1] == "/v1/bundles/bundle-a"
 
 
 def test_no_service_in_a_folder(capsys, tmp_path, monkeypatch):

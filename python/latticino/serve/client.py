@@ -59,14 +59,8 @@ class Service:
     """
 
     def __init__(self, link: Link, model: str | None) -> None:
-        self._link = link
-        models = {found["name"]: found for found in link.rows("/v1/models", "models", {"name": str})}
-        if model is None and len(models) == 1:
-            model = next(iter(models))
-        if model is None or model not in models:
-            raise errors.ServiceError.explain(
-                "connect", "no name of a model" if model is None else f"the model {arrays.shown(model)}",
-                f"one of {', '.join(sorted(models)) or 'none that this token is for'}", "pass model=NAME")
+        self._link, models = link, models_of(link)
+        model = chosen(models, model, "model=NAME")
         self.name, self.facts = model, link.row(models[model], _MODEL)
         self.part = part_of(self.facts["kind"], link.send("GET", f"/v1/models/{_word(model)}/client",
                                                            most=FILE_BYTES))
@@ -100,8 +94,7 @@ class Service:
 
     def bundles(self) -> list[dict[str, Any]]:
         """What the service has of this tenant's bundles for the model: ``hash``, ``state``, ``key_id``, ``size``."""
-        rows = self._link.rows("/v1/bundles", "bundles", _BUNDLE)
-        return [row for row in rows if row["model"] == self.facts["digest"]]
+        return [row for row in bundles_of(self._link) if row["model"] == self.facts["digest"]]
 
     def delete(self, bundle: str) -> None:
         """Removes a bundle by its hash."""
@@ -109,11 +102,11 @@ class Service:
 
     def jobs(self) -> list[dict[str, Any]]:
         """The latest jobs of this tenant."""
-        return self._link.rows("/v1/jobs", "jobs", _JOB)
+        return jobs_of(self._link)
 
     def cancel(self, job: str) -> dict[str, Any]:
         """Cancels a job that has not ended, or takes away the result of one that has."""
-        return self._link.row(self._link.json("DELETE", f"/v1/jobs/{_word(job)}"), _JOB)
+        return cancelled(self._link, job)
 
     def __repr__(self) -> str:
         return f"Service({self.name!r} at {self._link.url}, {self.facts['parameters']})"
@@ -192,6 +185,38 @@ class Service:
                 if row["state"] not in _PENDING:
                     raise errors.ServiceError(row["reason"] or f"push: had a bundle that is {row['state']}; needs "
                                               "one that is ready; send it again", "push")
+
+
+def models_of(link: Link) -> dict[str, Any]:
+    """The models that the token is for, by their names."""
+    return {found["name"]: found for found in link.rows("/v1/models", "models", {"name": str, "digest": str})}
+
+
+def chosen(models: dict[str, Any], name: str | None, option: str) -> str:
+    """The name of a model; None stands for the only one. ServiceError for None where there are several, and for a model
+    that is not there. ``option``: how whoever calls this names one."""
+    if name is None and len(models) == 1:
+        name = next(iter(models))
+    if name is None or name not in models:
+        raise errors.ServiceError.explain(
+            "connect", "no name of a model" if name is None else f"the model {arrays.shown(name)}",
+            f"one of {', '.join(sorted(models)) or 'none that this token is for'}", f"pass {option}")
+    return name
+
+
+def bundles_of(link: Link) -> list[dict[str, Any]]:
+    """The bundles of all models that the token is for."""
+    return link.rows("/v1/bundles", "bundles", {**_BUNDLE, "size": int, "reason": (str, type(None))})
+
+
+def jobs_of(link: Link) -> list[dict[str, Any]]:
+    """The latest jobs of all models that the token is for."""
+    return link.rows("/v1/jobs", "jobs", {**_JOB, "model": str})
+
+
+def cancelled(link: Link, job: str) -> dict[str, Any]:
+    """Cancels a job that has not ended, or takes away the result of one that has."""
+    return link.row(link.json("DELETE", f"/v1/jobs/{_word(job)}"), _JOB)
 
 
 def _word(name: str) -> str:

@@ -21,7 +21,7 @@ from ..nn.compiling import as_bytes
 from . import packages
 
 if TYPE_CHECKING:
-    from .client import Service
+    from .http import Link
     from .process import Config
     from .tenants import Tenants
 
@@ -86,7 +86,8 @@ def add(command: AddCommand, on_device: Callable[[argparse.ArgumentParser], None
     jobs.add_argument("job", nargs="?", help="cancel: its id")
     for sub in (keys, jobs):
         sub.add_argument("--url", required=True, help="of the service")
-        sub.add_argument("--model", help="its name; default: the one that the token is for")
+        sub.add_argument("--model", help="its name; default: the one that the token is for; "
+                         "list: all of them")
         sub.add_argument("--token-file", type=Path, help=f"default: the environment variable {TOKEN}")
         sub.add_argument("--cafile", help="certificates of authorities in place of the system's")
         sub.add_argument("--certificate", help="a certificate of yours and its key, for a proxy that asks for one")
@@ -323,12 +324,16 @@ def _keys(args: argparse.Namespace) -> int:
     bundle = _given(args.bundle, args, "a file" if args.action == "push" else "a hash", ("list",))
     if args.action == "push":
         regular.opened(bundle, "keys", "the file of a bundle").close()  # before the service is asked for anything
-    service = _connected(args)
+    from . import client
+
+    link = _link(args)
     if args.action == "list":
-        for row in service.bundles():
-            print(f"{row['hash']}  {row['state']:9}  {display.size(row['size'])}  key {row['key_id'] or '-'}"
+        for row, name in _of_models(args, link, client.bundles_of(link)):
+            print(f"{row['hash']}  {row['state']:9}  {display.size(row['size'])}  key {row['key_id'] or '-'}{name}"
                   + (f"  {row['reason']}" if row["reason"] else ""))
-    elif args.action == "push":
+        return 0
+    service = client.Service(link, client.chosen(client.models_of(link), args.model, "--model NAME"))
+    if args.action == "push":
         print(service.push(bundle))
     else:
         service.delete(bundle)
@@ -337,19 +342,35 @@ def _keys(args: argparse.Namespace) -> int:
 
 def _jobs(args: argparse.Namespace) -> int:
     job = _given(args.job, args, "the id of a job", ("list",))
-    service = _connected(args)
+    from . import client
+
+    link = _link(args)
     if args.action == "cancel":
-        print(json.dumps(service.cancel(job)))
+        if args.model is not None:
+            client.chosen(client.models_of(link), args.model, "--model NAME")  # an id names its job without it
+        print(json.dumps(client.cancelled(link, job)))
         return 0
-    for row in service.jobs():
+    for row, name in _of_models(args, link, client.jobs_of(link)):
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["created"]))
-        print(f"{row['id']}  {row['state']:9}  {when}  {row['progress']:.0%}"
+        print(f"{row['id']}  {row['state']:9}  {when}  {row['progress']:.0%}{name}"
               + (f"  {row['error']}" if row["error"] else ""))
     return 0
 
 
-def _connected(args: argparse.Namespace) -> Service:
-    from .client import connect
+def _of_models(args: argparse.Namespace, link: Link, rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+    """The rows of the model that is named, or of all, which then have its name beside them if there are several."""
+    from . import client
+
+    models = client.models_of(link)
+    if args.model is not None:
+        digest = models[client.chosen(models, args.model, "--model NAME")]["digest"]
+        return [(row, "") for row in rows if row["model"] == digest]
+    names = {found["digest"]: f"  {name}" for name, found in models.items()}
+    return [(row, names.get(row["model"], "  -") if len(names) > 1 else "") for row in rows]
+
+
+def _link(args: argparse.Namespace) -> Link:
+    from .http import Link
 
     token = os.environ.get(TOKEN, "")
     if args.token_file:
@@ -358,7 +379,7 @@ def _connected(args: argparse.Namespace) -> Service:
     if not token:
         raise errors.UnsupportedError.explain(args.command, "no token", f"{TOKEN} in the environment, or --token-file",
                                               "ask the operator for one")
-    return connect(args.url, token, args.model, cafile=args.cafile, certificate=args.certificate)
+    return Link(args.url, token, args.cafile, certificate=args.certificate)
 
 
 def _given(value: str | None, args: argparse.Namespace, what: str, without: Sequence[str]) -> str:
