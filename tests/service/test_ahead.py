@@ -8,7 +8,9 @@ from contextlib import contextmanager
 import pytest
 import sqlalchemy as sa
 from test_worker import world  # noqa: F401 - the fixture
+from world import carry_out
 
+import latticino as lt
 from latticino.serve.models import Model
 from latticino.serve.tables import jobs
 from latticino.serve.worker import Worker
@@ -323,3 +325,21 @@ def test_the_next_job_is_taken_earlier_if_inputs_take_long_to_read(world, monkey
         worker._conclude(taken, worker._computed(taken, begun.append))
         worker._seconds[world.facts.digest] = 10.0
     assert begun == pytest.approx([9.95, 9.85, 9.7])
+
+
+def test_inputs_that_found_no_memory_beside_a_run_are_read_again_after_it(world, monkeypatch):
+    worker, tries = world.worker(), []
+    worker._open_models()
+    model, _ = worker._models[world.facts.digest]
+    real = model.given
+
+    def given(inputs):
+        tries.append(1)
+        if len(tries) == 1:
+            raise lt.OutOfMemoryError("no memory")
+        return real(inputs)
+
+    monkeypatch.setattr(model, "given", given)
+    claim = world.claimed(0)
+    carry_out(worker, claim)
+    assert (world.rows.job(claim.id).state, world.rows.job(claim.id).attempts, len(tries)) == ("done", 1, 2)

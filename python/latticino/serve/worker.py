@@ -243,8 +243,11 @@ class Worker:
         model, facts = self._models[claim.model]
         if not self._blobs.holds(facts.result_bytes):
             raise _Full(facts.result_bytes)
-        if isinstance(taken.given, Exception):
-            raise taken.given
+        given = taken.given
+        if isinstance(given, errors.OutOfMemoryError):
+            given = self._given(claim)  # the run beside which it was read first has given its memory back
+        if isinstance(given, Exception):
+            raise given
         name = Name(claim.tenant, claim.model, claim.bundle)
         session = self._sessions.get(name, model, facts.key_bytes, lambda: self._keys(name, model))
         holder.after(0.0)
@@ -252,7 +255,7 @@ class Worker:
         usual, start = self._seconds.get(claim.model), time.monotonic()
         lead = _LEAD + min(self._reading, _PATIENCE / 2)  # more would be longer than a job may wait
         begun(None if usual is None else max(usual - lead, 0.0))
-        result = model.run(session, taken.given, claim.final, holder.after)
+        result = model.run(session, given, claim.final, holder.after)
         self._seconds[claim.model] = time.monotonic() - start
         return result
 
