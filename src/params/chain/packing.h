@@ -26,9 +26,11 @@ struct Supply {
   std::vector<Log2> main_logs;            // [m]: log2 of the product of the first m words
   int most_mains = 0;                     // of user levels; words after them may become terminals
   std::vector<std::uint32_t> candidates;  // for terminals, increasing
+  std::vector<Log2> candidate_logs;
 
   // The most mains whose product stays at or below 2^x; -1 for negative x.
   int mains_below(Log2 x) const;
+  Log2 log_of(std::uint32_t candidate) const;
 };
 
 // A choice of terminals: log2 of their product.
@@ -48,6 +50,7 @@ class Pool {
   Pool(Layout layout, int most) : layout_(layout), most_(most) {}
   void add(std::uint32_t q, bool outer = false);                 // outer: to the second list
   std::vector<Choice> added(std::uint32_t q, bool outer) const;  // the choices that add() adds
+  std::vector<Choice> open(bool outer) const;  // the choices that may have one terminal more
   bool has(std::uint32_t q) const;
   bool allows(std::uint32_t set) const;
   // Whether one division takes a level to another. In lists the primes that leave, with the
@@ -105,7 +108,8 @@ struct Found {
   std::vector<Candidate> complete;
   Candidate furthest;
 };
-Found search(const Supply& supply, Layout layout);
+// `enough`: so many levels of `furthest` end the search.
+Found search(const Supply& supply, Layout layout, std::size_t enough = SIZE_MAX);
 
 // The raised levels above the user levels: their shapes, with all terminals at the top, their
 // mains, and terminals that the pool does not have. If a step is impossible there are none, and

@@ -1,11 +1,11 @@
 // The user levels of a packing: the available primes, and a search for the smallest pool of
 // terminals.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <bitset>
 #include <cmath>
 #include <cstdlib>
-#include <iterator>
 #include <set>
 #include <string>
 #include <tuple>
@@ -68,12 +68,13 @@ class Extension {
 
   Draft drafted(Pool pool) const {
     Draft out{std::move(pool), {}};
-    serve(out.pool.choices(), out.served);
+    serve(out.pool.choices(), {}, out.served);
     return out;
   }
 
   void extend(const Draft& from, std::vector<Step>& out) {
     from_ = &from, out_ = &out;
+    for (const bool outer : {false, true}) open_[outer] = from.pool.open(outer);
     bool better = false;
     for (const std::uint32_t q : supply_.candidates) {
       better |= add({q}, 0);
@@ -88,25 +89,33 @@ class Extension {
   }
 
  private:
+  // One terminal more in every choice. Pools are extended by each candidate in turn, so that a list
+  // of new choices for each of them would cost most of the time.
+  struct More {
+    Log2 sum = 0;
+    int count = 0;
+  };
+
   // Adds the levels that these choices serve.
-  void serve(const std::vector<Choice>& choices, LevelSet& served) const {
+  void serve(const std::vector<Choice>& choices, const More& more, LevelSet& served) const {
     for (std::size_t l = 0; l < goals_.size(); ++l) {
-      if (!served[l] && serves(choices, l)) served.set(l);
+      if (!served[l] && serves(choices, more, l)) served.set(l);
     }
   }
 
-  bool serves(const std::vector<Choice>& choices, std::size_t level) const {
+  bool serves(const std::vector<Choice>& choices, const More& more, std::size_t level) const {
     if (choices.empty()) return false;
     const Log2 x = goals_[level];
     const bool two = level == 0 && !supply_.plan.raised.empty();
     for (int m = std::min(supply_.mains_below(x + kGoalTolerance), supply_.most_mains); m >= 0;
          --m) {
-      const Log2 rest = x - supply_.main_logs[m];
+      const Log2 rest = x - supply_.main_logs[m] - more.sum;
       if (rest - kGoalTolerance > choices.back().sum) return false;
       auto c = std::lower_bound(choices.begin(), choices.end(), rest - kGoalTolerance,
                                 [](const Choice& choice, Log2 s) { return choice.sum < s; });
       for (; c != choices.end() && c->sum <= rest + kGoalTolerance; ++c) {
-        if (m + c->count > 0 && (!two || m + c->count <= 2)) return true;
+        const int limbs = m + c->count + more.count;
+        if (limbs > 0 && (!two || limbs <= 2)) return true;
       }
     }
     return false;
@@ -122,12 +131,12 @@ class Extension {
     Step step{from_, before.primes(), outer, from_->served, 0};
     step.primes.insert(step.primes.end(), primes.begin(), primes.end());
     // Choices of the pool so far serve no further level: only new ones are looked at.
-    serve(before.added(primes[0], (outer & 1) != 0), step.served);
+    serve(open_[outer & 1], {supply_.log_of(primes[0]), 1}, step.served);
     if (primes.size() > 1) {
       Pool pool = before;
       for (std::size_t i = 1; i < primes.size(); ++i) {
         pool.add(primes[i - 1], ((outer >> (i - 1)) & 1) != 0);
-        serve(pool.added(primes[i], ((outer >> i) & 1) != 0), step.served);
+        serve(pool.added(primes[i], ((outer >> i) & 1) != 0), {}, step.served);
       }
     }
     // The search prefers low ranks. A terminal costs 1, and a level that is not served yet costs 2:
@@ -174,7 +183,7 @@ class Extension {
 
   bool near(Log2 size, int count, const Choice& beside) {
     std::vector<std::uint32_t> nearest = supply_.candidates;
-    const auto distance = [&](std::uint32_t q) { return std::abs(log2_fixed(q) - size); };
+    const auto distance = [&](std::uint32_t q) { return std::abs(supply_.log_of(q) - size); };
     std::erase_if(nearest, [&](std::uint32_t q) { return from_->pool.has(q); });
     const std::size_t most = std::min<std::size_t>(nearest.size(), kNearest);
     std::partial_sort(nearest.begin(), nearest.begin() + static_cast<long>(most), nearest.end(),
@@ -200,6 +209,7 @@ class Extension {
   Layout layout_;
   std::vector<Log2> goals_;
   const Draft* from_ = nullptr;
+  std::array<std::vector<Choice>, 2> open_;  // of its pool, for either list
   std::vector<Step>* out_ = nullptr;
 };
 
@@ -267,75 +277,17 @@ Supply::Supply(const PackingPlan& p) : plan(p) {
     candidates.push_back(found[0]);
   }
   std::sort(candidates.begin(), candidates.end());
+  for (const std::uint32_t q : candidates) candidate_logs.push_back(log2_fixed(q));
+}
+
+Log2 Supply::log_of(std::uint32_t candidate) const {
+  const auto at = std::lower_bound(candidates.begin(), candidates.end(), candidate);
+  return candidate_logs[static_cast<std::size_t>(at - candidates.begin())];
 }
 
 int Supply::mains_below(Log2 x) const {
   const auto above = std::upper_bound(main_logs.begin(), main_logs.end(), x);
   return static_cast<int>(above - main_logs.begin()) - 1;
-}
-
-bool Pool::has(std::uint32_t q) const {
-  return std::find(primes_.begin(), primes_.end(), q) != primes_.end();
-}
-
-bool Pool::allows(std::uint32_t set) const {
-  if (layout_ == Layout::Free) return true;
-  // The terminals that the set lacks come after those of their list that it has.
-  for (const std::uint32_t list : {all() & ~outer_, outer_}) {
-    const std::uint32_t lacking = list & ~set;
-    if (lacking != 0 && (set & list) > (lacking & -lacking)) return false;
-  }
-  return true;
-}
-
-bool Pool::divides(const PackedLevel& from, const PackedLevel& to) const {
-  if (outer_ == 0) return true;
-  const std::uint32_t leaving = from.terminals & ~to.terminals;
-  return (leaving & ~outer_) == 0 || (leaving & outer_) == 0 || from.mains <= to.mains ||
-         (to.terminals & outer_) == 0;
-}
-
-std::vector<Choice> Pool::added(std::uint32_t q, bool outer) const {
-  const std::uint32_t bit = std::uint32_t{1} << primes_.size();
-  const std::uint32_t list = outer ? outer_ : all() & ~outer_;
-  const Log2 log = log2_fixed(q);
-  std::vector<Choice> out;
-  for (const Choice& c : choices_) {
-    if (c.count < most_ && ((c.set & list) == list || layout_ == Layout::Free))
-      out.push_back({c.sum + log, c.set | bit, c.count + 1});
-  }
-  return out;
-}
-
-void Pool::add(std::uint32_t q, bool outer) {
-  const std::vector<Choice> with = added(q, outer);
-  std::vector<Choice> merged;
-  if (outer) outer_ |= std::uint32_t{1} << primes_.size();
-  primes_.push_back(q);
-  logs_.push_back(log2_fixed(q));
-  std::merge(choices_.begin(), choices_.end(), with.begin(), with.end(), std::back_inserter(merged),
-             [](const Choice& a, const Choice& b) {
-               return std::tie(a.sum, a.set) < std::tie(b.sum, b.set);
-             });
-  choices_ = std::move(merged);
-}
-
-std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> Pool::lists() const {
-  std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> out;
-  for (std::size_t i = 0; i < primes_.size(); ++i) {
-    (((outer_ >> i) & 1) != 0 ? out.second : out.first).push_back(primes_[i]);
-  }
-  if (layout_ == Layout::Free) std::sort(out.first.begin(), out.first.end());
-  if (out.second < out.first) std::swap(out.first, out.second);
-  return out;
-}
-
-Log2 Pool::sum(std::uint32_t set) const {
-  Log2 out = 0;
-  for (std::size_t i = 0; i < logs_.size(); ++i) {
-    if ((set >> i) & 1) out += logs_[i];
-  }
-  return out;
 }
 
 Log2 goal(const PackingPlan& plan, const Levels& below) {
@@ -386,7 +338,7 @@ Levels walk(const Supply& supply, const Pool& pool, Levels from) {
   return from;
 }
 
-Found search(const Supply& supply, Layout layout) {
+Found search(const Supply& supply, Layout layout, std::size_t enough) {
   const std::size_t all = supply.plan.level_log_scale.size();
   const Pool none(layout, supply.plan.most_terminals);
   Extension extension(supply, layout);
@@ -401,6 +353,7 @@ Found search(const Supply& supply, Layout layout) {
       if (reached > found.furthest.levels.shape.size()) found.furthest = candidate;
       if (reached == all) found.complete.push_back(std::move(candidate));
     }
+    if (found.furthest.levels.shape.size() >= enough) break;
     const std::size_t served = beam.front().served.count();
     idle = served > most_served ? 0 : idle + 1;
     most_served = std::max(most_served, served);

@@ -31,6 +31,14 @@ struct Reached {
   bool known = false;
 };
 
+// A step in fixed point: pairs of choices are compared by the million.
+struct Factor {
+  explicit Factor(const PackedStep& s)
+      : bits(log2_fixed(s.bits)), tolerance(log2_fixed(s.tolerance)), pulls(s.pulls) {}
+  Log2 bits, tolerance;
+  bool pulls;
+};
+
 class RaisedLevelSearch {
  public:
   RaisedLevelSearch(const Supply& supply, const Candidate& user)
@@ -57,6 +65,7 @@ class RaisedLevelSearch {
         if (below[i].known) from.push_back(static_cast<int>(i));
       }
       std::vector<Reached> now(sets_.size());
+      const Factor factor(steps[k]);
       bool any = false;
       for (std::size_t j = 0; j < sets_.size(); ++j) {
         if (!allowed(sets_[j], k)) continue;
@@ -64,7 +73,7 @@ class RaisedLevelSearch {
         for (const int i : from) {
           const bool swaps = (sets_[i].set & ~sets_[j].set) != 0;
           if (swaps && steps[k].pulls && sets_.size() > kMaxSwapped) continue;
-          step(steps[k], i, below[i], sets_[j], now[j]);
+          step(factor, i, below[i], sets_[j], now[j]);
         }
         any = any || now[j].known;
       }
@@ -124,22 +133,21 @@ class RaisedLevelSearch {
 
   // From choice i to the choice `to`, with 0 to kMaxNew mains more. They are the mains that user
   // levels have fixed, then new ones.
-  void step(const PackedStep& s, int i, const Reached& from, const Choice& to,
-            Reached& best) const {
-    const Log2 bits = log2_fixed(s.bits), tolerance = log2_fixed(s.tolerance);
+  void step(const Factor& s, int i, const Reached& from, const Choice& to, Reached& best) const {
     const Choice& have = sets_[i];
     for (int add = 0; add <= kMaxNew; ++add) {
-      if (add == 0 && (to.set & ~have.set) == 0) continue;
       const int mains = from.mains + add;
+      if (best.known && from.limbs + mains + to.count > best.limbs) break;
+      if (add == 0 && (to.set & ~have.set) == 0) continue;
       if (!pool_.divides({mains, to.set}, {from.mains, have.set})) continue;
       if (mains > static_cast<int>(supply_.words.size())) break;
       const int old = std::clamp(fixed_ - from.mains, 0, add), count = add - old;
       const Log2 gained =
           to.sum - have.sum + supply_.main_logs[from.mains + old] - supply_.main_logs[from.mains];
-      Log2 rest = bits - gained, excess = from.excess;
+      Log2 rest = s.bits - gained, excess = from.excess;
       if (count == 0) {
         const Log2 over = -rest;
-        if (over < -tolerance || over > (s.pulls ? kExcess : tolerance)) continue;
+        if (over < -s.tolerance || over > (s.pulls ? kExcess : s.tolerance)) continue;
         rest = 0, excess += std::max<Log2>(over, 0);
       } else {
         const Log2 least = count * (supply_.word - kSmallest);

@@ -81,8 +81,7 @@ bool passes(const PackingPlan& plan, std::size_t level, double value, Layout lay
   } else {
     other.level_log_scale[level] = value;
   }
-  const Found found = search(Supply(other), layout);
-  return !found.complete.empty() || found.furthest.levels.shape.size() > level;
+  return search(Supply(other), layout, level + 1).furthest.levels.shape.size() > level;
 }
 
 }  // namespace
