@@ -44,7 +44,8 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
            "training": "2026-11-27-h200-helr", "packing": "2026-11-28-cpu-packing",
-           "chains": "2026-11-28-h200-bitpacker", "networks": "2026-11-27-h200-networks",
+           "chains": "2026-11-28-h200-bitpacker", "later_chains": "2026-11-28-h200-bitpacker-later",
+           "networks": "2026-11-27-h200-networks",
            "sort": "2026-11-27-h200-sort",
            "words": "2026-11-28-h200-words", "scales": "2026-11-28-h200-scales",
            "helr_scales": "2026-11-28-h200-helr-scales",
@@ -521,18 +522,23 @@ CHAINS = {"packed": "packed", "single": "one prime per level", "double": "two pr
 def chains() -> str:
     """The deepest chains that bootstrap, packed and with primes of each level's own, and their times at the highest
     level that is left."""
+    def key(row: Row) -> tuple[int, float, str]:
+        return row["params"]["word"], row["params"]["log_scale"], row["params"]["chain"]
+
     rows, times = [], {}
-    for row in record("chains"):
-        size = row["params"]
-        key = size["word"], size["log_scale"], size["chain"]
+    later = {key(row) for row in record("later_chains")}
+    # Later rows stand where those of the same words, scale and chain stood.
+    found = sorted([row for row in record("chains") if key(row) not in later] + record("later_chains"),
+                   key=lambda row: (*key(row)[:2], key(row)[2] != "packed"))
+    for row in found:
         if row["name"] in ("bitpacker.bootstrap", "bitpacker.rotate", "bitpacker.multiply"):
-            times.setdefault((row["name"], key), row)  # the first: of the highest level
-    for row in record("chains"):
+            times.setdefault((row["name"], key(row)), row)  # the first: of the highest level
+    for row in found:
         size = row["params"]
         scale = "one word" if size["log_scale"] < size["word"] else f"2^{size['log_scale']:g}"
         head = (str(size["word"]), scale, CHAINS[size["chain"]])
         if row["name"] == "bitpacker.chain":
-            boot, rotate, multiply = (times[f"bitpacker.{name}", (size["word"], size["log_scale"], size["chain"])]
+            boot, rotate, multiply = (times[f"bitpacker.{name}", key(row)]
                                       for name in ("bootstrap", "rotate", "multiply"))
             rows.append((*head, str(row["levels_left"]), str(row["limbs_top"]), f"{row['value']:.1f}",
                          f"{row['evalmod_bits']:g}", f"{boot['mean_error_bits']:.1f}", f"{boot['value']:.2f} ms",

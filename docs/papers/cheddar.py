@@ -5,14 +5,14 @@ from .ours import (
     AS_GRAPH,
     AT_SCALES,
     D40,
-    PASSES,
-    ROOFLINE,
     SEPARATE,
     bootstrapping,
+    counted_work,
     gained,
     made_twiddles,
     of_cheddar,
     of_set,
+    of_shape,
     operation,
     residual_at,
     sorted_at,
@@ -35,7 +35,7 @@ from .rows import (
     whole,
 )
 
-BUTTERFLIES = "2026-11-23-h200-butterflies"
+BUTTERFLIES = "2026-11-28-h200-butterflies"
 
 
 def per_level(preset: str) -> Ratio:
@@ -51,10 +51,6 @@ def butterfly(product: str) -> Recorded:
     return Recorded(BUTTERFLIES, "cuda.butterfly", where)
 
 
-def roofline(name: str, member: str, unit: str, factor: float) -> Recorded:
-    return Recorded(ROOFLINE, f"roofline.{name}", {"limbs": 47}, member, unit, factor)
-
-
 def on_our_card(name: str, limbs: int) -> tuple[tuple[str, Cited], ...]:
     """The paper's code: of one run with its graphs where there are any, else launched kernel by kernel."""
     launched = ("its code", Cited("Cheddar 1.0, measured 2026-11", f"ckks.{name}", {"limbs": limbs}))
@@ -62,19 +58,24 @@ def on_our_card(name: str, limbs: int) -> tuple[tuple[str, Cited], ...]:
     return {"rotate": of_cheddar("ckks.rotate", limbs=limbs), "rescale": (launched, graph)}.get(name, (launched,))
 
 
+PASSES_OF_A_ROTATION = (("intt_rows", "rows of the input"), ("mod_up", "conversion up"), ("key_inner", "products with keys"),
+                        ("mod_switch_tile", "conversion down"), ("subtract_scale", "last step"))
 ROWS = (
     Row("Table 1", "notation", DRAWING, "Our words are in the [glossary](glossary.md)."),
     Row("Table 2", "a chain of 25- and 30-bit primes for the scale 2^40: primes, modulus and scale of each level",
         COMPUTED, f"`{D40}` has the same numbers of primes of either kind at the levels 0 to 4, and the moduli of 50, 90, "
         "130, 170 and 210 bits. Its levels for bootstrapping take two primes each, as the paper's do.", (f"./latticino explain {D40}",)),
-    Row("Table 3", "modular reductions: instructions, constants, range of results", PARTLY,
+    Row("Table 3", "modular reductions: instructions, constants, range of results", MEASURED,
         "The paper counts instructions. Ours are cycles of a whole butterfly, alone in registers: the multiplications, two "
-        "additions and their corrections. Barrett's and unsigned Montgomery reduction are not in the program.",
+        "additions and their corrections. In such a butterfly signed Montgomery reduction takes no fewer cycles than unsigned: its result has to "
+        "be made positive. The library has no Barrett and no unsigned Montgomery reduction.",
         ("bench_butterflies --output FILE",),
         (Line("signed Montgomery", "one high and one low product, one addition; 1 constant per prime",
               butterfly("montgomery")),
          Line("Shoup", "two low products, one addition; a constant per factor", butterfly("shoup")),
-         Line("Shoup, results reduced later", "", butterfly("shoup_lazy")))),
+         Line("Shoup, results reduced later", "", butterfly("shoup_lazy")),
+         Line("unsigned Montgomery", "one wide and one low product, one addition of 64 bits; 1 constant per prime", butterfly("montgomery_unsigned")),
+         Line("Barrett", "a high and a low product and an addition of 64 bits; 1 constant per prime", butterfly("barrett")))),
     Row("Table 4", "seven GPUs: peak integer rate, memory", HARDWARE,
         "Specifications of V100, A100, H100, RTX 4090, RTX 5090 and MI100. We measure on one H200; its ceilings are in "
         "[the roofline](lab/roofline.md)."),
@@ -125,31 +126,37 @@ ROWS = (
         "The command begins at the paper's baseline, and adds lazy reduction and twiddles made on the fly one by one. [Ablation](lab/ablation.md#from-cheddars-baseline) has its steps beside the paper's."),
     Row("Fig. 1", "integer operations and memory traffic of rotation, product and rescaling, by words of 64 or 32 bits and by "
         "the kind of rescaling (RTX 4090)", PARTLY,
-        "The paper gives these figures in a picture only. Ours are from formulas, for words of 32 bits and ratios of primes: "
-        "47 limbs, each input and output of each of our passes once. There are no words of 64 bits here.",
-        ("./latticino bench roofline bench/records/2026-11-22-h200-passes.json --record FILE",),
-        (Line("rotation: instructions", "in the picture", roofline("rotate", "instructions", "G", 1e-9)),
-         Line("rotation: bytes", "in the picture", roofline("rotate", "bytes_moved", "MB", 1e-6)),
-         Line("product: instructions", "in the picture", roofline("mul_relin", "instructions", "G", 1e-9)),
-         Line("product: bytes", "in the picture", roofline("mul_relin", "bytes_moved", "MB", 1e-6)),
-         Line("rescaling: bytes", "in the picture", roofline("rescale", "bytes_moved", "MB", 1e-6)))),
+        "The paper gives these figures in a picture only, at 11 levels left. There the sets for 2^48 by pairs and for 2^40 by ratios have 24 and 17 "
+        "limbs here, with 12 auxiliary primes. Instructions are from formulas, bytes are each input and output of each of our passes once. Residues of "
+        "64 bits are not offered.",
+        ("bench_records --limbs 24,17 --output FILE", "./latticino bench roofline bench/records/2026-11-28-h200-shapes.json --record FILE"),
+        tuple(Line(f"{label}, {kind}: {what}", "in the picture", counted_work(name, limbs, member, unit, factor))
+              for label, name in (("rotation", "rotate"), ("product", "mul_relin"), ("rescaling", "rescale"))
+              for kind, limbs in (("2^48 by pairs", 24), ("2^40 by ratios", 17))
+              for what, member, unit, factor in (("instructions", "instructions", "G", 1e-9), ("bytes", "bytes_moved", "MB", 1e-6)))),
     Row("Fig. 2", "which primes each level and the keys have, by kind of rescaling", COMPUTED,
         "The command prints the primes of each level. Sets here use the 25-30 system, or BitPacker chains ([parameters]"
         "(parameters.md)).", (f"./latticino explain {D40}", "./latticino explain n16-d35-w30-boot-v1")),
     Row("Fig. 3", "roofline and times of a rotation's kernels with lazy reduction and twiddles made on the fly (48 limbs, RTX "
-        "4090)", PARTLY,
+        "4090)", MEASURED,
         "Conversions here run on the matrix units, which the paper does not use. So the gain of lazy reduction is that of the "
-        "ablation's first steps, which do without them: all conversions of a bootstrapping. Twiddles are those of whole transforms of 47 limbs.",
-        ("./latticino bench roofline bench/records/2026-11-22-h200-passes.json --record FILE", "./latticino bench ablation --record FILE",
-         "./latticino bench transforms --record FILE"),
+        "ablation's first steps, which do without them: all conversions of a bootstrapping, and a rotation of 47 limbs. Twiddles are those of whole "
+        "transforms of 47 limbs. The roofline has our passes at 48 limbs: least instructions for each byte, by formulas, and their rate.",
+        ("./latticino bench ablation --record FILE", "./latticino bench transforms --record FILE", "bench_records --limbs 48 --output FILE",
+         "./latticino bench roofline bench/records/2026-11-28-h200-shapes.json --record FILE"),
         (Line("gain of base conversion by lazy reduction", "1.89 times",
-              Ratio(conversions("baseline"), conversions("+ kernel options"))),
+              Ratio(conversions("baseline"), conversions("+ lazy reduction"))),
+         Line("gain of a rotation by it", "in the picture", gained("rotate", "baseline", "+ lazy reduction")),
          Line("gain of transforms by twiddles made on the fly: forward", "1.16 times", made_twiddles(47)),
          Line("the same, inverse", "", made_twiddles(47, "poly.intt")),
-         Line("rotation: the five passes together, 47 limbs", "in the picture",
-              Recorded(PASSES, "ckks.rotate", {"limbs": 47})),
-         Line("conversion up", "in the picture", Recorded(PASSES, "poly.mod_up", {"limbs": 47})),
-         Line("products with keys", "in the picture", Recorded(PASSES, "poly.key_inner", {"limbs": 47})))),
+         Line("gain of a rotation by them", "in the picture", gained("rotate", "+ lazy reduction", "+ kernel options")),
+         Line("rotation: the five passes together", "in the picture", of_shape("ckks.rotate", 48)),
+         *(line for name, label in PASSES_OF_A_ROTATION for line in (
+             Line(f"{label}: time", "in the picture", of_shape(f"poly.{name}", 48)),
+             Line(f"{label}: instructions for each byte", "in the picture",
+                  Ratio(counted_work(name, 48, factor=1.0), counted_work(name, 48, "bytes_moved", factor=1.0), "")),
+             Line(f"{label}: instructions in a second", "in the picture",
+                  Ratio(counted_work(name, 48, factor=1e-6), counted_work(name, 48, "value", factor=1.0), "T")))))),
     Row("Fig. 4", "the steps of a rescaling, fused and not", DRAWING,
         "A drawing. Ours is three passes: `poly.rescale_rows`, `poly.rescale_tile`, `poly.rescale_last` ([key switching]"
         "(lab/key-switching.md))."),

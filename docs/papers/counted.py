@@ -15,7 +15,8 @@ CLASSES = ("transforms", "conversions", "products with keys", "last steps", "aut
 FORMS = (("BASE-NTT", 0), ("BD-NTT-2", 0), ("BD-NTT-3", 0), ("TA-NTT-2", 0), ("TA-NTT-3", 0), ("OSSP-PCS-BD-NTT-2", 64),
          ("OSSP-PCS-TA-NTT-2", 64), ("ours", 0))
 DIVERGENT = {"BASE-NTT": "11.13 branches", "BD-NTT-2": "27.83 branches", "BD-NTT-3": "51.48 branches"}  # what the paper's text has
-REASONS = {"barrier": "at barriers", "long_scoreboard": "for global memory", "wait": "a fixed time"}
+REASONS = {"barrier": "at barriers", "long_scoreboard": "for global memory", "wait": "a fixed time",
+           "branch_resolving": "for branches"}
 
 
 def one(name: str, limbs: int, batch: int, member: str, unit: str = "%", factor: float = 1.0, operands: str = "cold") -> Recorded:

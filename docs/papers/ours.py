@@ -5,10 +5,10 @@ from .rows import Cited, Ratio, Recorded
 BOOT = "2026-11-23-h200-bootstrap"
 OPERATIONS = "2026-11-23-h200-operations"
 ABLATION = "2026-11-28-h200-ablation"
-GROWTH = "2026-11-28-h200-growth"
-PASSES = "2026-11-22-h200-passes"
-ROOFLINE = "2026-11-22-h200-roofline"
-COUNTED_FORMS = "2026-11-28-h200-counters-forms"
+GROWTH = "2026-11-28-h200-growth-12"  # at the limbs of a paper
+SHAPES = "2026-11-28-h200-shapes"
+ROOFLINE = "2026-11-28-h200-roofline-shapes"
+COUNTED_FORMS = "2026-11-28-h200-counters-forms-later"
 COUNTED_PASSES = "2026-11-28-h200-counters-rotations"
 COUNTED_BOOT = "2026-11-28-h200-counters-bootstrap"
 TRANSFORMS = "2026-11-23-h200-transforms"
@@ -17,7 +17,7 @@ GATES_EXACT = "2026-11-23-h200-gates-exact"
 SWITCH = "2026-11-23-h200-switch"
 REPACKING = "2026-11-26-xeon-repacking"
 HELR = "2026-11-27-h200-helr"
-RNN = "2026-11-27-h200-rnn"
+RNN = "2026-11-28-h200-rnn-pairs"
 SORT = "2026-11-27-h200-sort"
 SYSTEMS = "2026-11-28-h200-systems"
 SCALES = "2026-11-28-h200-helr-scales"
@@ -30,6 +30,9 @@ WORDS = "2026-11-28-h200-words"
 FORMS = "2026-11-27-h200-forms"
 TWIDDLES = "2026-11-27-h200-twiddles"
 CHAINS = "2026-11-28-h200-bitpacker"
+CHAINS_LATER = "2026-11-28-h200-bitpacker-later"  # packed ones in words of 29 and 31 bits
+UNPACKED = "2026-11-28-h200-unpacked"
+NEWER = "2026-11-28-h200-theodosian-newer"
 LAUNCHED = "Cheddar 1.0, measured 2026-11, in one run with its graphs"
 AS_GRAPH = "Cheddar 1.0, measured 2026-11, captured into a CUDA graph"
 D40 = "n16-d40-boot-v1"
@@ -53,11 +56,6 @@ def ablated(name: str, step: str, limbs: int = 47) -> Recorded:
 def gained(name: str, above: str, below: str, limbs: int = 47) -> Ratio:
     """How much the steps of the ablation after one, up to another, gain together."""
     return Ratio(ablated(name, above, limbs), ablated(name, below, limbs))
-
-
-def bytes_of(name: str, limbs: int) -> Recorded:
-    """Each input and output of a pass counted once."""
-    return Recorded(PASSES, name, {"limbs": limbs}, "bytes_moved", "MB", 1e-6)
 
 
 def training(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
@@ -91,6 +89,20 @@ def residual_at(scale: int, member: str = "measured", unit: str = "ms", factor: 
 
 def in_words(workload: str, word: int, member: str = "measured_bits", unit: str = "bits") -> Recorded:
     return Recorded(WORDS, "workload.plan", {"workload": workload, "word": word}, member, unit)
+
+
+def unpacked(workload: str, member: str = "measured_bits") -> Recorded:
+    return Recorded(UNPACKED, "workload.plan", {"workload": workload}, member, "bits")
+
+
+def of_shape(name: str, limbs: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
+    """A record of operations at a number of limbs that a paper has."""
+    return Recorded(SHAPES, name, {"limbs": limbs}, member, unit, factor)
+
+
+def counted_work(name: str, limbs: int, member: str = "instructions", unit: str = "G", factor: float = 1e-9) -> Recorded:
+    """The same, and the least work that formulas give."""
+    return Recorded(ROOFLINE, f"roofline.{name}", {"limbs": limbs}, member, unit, factor)
 
 
 def sorting(member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
