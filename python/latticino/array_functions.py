@@ -12,6 +12,7 @@ from .arrays import as_integer
 from .ckks import ranking
 from .ckks.ciphertext import Ciphertext
 from .common import captured, roles
+from .common.naming import public
 from .common.ufuncs import computes
 from .functions import softmax as normalised
 from .functions import sorting
@@ -29,26 +30,31 @@ def _apply(name: str, x: Any, f: Any, domain: Domain, bits: float) -> Ciphertext
     return cast("Ciphertext", x.approximate(f, domain, bits))
 
 
+@public
 def exp(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     """``np.exp`` of every value: ``x.approximate(np.exp, domain, bits)``."""
     return _apply("exp", x, np.exp, domain, bits)
 
 
+@public
 def log(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     """``np.log`` of every value, on a domain above 0: ``x.approximate(np.log, domain, bits)``."""
     return _apply("log", x, np.log, domain, bits)
 
 
+@public
 def sin(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     """``np.sin`` of every value: ``x.approximate(np.sin, domain, bits)``."""
     return _apply("sin", x, np.sin, domain, bits)
 
 
+@public
 def cos(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     """``np.cos`` of every value: ``x.approximate(np.cos, domain, bits)``."""
     return _apply("cos", x, np.cos, domain, bits)
 
 
+@public
 def tanh(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     """``np.tanh`` of every value: ``x.approximate(np.tanh, domain, bits)``."""
     return _apply("tanh", x, np.tanh, domain, bits)
@@ -58,11 +64,13 @@ def _sigmoid(v: Any) -> Any:
     return 0.5 + 0.5 * np.tanh(0.5 * np.asarray(v))
 
 
+@public
 def sigmoid(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     """``1 / (1 + exp(-x))`` of every value, by `Ciphertext.approximate`."""
     return _apply("sigmoid", x, _sigmoid, domain, bits)
 
 
+@public
 def sqrt(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
     """``np.sqrt`` of every value: ``x.sqrt(domain, bits)``."""
     roles.require_kind("sqrt", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
@@ -70,6 +78,7 @@ def sqrt(x: Ciphertext, domain: Domain = None, bits: float = 20) -> Ciphertext:
 
 
 @captured.step("lt.sort")
+@public
 def sort(x: Ciphertext, domain: Domain = None, bits: float = 12, gap: float | None = None,
          axis: int | None = -1) -> Ciphertext:
     """The values in ascending order along an axis, as ``np.sort``: docs/functions.md.
@@ -92,6 +101,7 @@ def sort(x: Ciphertext, domain: Domain = None, bits: float = 12, gap: float | No
 
 
 @captured.step("lt.softmax")
+@public
 def softmax(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 12) -> Ciphertext:
     """``exp(x) / exp(x).sum(axis, keepdims=True)`` of real values in a domain, within ``2**-bits``: docs/functions.md.
 
@@ -108,6 +118,7 @@ def softmax(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 
 
 
 @captured.step("lt.logsumexp")
+@public
 def logsumexp(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float = 12) -> Ciphertext:
     """``log(exp(x).sum(axis))`` of real values in a domain, within ``2**-bits``. As `softmax`, without halving."""
     roles.require_kind("logsumexp", x, Ciphertext, "encrypt it with CKKS, or use numpy for clear values")
@@ -115,6 +126,7 @@ def logsumexp(x: Ciphertext, axis: int = -1, domain: Domain = None, bits: float 
 
 
 @captured.step("lt.top_k")
+@public
 def top_k(x: Ciphertext, k: int, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None,
           bits: float | None = None, **options: Any) -> tuple[Ciphertext, Ciphertext]:
     """The k largest values in descending order, and their indices into the flat array: two arrays of shape (k,).
@@ -127,6 +139,7 @@ def top_k(x: Ciphertext, k: int, bound: float = 1.0, method: str = "ranks", *, g
 
 
 @captured.step("lt.minimum")
+@public
 def minimum(x: Any, y: Any, **options: Any) -> Any:
     """The smaller of two, element by element: of TFHE's integers, or of CKKS arrays by `Ciphertext.minimum` and its
     options.
@@ -135,6 +148,7 @@ def minimum(x: Any, y: Any, **options: Any) -> Any:
 
 
 @captured.step("lt.maximum")
+@public
 def maximum(x: Any, y: Any, **options: Any) -> Any:
     """The larger of two, element by element: of TFHE's integers, or of CKKS arrays by `Ciphertext.maximum` and its
     options.
@@ -167,6 +181,7 @@ def concatenate(arrays: Sequence[EncryptedArray], axis: int = ...) -> EncryptedA
 
 
 @captured.step("lt.concatenate")
+@public
 def concatenate(arrays: Any, axis: Any = 0) -> Ciphertext | EncryptedArray:
     """Arrays joined along an axis; no bootstrapping.
 
@@ -190,6 +205,7 @@ def stack(arrays: Sequence[EncryptedArray], axis: int = ...) -> EncryptedArray: 
 
 
 @captured.step("lt.stack")
+@public
 def stack(arrays: Any, axis: int = 0) -> Ciphertext | EncryptedArray:
     """Arrays of one shape joined along a new axis; no bootstrapping. As `concatenate`."""
     several = _ciphertexts(arrays, "stack")

@@ -24,6 +24,7 @@ from .ckks.client import ServerKeys
 from .ckks.context import Context
 from .ckks.debug import refuse
 from .common import roles
+from .common.naming import public
 from .common.tenancy import BoundSession
 from .files import saving as files
 from .key_generation import keygen
@@ -62,6 +63,7 @@ class unpickling:
         _Process.contexts = self._before
 
 
+@public
 def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
     """``pickle.loads`` for data with ciphertexts or keys that belong to these contexts or sessions.
 

@@ -13,8 +13,9 @@ from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import as_complex, as_range, check_fits, places_of
 from ..common import powers, roles
-from ..common.captured import program_step
+from ..common.captured import public_step
 from ..common.layout import Layout
+from ..common.naming import public
 from ..common.recording import Scope
 from ..functions import evaluate
 from ..functions import inverse as inverses
@@ -77,7 +78,7 @@ class Ciphertext(NumpyMethods):
         "broadcast_to": ("shape",), "roll": ("shift", "axis"), "flip": ("axis",), "copy": (),
         "cumsum": ("axis",), "prod": ("axis", "keepdims"), "diagonal": ("offset", "axis1", "axis2"),
         "trace": ("offset", "axis1", "axis2"), "repeat": ("repeats", "axis"), "take": ("indices", "axis"),
-        "real": (), "imag": ()}
+        "clip": ("min", "max"), "real": (), "imag": ()}
     __hash__ = None  # type: ignore[assignment]  # == has no answer in the clear
 
     def __init__(self, context: Context, parts: list[_native.Ciphertext], layout: Layout, known: _native.Known) -> None:
@@ -173,7 +174,7 @@ class Ciphertext(NumpyMethods):
         1), ``"declared"`` or ``"calibrated"``."""
         return self._known.range
 
-    @program_step
+    @public_step
     def declare(self, low: float | _native.Range, high: float | None = None) -> Ciphertext:
         """The same values, declared to lie within ``low`` to ``high``, or within an ``lt.Range``.
 
@@ -280,7 +281,7 @@ class Ciphertext(NumpyMethods):
             layout = self.layout.changed(clean, max(self.layout.bound, known.reach))
         layout = self.layout if layout is None else layout
         if parts:
-            known = check_fits("compute", self.context, known, parts[0], layout.bound)
+            known = check_fits(self.context, known, parts[0], layout.bound)
         out = Ciphertext(self.context, parts, layout, known)
         debugger = self.context._debugger
         return out if debugger is None or not parts else debugger.followed(out)
@@ -335,7 +336,7 @@ class Ciphertext(NumpyMethods):
 
     # ---- sums ----
 
-    @program_step
+    @public_step
     def __add__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "add")
@@ -354,11 +355,11 @@ class Ciphertext(NumpyMethods):
 
     __radd__ = __add__
 
-    @program_step
+    @public_step
     def __neg__(self) -> Ciphertext:
         return self._times_number(-1)
 
-    @program_step
+    @public_step
     def __sub__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             x, y = self._aligned(other, "subtract")
@@ -368,13 +369,13 @@ class Ciphertext(NumpyMethods):
         return self._plus_clear(-_plain(other) if isinstance(other, (numbers.Number, Scalar))
                                 else -arrays.as_numpy(other, "subtract").astype(complex), "subtract")
 
-    @program_step
+    @public_step
     def __rsub__(self, other: Operand) -> Ciphertext:
         return (-self)._plus_clear(other, "subtract")
 
     # ---- products ----
 
-    @program_step
+    @public_step
     def __mul__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             return self._times(other)
@@ -420,7 +421,7 @@ class Ciphertext(NumpyMethods):
         x = self._ready(_native.levels_of(c))
         return x._made(x._contents.times_number(self._evaluator, c))
 
-    @program_step
+    @public_step
     def __truediv__(self, other: Operand) -> Ciphertext:
         if isinstance(other, Ciphertext):
             return inverses.divide_by_range(self, other)
@@ -439,15 +440,15 @@ class Ciphertext(NumpyMethods):
                 "divide", "a divisor whose inverse exceeds the double range", "larger numbers", "scale the data")
         return self * (complex(inverse) if isinstance(other, numbers.Number) else inverse)
 
-    @program_step
+    @public_step
     def __rtruediv__(self, other: Operand) -> Ciphertext:
         return inverses.divide_by_range(other, self)
 
-    @program_step
+    @public_step
     def __pow__(self, n: int) -> Ciphertext:
         return powers.power(self, n, _remedy_of_power)
 
-    @program_step
+    @public_step
     def __matmul__(self, w: Operand) -> Ciphertext:
         """numpy's ``x @ w`` and ``w @ x``. A clear `w` takes one level, an encrypted one two (one for vectors).
 
@@ -476,16 +477,17 @@ class Ciphertext(NumpyMethods):
             return encrypted.product(self, w)
         return matrix.multiply(self, w)
 
-    @program_step
+    @public_step
     def __rmatmul__(self, w: Any) -> Ciphertext:
         return matrix.multiply(self, w, left=True)
 
+    @public
     def apply(self, m: LinearMap) -> Ciphertext:
         """``m(self)``: a sparse linear map of the values, one level. See `linear_map`."""
         roles.require_kind("apply", m, LinearMap, "make one with lt.linear_map")
         return m(self)
 
-    @program_step
+    @public_step
     def conv(self, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
              groups: int = 1) -> Ciphertext:
         """The convolution of neural networks, with PyTorch's shapes and options; one level.
@@ -502,7 +504,7 @@ class Ciphertext(NumpyMethods):
         """
         return convolution.conv(self, weight, bias, stride, padding, dilation, groups)
 
-    @program_step
+    @public_step
     def average_pool(self, size: Any, stride: Any = None, padding: Any = 0,
                      count_include_pad: bool = True) -> Ciphertext:
         """PyTorch's average pooling of (..., channels, length) or (..., channels, height, width); one level.
@@ -514,7 +516,7 @@ class Ciphertext(NumpyMethods):
 
     # ---- slots ----
 
-    @program_step
+    @public_step
     def rotate(self, k: int) -> Ciphertext:
         """The values moved k places to the left, cyclically: ``np.roll(x.ravel(), -k)``.
 
@@ -529,26 +531,26 @@ class Ciphertext(NumpyMethods):
         x = self._ready(1) if _native.rotation_needs_masks(self.size, self.slots, k) else self
         return x._made(_native.rotated(x._contents, x._evaluator, x.size, k, *x._constants))
 
-    @program_step
+    @public_step
     def conj(self) -> Ciphertext:
         """Complex conjugates; no level."""
         return self._made(self._contents.conjugated(self._evaluator))
 
-    @program_step
+    @public_step
     def _real_part(self) -> Ciphertext:
         if self.range.is_real:
             return self
         part = (self + self.conj()) * 0.5
         return part._like(part._parts, part._known.as_real())
 
-    @program_step
+    @public_step
     def _imaginary_part(self) -> Ciphertext:
         if self.range.is_real:
             return self * 0
         part = (self.conj() - self) * 0.5j
         return part._like(part._parts, part._known.as_real())
 
-    @program_step
+    @public_step
     def sum(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
         """numpy's sum of all values, over an axis or over several.
 
@@ -559,12 +561,12 @@ class Ciphertext(NumpyMethods):
         """
         return sums.total(self, axis, keepdims)
 
-    @program_step
+    @public_step
     def mean(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Ciphertext:
         """numpy's mean: a sum, and one level."""
         return sums.mean(self, axis, keepdims)
 
-    @program_step
+    @public_step
     def var(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False) -> Ciphertext:
         """numpy's variance, divided by n - ddof, computed from the sum of squares and the square of the sum: two
         levels.
@@ -575,7 +577,7 @@ class Ciphertext(NumpyMethods):
         """
         return sums.variance(self, axis, ddof, keepdims)
 
-    @program_step
+    @public_step
     def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
         """Each row's sum, times `factor`, in every place of the row: one level.
 
@@ -586,7 +588,7 @@ class Ciphertext(NumpyMethods):
 
     # ---- shapes: free, the ciphertexts stay as they are ----
 
-    @program_step
+    @public_step
     def __getitem__(self, index: Any) -> Ciphertext:
         """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, in the clear.
 
@@ -598,16 +600,17 @@ class Ciphertext(NumpyMethods):
                     "index", "an encrypted index", "indices in the clear", "choose with compare() and products")
         return shapes.moved(self, lambda places: places[index], "index")
 
-    @program_step
+    @public_step
     def reshape(self, *shape: Any) -> Ciphertext:
         """The values in another shape, row by row; -1 stands for what is left."""
         return shapes.moved(self, lambda places: places.reshape(*shape), "reshape")
 
+    @public
     def ravel(self) -> Ciphertext:
         """All values in one row."""
         return self.reshape(-1)
 
-    @program_step
+    @public_step
     def transpose(self, *axes: Any) -> Ciphertext:
         """The axes in another order; reversed if none are named."""
         return shapes.moved(self, lambda places: places.transpose(*axes), "transpose")
@@ -617,42 +620,42 @@ class Ciphertext(NumpyMethods):
         """The axes reversed."""
         return self.transpose()
 
-    @program_step
+    @public_step
     def swapaxes(self, axis1: int, axis2: int) -> Ciphertext:
         """Two axes exchanged."""
         return shapes.moved(self, lambda places: places.swapaxes(axis1, axis2), "swapaxes")
 
-    @program_step
+    @public_step
     def moveaxis(self, source: Any, destination: Any) -> Ciphertext:
         """numpy's moveaxis."""
         return shapes.moved(self, lambda places: np.moveaxis(places, source, destination), "moveaxis")
 
-    @program_step
+    @public_step
     def squeeze(self, axis: Any = None) -> Ciphertext:
         """Without axes of length 1: all of them, or those that are named."""
         return shapes.moved(self, lambda places: places.squeeze(axis), "squeeze")
 
-    @program_step
+    @public_step
     def expand_dims(self, axis: Any) -> Ciphertext:
         """With new axes of length 1."""
         return shapes.moved(self, lambda places: np.expand_dims(places, axis), "expand_dims")
 
-    @program_step
+    @public_step
     def broadcast_to(self, shape: Any) -> Ciphertext:
         """The values repeated as numpy broadcasts them. Equal values share a slot."""
         return shapes.moved(self, lambda places: np.broadcast_to(places, shape), "broadcast_to")
 
-    @program_step
+    @public_step
     def roll(self, shift: Any, axis: Any = None) -> Ciphertext:
         """numpy's roll. Free, unlike `rotate`: later operations read the slots in another order."""
         return shapes.moved(self, lambda places: np.roll(places, shift, axis), "roll")
 
-    @program_step
+    @public_step
     def flip(self, axis: Any = None) -> Ciphertext:
         """The values in reverse order along all axes, or along those that are named."""
         return shapes.moved(self, lambda places: np.flip(places, axis), "flip")
 
-    @program_step
+    @public_step
     def contiguous(self) -> Ciphertext:
         """The same values in the layout of a fresh array: row by row from the first slot on, and zeros behind them.
 
@@ -666,7 +669,7 @@ class Ciphertext(NumpyMethods):
 
     # ---- functions ----
 
-    @program_step
+    @public_step
     def polyval(self, coefficients: Sequence[complex], basis: str = "monomial",
                 domain: tuple[float, float] = (-1.0, 1.0)) -> Ciphertext:
         """A polynomial of every value, lowest coefficient first: ceil(log2(degree + 1)) levels.
@@ -683,7 +686,7 @@ class Ciphertext(NumpyMethods):
         """
         return evaluate.polyval(self, coefficients, basis, domain)
 
-    @program_step
+    @public_step
     def approximate(self, f: Callable[..., Any] | Fit, domain: tuple[float, float] | None = None,
                     bits: float | None = None, *, max_degree: int = 511) -> Ciphertext:
         """``f(x)`` of every real value in a domain by a Chebyshev polynomial: docs/functions.md.
@@ -705,7 +708,7 @@ class Ciphertext(NumpyMethods):
         """
         return evaluate.approximate(self, f, domain, bits, max_degree)
 
-    @program_step
+    @public_step
     def inverse(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
                 method: str | None = None) -> Ciphertext:
         """``1 / x`` of every real value in a domain on one side of 0, within ``2**-bits``: docs/functions.md.
@@ -717,7 +720,7 @@ class Ciphertext(NumpyMethods):
         """
         return inverses.inverse(self, domain, bits, method)
 
-    @program_step
+    @public_step
     def divide(self, other: Ciphertext, domain: tuple[float, float] | None = None, bits: float = 20, *,
                method: str | None = None) -> Ciphertext:
         """``x / other`` for an encrypted divisor in a domain on one side of 0: x times ``other.inverse(domain, bits)``.
@@ -732,7 +735,7 @@ class Ciphertext(NumpyMethods):
             return self / other
         return inverses.divide(self, other, domain, bits, method)
 
-    @program_step
+    @public_step
     def sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
              method: str | None = None) -> Ciphertext:
         """The root of every real value in a domain, within ``2**-bits``.
@@ -742,13 +745,13 @@ class Ciphertext(NumpyMethods):
         """
         return inverses.sqrt(self, domain, bits, method)
 
-    @program_step
+    @public_step
     def inverse_sqrt(self, domain: tuple[float, float] | None = None, bits: float = 20, *,
                      method: str | None = None) -> Ciphertext:
         """``1 / sqrt(x)`` of every positive value in a domain, within ``2**-bits``. As `inverse`."""
         return inverses.inverse_sqrt(self, domain, bits, method)
 
-    @program_step
+    @public_step
     def sign(self, bound: float = 1.0, gap: float | None = None, bits: float = 20) -> Ciphertext:
         """The sign of every real value, within ``2**-bits`` for ``gap <= |x| <= bound``: docs/functions.md.
 
@@ -763,18 +766,18 @@ class Ciphertext(NumpyMethods):
         """
         return signs.sign(self, bound, gap, bits)
 
-    @program_step
+    @public_step
     def abs(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """``|x|`` of real values up to ``bound``, within ``2**-bits``, computed as x times its sign: one level more
         than the sign."""
         return signs.absolute(self, bound, bits)
 
-    @program_step
+    @public_step
     def relu(self, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """``max(x, 0)`` of real values up to ``bound`` in size, within ``2**-bits``. As `abs`."""
         return signs.relu(self, bound, bits)
 
-    @program_step
+    @public_step
     def maximum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """The larger of two, element by element, both real and within ``bound``: within ``2**-bits``, by polynomials.
 
@@ -782,12 +785,12 @@ class Ciphertext(NumpyMethods):
         """
         return signs.maximum(self, other, bound, bits)
 
-    @program_step
+    @public_step
     def minimum(self, other: Operand, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """The smaller of two, element by element. As `maximum`."""
         return signs.minimum(self, other, bound, bits)
 
-    @program_step
+    @public_step
     def clip(self, min: Any = None, max: Any = None, bound: float = 1.0, bits: float = 12) -> Ciphertext:
         """Real values within ``bound``, cut off at ``min`` and ``max``: within ``2**-bits``, by polynomials.
 
@@ -796,7 +799,7 @@ class Ciphertext(NumpyMethods):
         """
         return signs.clip(self, min, max, bound, bits)
 
-    @program_step
+    @public_step
     def bootstrap(self, message: str | None = None, minimal_keys: bool = False,
                   slot_to_coeff_first: bool | None = None, over_mod_raise: bool | None = None, *,
                   arcsine: int | None = None, log_message_ratio: int | None = None,
@@ -827,7 +830,7 @@ class Ciphertext(NumpyMethods):
         return refreshing.bootstrap(self, message, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                log_message_ratio, random_like)
 
-    @program_step
+    @public_step
     def bootstrap_with(self, other: Ciphertext, minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
                        over_mod_raise: bool | None = None, *, arcsine: int | None = None,
                        log_message_ratio: int | None = None, random_like: bool = False,
@@ -843,7 +846,7 @@ class Ciphertext(NumpyMethods):
         return refreshing.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                     log_message_ratio, random_like)
 
-    @program_step
+    @public_step
     def apply_lut(self, f: Callable[[float], float], bound: float = 1.0, where: Any = None,
                   switching: str | None = None, minimal_keys: bool = False,
                   route: str = "automatic") -> Ciphertext:
@@ -862,7 +865,7 @@ class Ciphertext(NumpyMethods):
         """
         return switching_of.apply_lut(self, f, bound, where, switching, minimal_keys, route)
 
-    @program_step
+    @public_step
     def compare(self, other: Operand, bound: float = 1.0, method: str = "table", *, gap: float | None = None,
                 bits: float | None = None, **options: Any) -> Ciphertext:
         """1 if this value is greater than that of `other`, 0 if it is less. Both are real and within ``bound``.
@@ -890,7 +893,7 @@ class Ciphertext(NumpyMethods):
                 '"table", or "polynomial" with gap and bits', "name one of them")
         return switching_of.compare(self, other, bound, **options)
 
-    @program_step
+    @public_step
     def max(self, other: Operand | None = None, bound: float = 1.0, method: str = "rounds", *,
             gap: float | None = None, bits: float | None = None, **options: Any) -> Ciphertext:
         """The larger one of this and `other`, or the largest of all values, real and within ``bound``.
@@ -915,7 +918,7 @@ class Ciphertext(NumpyMethods):
         return ranking.of_method(self, method, bound, gap, bits, "max",
                                  lambda: switching_of.largest("max", self, bound, **options), options)
 
-    @program_step
+    @public_step
     def argmax(self, bound: float = 1.0, method: str = "rounds", *, gap: float | None = None,
                bits: float | None = None, **options: Any) -> Ciphertext:
         """The index of the largest value in the flat array, of shape (). Options as of `max`.
@@ -926,19 +929,19 @@ class Ciphertext(NumpyMethods):
         return ranking.of_method(self, method, bound, gap, bits, "argmax",
                                  lambda: switching_of.largest("argmax", self, bound, **options), options)
 
-    @program_step
+    @public_step
     def min(self, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None, bits: float | None = None,
             **options: Any) -> Ciphertext:
         """The smallest of all values, of shape (): `max` by ``"ranks"`` or ``"polynomial"``."""
         return ranking.of_method(self, method, bound, gap, bits, "min", None, options)
 
-    @program_step
+    @public_step
     def argmin(self, bound: float = 1.0, method: str = "ranks", *, gap: float | None = None,
                bits: float | None = None, **options: Any) -> Ciphertext:
         """The index of the smallest value; the first one, if several are equal. Options as of `min`."""
         return ranking.of_method(self, method, bound, gap, bits, "argmin", None, options)
 
-    @program_step
+    @public_step
     def to_level(self, level: int) -> Ciphertext:
         """The same values at a lower `level` and its canonical scale. ScaleError for the array's own level if it has
         another scale."""

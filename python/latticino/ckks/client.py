@@ -13,6 +13,7 @@ from .. import _native, arrays, errors
 from .._native import EvaluationKeys, Evaluator, KeyLabel, PublicKey, Switcher, SwitchKeys
 from ..claims.measured import Noise
 from ..common import roles, views
+from ..common.naming import public
 from ..common.progress_bar import Task, as_shown
 from . import notebook
 from .ciphertext import Ciphertext
@@ -185,6 +186,7 @@ class Client(roles.Handle):
                 step.advance()
         return ServerKeys(self.context, maker.keys, self._native.public_key() if public else None, switching)
 
+    @public
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *,
                 range: Any = None, like: Any = None) -> Ciphertext:
         """Encrypts numbers of any shape under the secret key. A file of the result has half the bytes of other
@@ -208,6 +210,7 @@ class Client(roles.Handle):
         """
         return encrypted_array(self.context, x, level, scale, self._native.encrypt, False, range, like)
 
+    @public
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values, for the key's owner only: the result is marked as not to be shared (`PrivateArray`).
 
@@ -218,6 +221,7 @@ class Client(roles.Handle):
         """
         return self._decrypted(x, self._native.decrypt).view(arrays.PrivateArray)
 
+    @public
     def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float | None, queries: int,
                             statistical_bits: int = 30) -> SharedValues:
         """Values that others may see: noise is added that hides the ciphertext's own.
@@ -250,6 +254,7 @@ class Client(roles.Handle):
         values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
         return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
 
+    @public
     def noise(self, x: Ciphertext, values: Any = None) -> Noise:
         """The error that a ciphertext really has, beside what it claims; for the owner of the key only.
 

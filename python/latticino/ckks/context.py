@@ -12,6 +12,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..common import devices, roles, views
 from ..common.constants import ConstantCache
+from ..common.naming import public
 from ..common.progress_bar import Task
 from ..common.tenancy import BoundSession, Tenancy, checked_budget
 from ..ops.scalar import Scalar
@@ -241,6 +242,7 @@ class Context(Tenancy, roles.Handle):
         self._use(keys, ServerKeys, "client.server_keys(program, x) makes them")
         return self
 
+    @public
     def bind(self, keys: ServerKeys) -> Session:
         """A session: this context with exactly these public keys. Many can be used at once. Raises as `use`."""
         roles.require_kind("bind", keys, ServerKeys, "client.server_keys(program, x) makes them")
@@ -265,6 +267,7 @@ class Context(Tenancy, roles.Handle):
         with Task("planning"):
             return dry_run(self, program, examples, scalars)
 
+    @public
     def table_report(self, f: Callable[[float], float], bound: float = 1.0, *, slots: int | None = None,
                      switching: str | None = None, route: str = "automatic") -> TableReport:
         """Predicted errors of ``x.apply_lut(f, bound)``; needs no keys.
@@ -279,6 +282,7 @@ class Context(Tenancy, roles.Handle):
 
     # ---- data ----
 
+    @public
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *,
                 range: Any = None, like: Any = None) -> Ciphertext:
         """Encrypts with the bundle's public key (``client.server_keys(..., public=True)``).
@@ -294,6 +298,7 @@ class Context(Tenancy, roles.Handle):
         return encrypted_array(self, x, level, scale, lambda batch: [_native.encrypt_public(key, p) for p in batch],
                                True, range, like)
 
+    @public
     def encode(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """Encodes up to N/2 flat values (a power of two of them) at a level and scale.
 
@@ -303,6 +308,7 @@ class Context(Tenancy, roles.Handle):
 
     # ---- circuits, built once ----
 
+    @public
     def bootstrapper(self, slots: int | None = None, message: str = "complex",
                      minimal_keys: bool = False, slot_to_coeff_first: bool = False,
                      over_mod_raise: bool = False, arcsine: int = 0,
@@ -316,6 +322,7 @@ class Context(Tenancy, roles.Handle):
             slots, message, minimal_keys=minimal_keys, slot_to_coeff_first=slot_to_coeff_first,
             over_mod_raise=over_mod_raise, arcsine=arcsine, log_message_ratio=log_message_ratio)
 
+    @public
     def bootstrap_form(self, level: int, slots: int | None = None, message: str = "complex",
                        minimal_keys: bool = False, slot_to_coeff_first: bool | None = None,
                        over_mod_raise: bool | None = None, arcsine: int | None = None,
@@ -332,6 +339,7 @@ class Context(Tenancy, roles.Handle):
         """Whether ``auto_bootstrap`` refreshes x before an operation that takes `levels`."""
         return self.auto_bootstrap and self._bootstrapping.native.refreshes(x, levels)
 
+    @public
     def switch_set(self, name: str | None = None, key: str = "") -> str:
         """The name of a set of switching for these parameters; the default one for None.
 
@@ -348,10 +356,12 @@ class Context(Tenancy, roles.Handle):
         keys = self._tenants.get(key) or self.keys
         return self._switchers.ordered(keys.switching if keys else [])
 
+    @public
     def switching(self, name: str) -> _native.SwitchContext:
         """Both schemes on this device, for the set `name`."""
         return self._switchers.context(name)
 
+    @public
     def switcher(self, name: str, slots: int, bound: float, minimal_keys: bool = False,
                  route: str = "automatic", key_id: str = "") -> _native.Switcher:
         """The object that looks up the values (up to `bound`) of ciphertexts of `slots` slots in tables; built once.
@@ -408,6 +418,7 @@ class Session(BoundSession, Context):
         roles.require_kind("Session", keys, ServerKeys, "client.server_keys(program, x) makes them")
         self._bind(context, keys)
 
+    @public
     def adopt(self, x: Ciphertext) -> Ciphertext:
         """Makes a ciphertext of the session's context belong to the session, without a copy. KeyError if it is under
         another key, ContextError if it belongs to another session."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import warnings
 from contextlib import AbstractContextManager
@@ -14,14 +13,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from .. import arrays, errors
-from ..claims.known import levels_inside
 from ..common import display, roles
+from ..common.naming import caller, public
 from .ciphertext import Ciphertext
 from .client import Client, ServerKeys, SharedValues
 from .context import Context
 from .encrypting import encrypted_array
 
-_PACKAGE = str(Path(__file__).parents[1])
 _MEAN_SLACK = 3.0  # bits by which an error may exceed its claim before it is reported
 
 
@@ -49,12 +47,14 @@ class NotEncryptedClient(Client):
             self.context.plan(what[0], *what[1:])
         return NotEncryptedKeys(self.context)
 
+    @public
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *, range: Any = None,
                 like: Any = None) -> Ciphertext:
         """Does what the client of another device does, but the values stay in the clear, beside the ciphertext's level
         and scale."""
         return encrypted_array(self.context, x, level, scale, lambda batch: [], False, range, like)
 
+    @public
     def decrypt(self, x: Ciphertext) -> arrays.PrivateArray:
         """The values with the errors that they would have."""
         if not isinstance(x, Ciphertext):
@@ -67,6 +67,7 @@ class NotEncryptedClient(Client):
         values = np.array(sample[1]).reshape(x.shape)
         return (values.real.copy() if x.dtype.kind == "f" else values).view(arrays.PrivateArray)
 
+    @public
     def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float | None, queries: int,
                             statistical_bits: int = 30) -> SharedValues:
         """UnsupportedError: nothing is hidden here."""
@@ -129,23 +130,14 @@ class _Debugger:
         error = np.abs(actual - known.sample[0].reshape(actual.shape))
         claimed = known.errors(x.size, x._full)
         if error.mean() > 2**_MEAN_SLACK * claimed[0] and error.max() > 2**_MEAN_SLACK * claimed[1]:
-            operation, where = _caller()
+            operation, _, frame = caller()
+            where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
             at = int(error.reshape(-1).argmax())
             raise errors.PrecisionError.explain(
                 operation, f"a mean error of 2^{math.log2(error.mean()):.1f}, largest at index {at} ({where})",
                 f"2^{math.log2(claimed[0]) if claimed[0] > 0 else -math.inf:.1f}, as claimed ({known.within()})",
                 "state the true range of the values, scale them into the message box, or report this")
         return x
-
-
-def _caller() -> tuple[str, str]:
-    """The public operation that is being done, and the line outside of the package that asked for it."""
-    frame, name = sys._getframe(1), "compute"
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        if not frame.f_code.co_name.startswith("_") or frame.f_code.co_name.startswith("__"):
-            name = frame.f_code.co_name.strip("_")
-        frame = frame.f_back  # type: ignore[assignment]
-    return name, "unknown line" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
 def debug(context: Context, client: Client) -> AbstractContextManager[bool]:
@@ -169,7 +161,7 @@ def debug(context: Context, client: Client) -> AbstractContextManager[bool]:
         raise errors.UnsupportedError.explain("debug", "a context that is being debugged", "another one",
                                               "leave the outer block first")
     warnings.warn("debug: the secret key decrypts while the server's program runs; use it on a client's machine only",
-                  SecretWarning, stacklevel=levels_inside())
+                  SecretWarning, stacklevel=caller()[1])
     # The context is debugged while this lock is held. `with` takes and releases it in one step each. In a function
     # of ours that ends the block, an interrupt could come before its first line, and debugging would stay on.
     block = threading.Lock()

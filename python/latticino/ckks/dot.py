@@ -7,11 +7,13 @@ from typing import Any
 
 from .. import _native, errors
 from ..common import captured
+from ..common.naming import public
 from ..ops import align, levels
 from .ciphertext import Ciphertext
 
 
 @captured.step("lt.dot")
+@public
 def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     """The sum of ``x * y`` over pairs of ciphertexts of one shape: one level, and one key switch in all.
 

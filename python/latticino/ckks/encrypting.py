@@ -11,8 +11,9 @@ import numpy as np
 
 from .. import _native, arrays, errors
 from ..claims import noise
-from ..claims.known import RangeWarning, as_complex, as_range, fresh, levels_inside
+from ..claims.known import RangeWarning, as_complex, as_range, fresh
 from ..common.layout import Layout
+from ..common.naming import caller
 from ..common.progress_bar import Task
 from .ciphertext import Ciphertext
 
@@ -50,6 +51,8 @@ def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None
     rows = arrays.rows(values, slots)
     batches = [rows[first : first + _MAX_BATCH] for first in range(0, len(rows), _MAX_BATCH)]
     if not ctx.encrypted:
+        for batch in batches:
+            _native.encode_all(ctx._native, batch, level, float(scale))  # whose errors it has in common
         parts = [_native.shape_only(ctx._native, level, float(scale), slots) for _ in rows]
     elif len(batches) == 1:
         parts = encrypt(_native.encode_all(ctx._native, rows, level, float(scale)))
@@ -103,7 +106,7 @@ def _known_of(ctx: Context, array: np.ndarray, values: np.ndarray, stated: Any, 
         remedy = "lt.Shape(shape, None, (low, high)) where the program is saved"
     warnings.warn(f"encrypt: values lie outside of {within}, the range that is assumed where none is stated; "
                   f"the claimed precision will not hold; state the range: {remedy}",
-                  RangeWarning, stacklevel=levels_inside())
+                  RangeWarning, stacklevel=caller()[1])
     return _fresh(ctx, known, error, array)
 
 

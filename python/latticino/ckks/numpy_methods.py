@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import arrays
 from ..common.array_methods import ArrayMethods
-from ..common.naming import named
+from ..common.naming import public
 from ..common.remedies import OF_SHAPES
 from ..functions.chebyshev import as_domain
 
@@ -35,7 +35,7 @@ REMEDIES: dict[str, str] = {
     **{name: f"x.{name}(bound=bound)" for name in ("max", "min", "argmax", "argmin")},
     "amax": "x.max(bound=bound)", "amin": "x.min(bound=bound)", "ptp": "x.max(bound=bound) - x.min(bound=bound)",
     "sort": "lt.sort(x, domain, bits)", "std": "x.std(axis, domain=(low, high), bits=bits)",
-    "clip": "x.clip(low, high, bound, bits)", "corrcoef": "lt.corrcoef(x, domain)",
+    "corrcoef": "lt.corrcoef(x, domain)",
     **dict.fromkeys(("argsort", "argpartition", "partition"), "lt.top_k(x, k, bound) gives the largest values and "
                                                               "their indices; lt.sort(x, domain, bits) only values"),
     **dict.fromkeys(("median", "percentile", "quantile"), f"decrypt first, or {_SORTED}"),
@@ -86,6 +86,7 @@ class NumpyMethods(ArrayMethods):
         """Complex conjugates; no level."""
         return self._array.conj()
 
+    @public
     def std(self, axis: int | tuple[int, ...] | None = None, ddof: float = 0, keepdims: bool = False, *,
             domain: tuple[float, float] | None = None, bits: float = 20) -> Ciphertext:
         """numpy's standard deviation: ``x.var(axis, ddof, keepdims).sqrt(domain, bits)``.
@@ -94,12 +95,12 @@ class NumpyMethods(ArrayMethods):
         is known of them: from 0 to the square of half of the range of the values. The root is steep near 0, so a
         domain that begins above 0 needs a polynomial of a far smaller degree. Two levels, and those of `sqrt`.
         """
-        with named("std"):
-            variances = self._array.var(axis, ddof, keepdims)
-            if domain is not None:
-                variances = variances._like(variances._parts, variances._known.within_domain(*as_domain("std", domain)))
-            return variances.sqrt(domain, bits)
+        variances = self._array.var(axis, ddof, keepdims)
+        if domain is not None:
+            variances = variances._like(variances._parts, variances._known.within_domain(*as_domain("std", domain)))
+        return variances.sqrt(domain, bits)
 
+    @public
     def cumsum(self, axis: int | None = None) -> Ciphertext:
         """numpy's cumulative sum along an axis, or of the flat array: a product with a triangular matrix in the clear,
         one level."""
@@ -110,6 +111,7 @@ class NumpyMethods(ArrayMethods):
         n = moved.shape[-1]
         return (moved @ np.triu(np.ones((n, n)))).moveaxis(-1, axis)
 
+    @public
     def dot(self, w: Any) -> Ciphertext:
         """``np.dot(x, w)``: ``x @ w``, or a product with a single number."""
         factor = w if isinstance(w, ArrayMethods) else arrays.as_numpy(w, "dot")

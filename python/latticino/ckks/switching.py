@@ -202,7 +202,7 @@ def _fits(operation: str, x: Ciphertext, mask: np.ndarray | None, bound: float) 
     warns elsewhere. If the values are known (not encrypted, or debugged) and exceed the bound, it raises ValueError."""
     misfit = _native.beyond(x._known, bound) if mask is None else None
     if misfit is not None:
-        report(operation, x.context, *misfit)
+        report(x.context, *misfit)
     elif mask is None and max(-x.range.low, x.range.high) > bound + 6 * x._known.error + 1e-9 * bound:
         evaluate.note_of_promise(operation, x, f"{-bound:.4g} to {bound:.4g}")
     slack = 6 * x._known.error

@@ -6,17 +6,14 @@ warnings need beside it.
 
 from __future__ import annotations
 
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import _native, arrays, errors
 from ..common.layout import Layout
-
-_PACKAGE = str(Path(__file__).parents[1])
+from ..common.naming import caller, named
 
 
 class RangeWarning(UserWarning):
@@ -36,9 +33,10 @@ class Range:
             rms: float | None = None, random: bool = False) -> _native.Range:
         low, high = arrays.as_real(low, "Range", "low"), arrays.as_real(high, "Range", "high")
         bottom, top = (arrays.as_real(x, "Range", "imag") for x in _pair(imag, "imag"))
-        return _native.Range.declared(low, high, bottom, top,
-                                      0.0 if rms is None else arrays.as_real(rms, "Range", "rms"),
-                                      arrays.as_flag(random, "Range", "random"))
+        with named("Range"):
+            return _native.Range.declared(low, high, bottom, top,
+                                          0.0 if rms is None else arrays.as_real(rms, "Range", "rms"),
+                                          arrays.as_flag(random, "Range", "random"))
 
 
 def _pair(x: Any, name: str) -> tuple[Any, Any]:
@@ -85,8 +83,7 @@ def flat_index(index: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(index, np.int64).reshape(-1)
 
 
-def check_fits(operation: str, context: Any, known: _native.Known, part: _native.Ciphertext,
-               rest: float = 0.0) -> _native.Known:
+def check_fits(context: Any, known: _native.Known, part: _native.Ciphertext, rest: float = 0.0) -> _native.Known:
     """What is known, if the values fit the modulus of a ciphertext, and if the content of slots without values, bounded
     by `rest`, fits as well. Otherwise it raises ScaleError in a plan, and warns elsewhere; nothing is then claimed of
     the result."""
@@ -95,22 +92,14 @@ def check_fits(operation: str, context: Any, known: _native.Known, part: _native
         return known
     known, misfits = found
     for misfit in misfits:
-        report(operation, context, *misfit)
+        report(context, *misfit)
     return known
 
 
-def report(operation: str, context: Any, had: str, needs: str, remedy: str) -> None:
+def report(context: Any, had: str, needs: str, remedy: str) -> None:
     """Raises ScaleError in a plan, and gives a RangeWarning elsewhere."""
+    operation, levels, _ = caller()
     problem = errors.ScaleError.explain(operation, had, needs, remedy)
     if context.device == "dry":
         raise problem
-    warnings.warn(str(problem), RangeWarning, stacklevel=levels_inside())
-
-
-def levels_inside() -> int:
-    """The stack level of a warning that the caller gives: the number of frames up to the first one outside of the
-    package."""
-    frame, levels = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame, levels = frame.f_back, levels + 1
-    return levels
+    warnings.warn(str(problem), RangeWarning, stacklevel=levels)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import errors
 from . import roles
-from .naming import called
+from .naming import public
 from .ufuncs import DEFAULT_REMEDY, OfNumpy
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class ArrayMethods(OfNumpy):
         """numpy's diagonal: a slice, at no cost."""
         return self._read(lambda places: places.diagonal(offset, axis1, axis2), "diagonal")
 
+    @public
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
         """The sum of the diagonal."""
         return cast("Self", cast("Any", self.diagonal(offset, axis1, axis2)).sum(-1))
@@ -107,7 +108,7 @@ class ArrayMethods(OfNumpy):
         """The values at indices in the clear, as numpy's take; at no cost."""
         return self._read(lambda places: places.take(indices, axis), "take")
 
-    @called("prod")
+    @public
     def prod(self, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Self:
         """numpy's product of all values, over an axis or over several: products of halves, ceil(log2(n)) one after the
         other for n values.

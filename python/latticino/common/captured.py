@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
+from .naming import public
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # by the name of the step
 _METHODS: set[Callable[..., Any]] = set()
@@ -23,14 +25,14 @@ def step(name: str) -> Callable[[Function], Function]:
     """Decorates a function of arrays: with stand-ins as arguments, a log notes the call as one step of this name."""
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def noted(*arguments: Any, **options: Any) -> Any:
+        def _noted(*arguments: Any, **options: Any) -> Any:  # a name that naming.caller passes over
             first = next(_captured((*arguments, *options.values())), None)
             if first is None:
                 return function(*arguments, **options)
             return first._log.step(name, arguments, options)
 
-        FUNCTIONS[name] = noted
-        return cast("Function", noted)
+        FUNCTIONS[name] = _noted
+        return cast("Function", _noted)
     return decorate
 
 
@@ -47,6 +49,11 @@ def program_step(method: Function) -> Function:
     """Decorates a method: steps of saved programs may call it. A file from a stranger can call no other method."""
     _METHODS.add(method)
     return method
+
+
+def public_step(method: Function) -> Function:
+    """Decorates a method that is a step of saved programs, and whose errors have its name."""
+    return program_step(public(method))
 
 
 def methods_of(kind: type) -> tuple[str, ...]:

@@ -1,15 +1,32 @@
-"""Errors named after the operation that was called, in place of the step of it that failed."""
+"""Errors and warnings named after the operation that was called, in place of the step of it that failed."""
 
 from __future__ import annotations
 
 import functools
+import sys
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from .. import errors
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_PACKAGE = str(Path(__file__).parents[1])
+_OPERATORS = {
+    **{f"__{side}{name}__": operation for side in ("", "r") for name, operation in (
+        ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide"), ("matmul", "matmul"),
+        ("pow", "power"))},
+    "__neg__": "negative", "__getitem__": "index", "_real_part": "real", "_imaginary_part": "imag"}
+
+
+def _renamed(why: errors.Error, operation: str) -> errors.Error:
+    """The same error of another operation."""
+    text = operation + str(why).removeprefix(why.operation)
+    out = type(why)(text, operation)
+    out.__dict__.update({name: value for name, value in vars(why).items() if name != "operation"})
+    return out
 
 
 @contextmanager
@@ -20,16 +37,38 @@ def named(operation: str, step: str | None = None) -> Iterator[None]:
     except errors.Error as why:
         if operation == why.operation or (step is not None and why.operation != step):
             raise
-        raise type(why)(operation + str(why).removeprefix(why.operation), operation) from why.__cause__
+        raise _renamed(why, operation) from why.__cause__
 
 
 def called(operation: str, step: str | None = None) -> Callable[[_Function], _Function]:
     """Decorates a function whose errors name this operation, as of `named`."""
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
-        def run(*arguments: Any, **options: Any) -> Any:
-            with named(operation, step):
+        def _run(*arguments: Any, **options: Any) -> Any:  # a name that `caller` passes over
+            try:
                 return function(*arguments, **options)
+            except errors.Error as why:
+                if operation == why.operation or (step is not None and why.operation != step):
+                    raise
+                raise _renamed(why, operation) from why.__cause__
 
-        return cast("_Function", run)
+        return cast("_Function", _run)
     return decorate
+
+
+def public(function: _Function) -> _Function:
+    """Decorates a function or a method whose errors have its own name. That of an operator is numpy's function."""
+    return called(_OPERATORS.get(function.__name__, function.__name__))(function)
+
+
+def caller() -> tuple[str, int, types.FrameType]:
+    """What code outside of the package called: the operation, the stack level of a warning that the caller of this
+    function gives, and the frame of that code."""
+    frame, levels, operation = sys._getframe(1), 1, "compute"
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        name = frame.f_code.co_name
+        if not name.startswith(("_", "<")):
+            operation = name
+        operation = _OPERATORS.get(name, operation)
+        frame, levels = frame.f_back, levels + 1
+    return operation, levels, frame

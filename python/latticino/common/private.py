@@ -18,6 +18,7 @@ _TO_FILES = {np.save, np.savez, np.savez_compressed, np.savetxt}
 _PRINTING = {np.array2string, np.array_repr, np.array_str}
 # Functions that write into their first argument.
 _WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask}
+_OF_SHAPES = {np.shape, np.ndim, np.size}
 # Where functions without a signature in Python take the place for their result.
 _PLACES_OF_OUTPUTS = {"dot": 2, "concatenate": 2}
 
@@ -137,12 +138,16 @@ class PrivateArray(_Methods):
     read the memory of an array directly, so this class cannot refuse them. Their results have no mark:
 
     - ``np.array(x)``, ``np.asarray(x)`` and functions that begin with it, such as ``np.ndenumerate(x)``,
-      ``np.full(3, x[0])``, ``np.polynomial.Polynomial(x)`` and ``np.lib.stride_tricks.as_strided(x)``;
+      ``np.full(3, x[0])``, ``np.polynomial.Polynomial(x)``, ``np.rec.fromarrays([x])``, ``np.ma.stack([x])`` and
+      ``np.lib.stride_tricks.as_strided(x)``;
     - numpy's types as functions: ``np.float64(x[0])``, ``np.complex128(x[0])``, ``x.dtype.type(x[0])``;
     - lists of such arrays, wherever numpy makes one array of a list: ``np.array([x])``, ``np.save(file, [x])``;
     - assignments to plain arrays: ``b[...] = x``, ``b.flat = x``, ``b.real = x``,
       ``np.fill_diagonal(b, x)``;
-    - methods of plain arrays that take it: ``b.put(i, x)``, ``b.setfield(x, float)``, ``b.choose(x)``;
+    - indices and masks of plain arrays: ``b[x]``, whose result shows the values of x where b is known;
+    - methods of plain arrays that take it: ``b.put(i, x)``, ``b.setfield(x, float)``, ``b.choose(x)``, ``b.take(x)``,
+      ``b.repeat(x)``, ``b.compress(x)``, ``b.searchsorted(x)``, ``b.argpartition(x)``;
+    - functions of your own that ``np.frompyfunc(f, 1, 1)`` or ``np.vectorize(f)`` calls: f gets the numbers;
     - ``np.nditer(x)``, ``np.broadcast(x, y)``, ``np.lib.format.write_array(file, x)`` into what is no file of the
       operating system, and the generators of ``np.random``;
     - buffers: ``memoryview(x)``, ``np.frombuffer(x)``, ``np.ndarray(shape, dtype, x)``, ``file.write(x)``;
@@ -186,6 +191,8 @@ class PrivateArray(_Methods):
             plain = [a.unmarked() if isinstance(a, PrivateArray) else a for a in arguments]
             return str(function(*plain, **options)) + _MARK
         result = super().__array_function__(function, types, arguments, options)
+        if isinstance(result, numbers.Number) and not isinstance(result, bool) and function not in _OF_SHAPES:
+            result = np.asarray(result)  # np.linalg.matrix_rank, for example, gives a number of Python
         return _marked(result)
 
     def __getitem__(self, index: Any) -> Any:

@@ -22,7 +22,7 @@ from ..ckks.context import Context
 from ..ckks.debug import refuse
 from ..common import roles
 from ..common.layout import Layout, from_runs
-from ..common.naming import called
+from ..common.naming import public
 from ..common.progress_bar import Task
 from . import bundles, notes, secret_files, signing
 from . import saving_tfhe as tfhe_files
@@ -37,6 +37,7 @@ _MAX_PLACES = 1 << 24  # values of an array with a layout of its own
 Path_: TypeAlias = "str | bytes | os.PathLike[Any]"
 
 
+@public
 def save_params(path: Path_, params: _native.Params | _native.TfheParams, *, sign: Any = None) -> None:
     """Writes parameters; `load_params` reads them back, checked again. ``sign``: an Ed25519 private key."""
     roles.require_kind("save_params", params, (_native.Params, _native.TfheParams), "lt.preset(name) gives them")
@@ -45,6 +46,7 @@ def save_params(path: Path_, params: _native.Params | _native.TfheParams, *, sig
     _native.save_params(_path("save_params", path), params, signing.signer("save_params", sign))
 
 
+@public
 def load_params(path: Path_, *, verify: Any = None) -> _native.Params | _native.TfheParams:
     """Parameters from a file, checked as if they were new. ``verify``: the Ed25519 public key that must have signed."""
     name, check = _path("load_params", path), signing.verifier("load_params", verify)
@@ -53,6 +55,7 @@ def load_params(path: Path_, *, verify: Any = None) -> _native.Params | _native.
     return _native.load_params(name, check)
 
 
+@public
 def save_ciphertext(path: Path_, x: Ciphertext | tfhe.EncryptedArray, *, sign: Any = None) -> None:
     """Writes an encrypted array; a fresh one under the secret key stores a seed for its uniform part: half
     of a CKKS ciphertext, all but a word of a TFHE one. ``sign``: an Ed25519 private key, of `cryptography` or 32 bytes.
@@ -75,6 +78,7 @@ def load_ciphertext(path: Path_, context: Context, *, verify: Any = ...) -> Ciph
 def load_ciphertext(path: Path_, context: tfhe.Context, *, verify: Any = ...) -> tfhe.EncryptedArray: ...
 
 
+@public
 def load_ciphertext(path: Path_, context: Context | tfhe.Context, *,
                     verify: Any = None) -> Ciphertext | tfhe.EncryptedArray:
     """An encrypted array from a file, for a context of the same parameters. ``verify``: the Ed25519 public key that
@@ -88,6 +92,7 @@ def load_ciphertext(path: Path_, context: Context | tfhe.Context, *,
                                                           signing.verifier("load_ciphertext", verify)))
 
 
+@public
 def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys, *, final: bool = False,
              sign: Any = None) -> bytes:
     """An encrypted array or a bundle of server keys as a file's bytes, for sending.
@@ -137,6 +142,7 @@ def from_bytes(data: bytes, context: tfhe.Context, *, kind: type[tfhe.ServerKeys
                verify: Any = ...) -> tfhe.ServerKeys: ...
 
 
+@public
 def from_bytes(data: bytes, context: Context | tfhe.Context, *, kind: Any = None,
                verify: Any = None) -> Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys:
     """An encrypted array from the bytes of `to_bytes`; the bytes may come from anybody.
@@ -172,6 +178,7 @@ def _require_kind_of_keys(context: Context | tfhe.Context, kind: Any) -> None:
             "from_bytes", f"kind={arrays.shown(kind)}", f"None or {name}", "leave it out for an encrypted array")
 
 
+@public
 def save_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, keys: ServerKeys | tfhe.ServerKeys, *,
                      one_file: bool = False, sign: Any = None) -> None:
     """Writes the bundle; a public key goes beside it, with ``.public`` added to the name, and the keys of
@@ -231,7 +238,7 @@ def load_server_keys(path: Path_ | BinaryIO, context: Context, *, verify: Any = 
 def load_server_keys(path: Path_ | BinaryIO, context: tfhe.Context, *, verify: Any = ...) -> tfhe.ServerKeys: ...
 
 
-@called("load_server_keys", "server_keys")
+@public
 def load_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, *,
                      verify: Any = None) -> ServerKeys | tfhe.ServerKeys:
     """A bundle from its one file, or from a file with the public key and the switching keys beside it if there are any.
@@ -276,6 +283,7 @@ def _beside(path: str, context: Context) -> tuple[str, dict[str, str]]:
     return path + PUBLIC_SUFFIX, {name: f"{path}.{name}" for name in _native.switch_sets_for(context.params)}
 
 
+@public
 def save_secret_key(path: Path_, client: Client | tfhe.Client, *,
                     passphrase: str | bytes | None = None) -> None:
     """Writes the secret key, readable by its owner only (mode 600).
@@ -301,6 +309,7 @@ def load_client(path: Path_, context: tfhe.Context, *,
                 passphrase: str | bytes | None = None) -> tfhe.Client: ...
 
 
+@public
 def load_client(path: Path_, context: Context | tfhe.Context, *,
                 passphrase: str | bytes | None = None) -> Client | tfhe.Client:
     """The client whose secret key `save_secret_key` wrote, with the passphrase that it was saved with.

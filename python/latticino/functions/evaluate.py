@@ -158,7 +158,7 @@ def require_within(operation: str, x: Ciphertext, low: float, high: float) -> Ci
         if r.claim == "assumed":
             note_of_promise(operation, x, f"the domain {low:.4g} to {high:.4g}")
         else:
-            report(operation, x.context, f"values that may lie from {r.low:.4g} to {r.high:.4g} ({x._known.within()})",
+            report(x.context, f"values that may lie from {r.low:.4g} to {r.high:.4g} ({x._known.within()})",
                    f"values within the domain {low:.4g} to {high:.4g}",
                    "widen the domain, state a smaller range with declare(), or encrypt with sample data (like=)")
             claimed = x._like(x._parts, x._known.lost())

@@ -19,6 +19,7 @@ import numpy as np
 from .. import arrays, errors
 from ..common import captured
 from ..common.layout import Layout
+from ..common.naming import public
 from ..ops import moves
 from .maps import MAX_ENTRIES, LinearMap
 
@@ -116,6 +117,7 @@ class Multiplexed:
         return out
 
 
+@public
 def convolution_map(weight: Any, shape_in: Any, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
                     groups: int = 1, target: Layout | None = None, keep: bool = True,
                     memory: int | None = None) -> LinearMap:
@@ -165,6 +167,7 @@ def _convolution(weight: Any, shape_in: Any, stride: Any, padding: Any, dilation
                      operation=operation, layouts=layouts, **options)
 
 
+@public
 def average_pool_map(size: Any, shape_in: Any, *, stride: Any = None, padding: Any = 0,
                      count_include_pad: bool = True, target: Layout | None = None, keep: bool = True,
                      memory: int | None = None) -> LinearMap:
@@ -277,6 +280,7 @@ def _hashable(operation: str, *options: Any) -> tuple[Any, ...]:
 
 
 @captured.step("lt.convolve")
+@public
 def convolve(a: Ciphertext, v: Any, mode: str = "full") -> Ciphertext:
     """numpy's convolve of an encrypted vector with a clear one: ``y[k] = sum over j of v[j] * a[k - j]``; one level.
 
@@ -287,6 +291,7 @@ def convolve(a: Ciphertext, v: Any, mode: str = "full") -> Ciphertext:
 
 
 @captured.step("lt.correlate")
+@public
 def correlate(a: Ciphertext, v: Any, mode: str = "valid") -> Ciphertext:
     """numpy's correlate of an encrypted vector with a clear one: ``y[k] = sum over j of a[j + k] * conj(v[j])``; one
     level. As `convolve`, but `v` is not flipped."""

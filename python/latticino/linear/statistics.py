@@ -10,6 +10,7 @@ import numpy as np
 from .. import arrays, errors
 from ..common import captured
 from ..common.layout import Layout
+from ..common.naming import public
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -18,6 +19,7 @@ _MAX_CENTRED = 128  # values of a variable, up to which a clear matrix subtracts
 
 
 @captured.step("lt.cov")
+@public
 def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
     """numpy's cov: covariances of the variables in the rows of an encrypted array (columns with ``rowvar=False``).
 
@@ -28,6 +30,7 @@ def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
 
 
 @captured.step("lt.corrcoef")
+@public
 def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bits: float = 20) -> Ciphertext:
     """numpy's corrcoef: covariances over the product of the standard deviations.
 
@@ -36,7 +39,8 @@ def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bi
     more. Variances outside of the domain give wrong results in all slots.
     """
     rowvar = arrays.as_flag(rowvar, "corrcoef", "rowvar")
-    if isinstance(getattr(x, "layout", None), Layout) and (x.ndim == 1 or x.shape[0 if rowvar else -1] == 1):
+    if isinstance(getattr(x, "layout", None), Layout) and (
+            x.ndim == 1 or (x.ndim == 2 and x.shape[0 if rowvar else -1] == 1)):
         raise errors.ShapeError.explain("corrcoef", "one variable", "two or more", "its correlation with itself is 1")
     c = _cov(x, rowvar, 0, "corrcoef")
     i = np.arange(c.shape[0])

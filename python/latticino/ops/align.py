@@ -46,11 +46,15 @@ def aligned(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, C
 
 def shape_of(x: Ciphertext, y: Any, operation: str) -> tuple[int, ...]:
     try:
-        return np.broadcast_shapes(x.shape, y.shape)
+        shape = np.broadcast_shapes(x.shape, y.shape)
     except (RuntimeError, ValueError) as why:  # numpy broadcasts up to 32 dimensions, and has arrays of 64
         raise errors.ShapeError.explain(
             operation, f"shapes {x.shape} and {y.shape}", "equal shapes, or such that numpy broadcasts",
             "reshape or transpose one of them") from why
+    if 0 in shape:  # where x has a single value
+        raise errors.ShapeError.explain(
+            operation, f"an operand of shape {y.shape}", "at least one value", "leave out the operand without values")
+    return shape
 
 
 def _moved(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:

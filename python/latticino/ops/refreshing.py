@@ -66,7 +66,7 @@ def _prepared(x: Ciphertext) -> Ciphertext:
 def _report(ctx: Context, misfits: Sequence[tuple[str, str, str]]) -> None:
     """For values outside of the message box it raises ScaleError in a plan, and warns elsewhere."""
     for misfit in misfits:
-        report("bootstrap", ctx, *misfit)
+        report(ctx, *misfit)
 
 
 def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphertext, Ciphertext]:

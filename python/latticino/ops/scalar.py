@@ -15,7 +15,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims.known import as_range
 from ..common import roles
-from ..common.captured import program_step
+from ..common.captured import public_step
 
 Values = Mapping[str, Any]  # of the numbers of a program, by name
 Box = tuple[float, float, float, float]  # real parts from the first to the second, imaginary ones to the fourth
@@ -117,39 +117,39 @@ class Scalar:
             operation, f"{self!r}, which stands for no number here", "a number, or an argument of a recorded program",
             "lt.record(f, eta=lt.Scalar(low, high)) makes a program that takes eta")
 
-    @program_step
+    @public_step
     def __add__(self, other: Any) -> Any:
         return self._with(other, operator.add, _sum)
 
-    @program_step
+    @public_step
     def __radd__(self, other: Any) -> Any:
         return self._with(other, operator.add, _sum, True)
 
-    @program_step
+    @public_step
     def __sub__(self, other: Any) -> Any:
         return self._with(other, operator.sub, _difference)
 
-    @program_step
+    @public_step
     def __rsub__(self, other: Any) -> Any:
         return self._with(other, operator.sub, _difference, True)
 
-    @program_step
+    @public_step
     def __mul__(self, other: Any) -> Any:
         return self._with(other, operator.mul, _product)
 
-    @program_step
+    @public_step
     def __rmul__(self, other: Any) -> Any:
         return self._with(other, operator.mul, _product, True)
 
-    @program_step
+    @public_step
     def __truediv__(self, other: Any) -> Any:
         return self._with(other, operator.truediv, _quotient)
 
-    @program_step
+    @public_step
     def __rtruediv__(self, other: Any) -> Any:
         return self._with(other, operator.truediv, _quotient, True)
 
-    @program_step
+    @public_step
     def __neg__(self) -> Scalar:
         low, high, bottom, top = self._box
         return self._through(operator.neg, (-high, -low, -top, -bottom))
@@ -157,7 +157,7 @@ class Scalar:
     def __pos__(self) -> Scalar:
         return self
 
-    @program_step
+    @public_step
     def __pow__(self, n: int) -> Scalar:
         if not isinstance(n, numbers.Integral) or abs(int(n)) > _LARGEST_POWER:
             raise errors.UnsupportedError.explain(
@@ -165,20 +165,20 @@ class Scalar:
                 f"an integer from {-_LARGEST_POWER} to {_LARGEST_POWER}", "use mapped()")
         return self._through(lambda v: v ** int(n), _power(self._box, int(n)))
 
-    @program_step
+    @public_step
     def conjugate(self) -> Scalar:
         """The complex conjugate."""
         low, high, bottom, top = self._box
         return self._through(lambda v: v.conjugate(), (low, high, -top, -bottom))
 
     @property
-    @program_step
+    @public_step
     def real(self) -> Scalar:
         """The real part."""
         return self._through(lambda v: v.real, (*self._box[:2], 0.0, 0.0))
 
     @property
-    @program_step
+    @public_step
     def imag(self) -> Scalar:
         """The imaginary part."""
         return self._through(lambda v: v.imag, (*self._box[2:], 0.0, 0.0))

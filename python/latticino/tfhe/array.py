@@ -436,6 +436,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """Whether every value is true, or not 0; of all, or over one axis."""
         return reductions.fold(self.astype("bool"), "all", axis, operator.and_)
 
+    @called("apply")
     def apply(self, f: types.Table, other: Operand | None = None, dtype: types.Type | None = None) -> EncryptedArray:
         """``f`` of every value, or of every pair of values, by table.
 
@@ -445,7 +446,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """
         return self.apply_many([f], other, dtype)[0]
 
-    @_step("apply")
+    @_step("apply_many")
     def apply_many(self, functions: Sequence[types.Table], other: Operand | None = None,
                    dtype: types.Type | Sequence[types.Type] | None = None) -> list[EncryptedArray]:
         """Several functions of every value, or of every pair, as `apply` does: an array for each function.
@@ -456,31 +457,31 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """
         params = self.context.params
         if not isinstance(functions, (list, tuple)) and not (isinstance(functions, np.ndarray) and functions.ndim):
-            raise errors.ShapeError.explain("apply", f"a {type(functions).__name__}", "a list of functions",
+            raise errors.ShapeError.explain("apply_many", f"a {type(functions).__name__}", "a list of functions",
                                             "use apply")
         dtypes: list[Any] = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(functions)
         if not dtypes or len(dtypes) != len(functions):
             raise errors.ShapeError.explain(
-                "apply", f"{len(functions)} functions and {len(dtypes)} types", "at least one, and a type each",
+                "apply_many", f"{len(functions)} functions and {len(dtypes)} types", "at least one, and a type each",
                 "name one type for all, or as many")
-        widths = [self.bits if d is None else types.bits_of(d, params, "apply") for d in dtypes]
-        operands = [self] if other is None else [self, self._operand(other, "apply")]
+        widths = [self.bits if d is None else types.bits_of(d, params, "apply_many") for d in dtypes]
+        operands = [self] if other is None else [self, self._operand(other, "apply_many")]
         most = 1 if params.booleans else (3 - len(operands)) * params.message_bits
         for x in operands:
             if x.bits > most or (other is not None and x.bits < 0):
                 raise errors.UnsupportedError.explain(
-                    "apply", f"{x.dtype} among {len(operands)} arguments", f"at most u{most} each",
+                    "apply_many", f"{x.dtype} among {len(operands)} arguments", f"at most u{most} each",
                     "build it from comparisons and lt.where")
         sizes = tuple(types.most_of(x.bits) + 1 for x in operands)
-        tables = [types.as_table(f, sizes, bits, "apply") for f, bits in zip(functions, widths)]
+        tables = [types.as_table(f, sizes, bits, "apply_many") for f, bits in zip(functions, widths)]
         if params.booleans:
             return [_gate_of(values, operands) for values in tables]
         blocks, e = [types.blocks_of(bits, params) for bits in widths], self._evaluator
         if self.bits < 0:
             return modular.lookup(self, blocks, tables, widths)
         if other is None:
-            return each_of("apply", lambda x: e.lookup(x, blocks, tables), widths, operands)
-        return each_of("apply", lambda x, y: e.lookup_pair(x, y, blocks, tables, sizes[1]), widths, operands)
+            return each_of("apply_many", lambda x: e.lookup(x, blocks, tables), widths, operands)
+        return each_of("apply_many", lambda x, y: e.lookup_pair(x, y, blocks, tables, sizes[1]), widths, operands)
 
 
 _GATES = {table: gate for gate, table in engine.TRUTH.items()}
@@ -491,10 +492,10 @@ def _gate_of(values: np.ndarray, operands: list[EncryptedArray]) -> EncryptedArr
     x, y = operands[0], operands[-1]
     table = tuple(int(v) for v in values)
     if len(operands) == 2 and table in _GATES:
-        return each("apply", x._evaluator.logic, 0, [x, y], _GATES[table])
+        return each("apply_many", x._evaluator.logic, 0, [x, y], _GATES[table])
     shape = np.broadcast_shapes(*(o.shape for o in operands))
     if len(set(table)) == 1:
-        return x._operand(np.full(shape, table[0], np.uint64), "apply")
+        return x._operand(np.full(shape, table[0], np.uint64), "apply_many")
     z = x if table[0] == table[len(table) // 2 - 1] else y  # the one argument that counts
-    z = z._at(np.broadcast_to(z._places(), shape), "apply")
+    z = z._at(np.broadcast_to(z._places(), shape), "apply_many")
     return ~z if table[0] else z

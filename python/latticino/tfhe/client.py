@@ -10,6 +10,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims.measured import TfheNoise
 from ..common import roles, views
+from ..common.naming import public
 from ..common.progress_bar import Task, as_shown
 from . import notebook, types
 from .array import EncryptedArray
@@ -115,6 +116,7 @@ class Client(roles.Handle):
             native = self._native.server_keys(report, public)
         return ServerKeys(self.context, native)
 
+    @public
     def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:
         """Encrypts booleans or unsigned integers of any shape.
 
@@ -124,12 +126,10 @@ class Client(roles.Handle):
         Raises ParameterError for types that the set does not hold, ValueError for values that the type
         does not, ShapeError for real numbers.
         """
-        values, params = arrays.as_numpy(x, "encrypt", (int,)), self.context.params
-        bits = (types.bits_of_values(values, params, "encrypt") if dtype is None
-                else types.bits_of(dtype, params, "encrypt"))
-        values = types.as_integers(values, bits, "encrypt")
+        values, bits = types.of_type(x, dtype, self.context.params, "encrypt")
         return self.context._array(self._encrypt(values.reshape(-1), bits), values.shape, bits)
 
+    @public
     def decrypt(self, x: EncryptedArray) -> np.ndarray:
         """The values, of the array's shape, in the smallest of numpy's types that holds them.
 
@@ -146,6 +146,7 @@ class Client(roles.Handle):
                 "use the client that was made for that context")
         return self._decrypt(x._parts).astype(types.numpy_type(x.bits)).reshape(x.shape)
 
+    @public
     def noise(self, x: EncryptedArray) -> TfheNoise:
         """The noise that the ciphertexts of an array really have, beside the noise that they claim; for the owner of
         the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError if nothing is

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import _native, arrays, errors
 from ..common import devices, roles, views
-from ..common.naming import called
+from ..common.naming import called, public
 from ..common.tenancy import BoundSession, Tenancy, checked_budget
 from . import notebook, types
 from .array import EncryptedArray
@@ -205,6 +205,7 @@ class Context(Tenancy, roles.Handle):
                 operation, "a bundle without a public key in a context that re-randomises", "one with a public key",
                 "make it with client.server_keys(public=True)")
 
+    @public
     def bind(self, keys: ServerKeys) -> Session:
         """A session: this context with exactly these public keys. Many can be used at once. Raises as `use`."""
         roles.require_kind("bind", keys, ServerKeys, "client.server_keys() makes them")
@@ -231,10 +232,7 @@ class Context(Tenancy, roles.Handle):
         ``x`` and ``dtype`` as for Client.encrypt, which files keep in far fewer bytes. KeyError without a public key,
         UnsupportedError in a recording.
         """
-        values = arrays.as_numpy(x, "encrypt", (int,))
-        bits = (types.bits_of_values(values, self.params, "encrypt") if dtype is None
-                else types.bits_of(dtype, self.params, "encrypt"))
-        values = types.as_integers(values, bits, "encrypt")
+        values, bits = types.of_type(x, dtype, self.params, "encrypt")
         clear = self.evaluator.clear(values.reshape(-1), bits)
         return self._array(clear, values.shape, bits).rerandomize()
 
@@ -268,6 +266,7 @@ class Session(BoundSession, Context):
         roles.require_kind("Session", keys, ServerKeys, "client.server_keys() makes them")
         self._bind(context, keys)
 
+    @public
     def adopt(self, x: EncryptedArray) -> EncryptedArray:
         """Makes an array of the session's context belong to the session, without a copy. KeyError if it is under
         another key, ContextError if it belongs to another session."""

@@ -5,6 +5,7 @@ Inside they are bits: 0 for ``"bool"``, negative for integers modulo a power of 
 
 from __future__ import annotations
 
+import numbers
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Union
@@ -93,10 +94,25 @@ def bits_of_values(x: np.ndarray, params: _native.TfheParams, operation: str) ->
     return bits_of(x.dtype, params, operation)
 
 
+def _whole(x: Any) -> np.ndarray | None:
+    """Python's integers, exactly, where numpy makes real numbers or objects of them: as of ``[1, 2**64 - 1]``."""
+    if not isinstance(x, (list, tuple, int)):
+        return None
+    try:
+        if np.asarray(x).dtype.kind not in "fO":
+            return None
+        values = np.array(x, object)
+        whole = all(isinstance(v, numbers.Integral) for v in values.reshape(-1))
+    except Exception:  # ragged lists, or whatever an object's own conversion raises
+        return None
+    return values if whole and values.size else None
+
+
 def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
     """Numbers of any shape as uint64; ValueError unless all are integers that the type holds."""
-    x = arrays.as_numpy(x, operation, (int,))
-    if x.dtype.kind not in "biu":
+    whole = _whole(x)
+    x = arrays.as_numpy(x, operation, (int,)) if whole is None else whole
+    if x.size and whole is None and x.dtype.kind not in "biu":
         values = "np.real(x)" if x.dtype.kind == "c" else "x"
         raise errors.ShapeError.explain(
             operation, f"dtype {x.dtype}", "booleans or integers",
@@ -111,6 +127,14 @@ def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
             f"{int(x.argmin() if least < 0 else x.argmax())}", f"0 to {most} for {name_of(bits)}",
             "use a wider type")
     return np.asarray(x, dtype=np.uint64, order="C")  # ascontiguousarray would give single values an axis
+
+
+def of_type(x: Any, dtype: Type | None, params: _native.TfheParams, operation: str) -> tuple[np.ndarray, int]:
+    """Numbers as uint64, and the bits of their type: the one that is named, or else that of the array."""
+    if dtype is None:
+        x = arrays.as_numpy(x, operation, (int,))
+    bits = bits_of_values(x, params, operation) if dtype is None else bits_of(dtype, params, operation)
+    return as_integers(x, bits, operation), bits
 
 
 def _as_integer(y: Any, at: tuple[int, ...], operation: str) -> int:

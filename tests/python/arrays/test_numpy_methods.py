@@ -39,6 +39,9 @@ def test_a_standard_deviation_and_ends():
         y = x.clip(low, high, bits=5)
         np.testing.assert_allclose(client.decrypt(y).unmarked(), VALUES.clip(low, high), atol=2.0**-5)
         assert y.range.low >= (-1 if low is None else -0.2) - 2.0**-4 and y.range.high <= (1 if high is None else 0.4) + 2.0**-4
+    for y in (np.clip(x, -0.2, 0.25), np.clip(x, a_min=-0.2, a_max=0.25)):  # with the bound and the bits that x.clip takes
+        np.testing.assert_allclose(client.decrypt(y).unmarked(), VALUES.clip(-0.2, 0.25), atol=2.0**-12)
+        assert y.level == x.clip(-0.2, 0.25).level
     for ends, message in (((None, None), "neither min nor max"), ((0.5, -0.5), "a min above the max"), ((0, 2), "larger than the bound")):
         with pytest.raises(lt.ValueError, match=f"clip: had .*{message}"):
             x.clip(*ends)
@@ -120,7 +123,7 @@ def test_the_others_say_what_to_call(client, integers, scheme):
 def test_functions_of_numpy_name_a_remedy_of_their_own(client, integers):
     x, n = client.encrypt(VALUES[0]), integers.encrypt([1, 2], "u8")
     for use, remedy in (
-            (lambda: np.clip(x, 0, 1), r"numpy.clip: .*x.clip\(low, high, bound, bits\)"), (lambda: np.std(x), "numpy.std: .*x.std"),
+            (lambda: np.std(x), "numpy.std: .*x.std"),
             (lambda: np.argsort(x), "lt.top_k"), (lambda: np.round(x), "apply_lut"), (lambda: np.floor(x), "math.floor"),
             (lambda: np.diff(x), r"x\[\.\.\., 1:\] - x"), (lambda: np.median(x), "lt.sort"), (lambda: np.tile(x, 2), "lt.concatenate"),
             (lambda: np.average(x), "x.mean"), (lambda: np.linalg.norm(x), "sqrt"), (lambda: np.fft.fft(x), r"np.fft.fft\(np.eye"),

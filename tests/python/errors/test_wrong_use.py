@@ -200,7 +200,7 @@ def test_messages_name_rotations_and_operations_of_python(ctx, client, pair):
     low = client.encrypt(x, level=0)
     for use, operation in ((lambda: low * low, "multiply"), (lambda: low * 0.5, "multiply"), (lambda: low.polyval([0, 0, 1]), "polyval"),
                            (lambda: low.to_level(1), "to_level"), (lambda: lt.preset("none"), "preset"),
-                           (lambda: lt.load_params("/none"), "load"), (lambda: client.encrypt([1e30]), "encode")):
+                           (lambda: lt.load_params("/none"), "load_params"), (lambda: client.encrypt([1e30]), "encrypt")):
         with pytest.raises(lt.Error) as e:
             use()
         assert e.value.operation == operation and str(e.value).startswith(operation + ": had "), e.value

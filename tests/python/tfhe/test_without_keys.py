@@ -26,6 +26,26 @@ FREE = {
     "m4 of blocks": (lambda m, u, b: u.astype("m4") + m, [10, 11, 2])}
 
 
+@pytest.mark.parametrize("values", [[1, 2**64 - 1], [[3, 2**63], [2**53 + 1, 2**64 - 1]], (True, 2**64 - 1), [np.uint64(2**63 + 1), 1]], ids=str)
+def test_integers_that_numpy_would_round_are_exact(values):
+    """numpy makes real numbers of these lists, and the error told the user to round them: 2**64 - 1 became 0."""
+    ctx = lt.tfhe.Context(SET, "not-encrypted")
+    client = lt.keygen(ctx)
+    x = client.encrypt(values, "u64")
+    exact = np.array(values, dtype=object)
+    assert (client.decrypt(x).astype(object) == exact).all() and (client.decrypt(x * 0 + values).astype(object) == exact).all()
+
+
+@pytest.mark.parametrize("values, dtype, had", [
+    ([1, 2**64], "u64", "a value above at index 1"), (2**64, "u64", "a value above"), ([-1, 2**64 - 1], "u64", "a value below 0 at index 0"),
+    ([1, 2**64 - 1], "u8", "a value above at index 1"), (10**400, "u64", "a value above"), ([], "u8", "an empty array"),
+    ([1, 2.5], "u8", "dtype float64"), ([None, 1], "u8", "dtype object")], ids=str)
+def test_integers_out_of_range_are_named(values, dtype, had):
+    client = lt.keygen(lt.tfhe.Context(SET, "not-encrypted"))
+    with pytest.raises(lt.Error, match=f"^encrypt: had {had}"):
+        client.encrypt(values, dtype)
+
+
 @pytest.mark.parametrize("f, want", FREE.values(), ids=FREE)
 def test_what_takes_no_bootstrapping_takes_no_keys(world, f, want):
     _ctx, client, *arrays = world
