@@ -38,8 +38,8 @@ class BlockCache {
     bytes_ += size;
   }
 
-  // Passes blocks to drop(p, size) until at most `keep` bytes are left. The size that was not used
-  // for the longest time comes first.
+  // Calls drop(p, size) for kept blocks until at most `keep` bytes are left. It starts with the
+  // size that was not used for the longest time.
   template <class Drop>
   void shrink(std::size_t keep, const Drop& drop) {
     while (bytes_ > keep) {
@@ -57,7 +57,7 @@ class BlockCache {
     }
   }
 
-  std::size_t bytes() const { return bytes_; }  // kept
+  std::size_t bytes() const { return bytes_; }  // bytes in kept blocks
 
  private:
   static constexpr std::size_t kAlignment = 256;

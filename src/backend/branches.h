@@ -1,6 +1,6 @@
-// Two branches of one recording: kernels that run at once in one graph. Only for measurements
-// (bench/pipelining.cc). Nothing in the library forks, because almost all independent work is in
-// one record already (docs/lab/ablation.md).
+// Two branches of one recording, whose kernels run at the same time in one graph. Only for
+// measurements (bench/pipelining.cc). Nothing in the library forks, because almost all independent
+// work is in one record already (docs/lab/ablation.md).
 #pragma once
 
 #include "backend/backend.h"
@@ -10,15 +10,19 @@ namespace latticino {
 
 class Branches {
  public:
-  // Where both want room on the device, blocks of the second branch go first.
+  // If the device has no room for blocks of both branches, it runs blocks of the second branch
+  // first.
   enum class Branch { First, Second };
 
-  // For a recording: the records that follow are of the first branch, and wait for all before.
-  // UnsupportedError without a recording, or inside of a fork.
+  // Starts two branches in a recording: the records that follow belong to the first branch, and run
+  // after all records before the fork. UnsupportedError outside a recording, or inside another
+  // fork.
   virtual void fork() = 0;
-  // Whose the records are that follow. A branch may write nothing that the other one touches.
+  // Selects the branch of the records that follow. A branch must not write anything that the other
+  // branch reads or writes.
   virtual void choose(Branch branch) = 0;
-  // The records that follow wait for both branches. A recording has to join before it ends.
+  // Ends the branches: the records that follow run after both. A recording must join before it
+  // ends.
   virtual void join() = 0;
 
   // UnsupportedError if the backend has no branches.

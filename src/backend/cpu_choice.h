@@ -10,7 +10,7 @@ namespace latticino {
 struct CpuChoice {
   std::string kernels;  // "avx512", "avx2" or "reference"
   int threads = 1;
-  int usable = 1;  // of the threads; at most as many as the process has cores
+  int usable = 1;  // the threads that can run at once: at most the cores of the process
 };
 CpuChoice cpu_choice(const CpuOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Stands for the CUDA backend in builds without it.
+// Replaces the CUDA backend in builds without CUDA.
 #if !defined(LATTICINO_HAVE_CUDA)
 
 #include "backend/backend.h"

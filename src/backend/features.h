@@ -10,20 +10,21 @@ namespace latticino {
 class Backend;
 
 struct Features {
-  bool tiles = true;   // Convert in Half is one pass; without: three, through Coeff
-  bool matrix = true;  // a GPU converts bases on 8-bit matrix units; without: on integers
-  bool lazy = true;    // a GPU reduces sums of conversions on integers; without: each product
-  // On a GPU the row transforms of the record Transform make most of their twiddles; without: they
-  // load all. Row transforms in other records always make them.
+  bool tiles = true;   // Convert in Half is one pass; without it, three passes through Coeff
+  bool matrix = true;  // a GPU converts bases on 8-bit matrix units; without it, on integers
+  bool lazy = true;  // a GPU reduces the sums of conversions on integers; without it, each product
+  // On a GPU the row transforms of the record Transform make most of their twiddles; without it
+  // they load all of them. Row transforms in other records always make them.
   bool twiddles = true;
-  bool inner = true;      // KeyInner is one pass; without: transforms, products, transforms
-  bool last_step = true;  // ModDownFinish is one pass; without: transform, sum, automorphism
-  bool sums = true;       // sums of any length in a pass; without: two terms at a time
-  bool key_sums = true;   // products with a key's digits in a pass, also without `sums`
-  bool batches = true;    // a pass over many polynomials; without: one at a time
-  bool overlap = true;    // a GPU's launch begins while the one before it ends; without: after it
-  bool graphs = true;     // recordings as graphs; without: one launch after the other
-  bool tuning = true;     // kernel variants from the table; without: each kernel's own rule
+  bool inner = true;      // KeyInner is one pass; without it: transforms, products, transforms
+  bool last_step = true;  // ModDownFinish is one pass; without it: transform, sum, automorphism
+  bool sums = true;       // sums of any length are one pass; without it: two terms at a time
+  bool key_sums = true;   // products with the digits of a key are one pass, also without `sums`
+  bool batches = true;    // many polynomials are one pass; without it: one polynomial at a time
+  bool overlap = true;  // a GPU's launch begins while the one before it ends; without it: after it
+  bool graphs = true;   // recordings are graphs; without it: one launch after the other
+  // Kernel variants come from the table; without it: from each kernel's own rule.
+  bool tuning = true;
 
   bool operator==(const Features&) const = default;
   // All features except those that a list such as "tiles,sums" names. UnsupportedError for other

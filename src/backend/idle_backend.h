@@ -9,7 +9,7 @@
 
 namespace latticino {
 
-// What an idle backend was told to do.
+// Counts of what an idle backend was asked to do.
 struct IdleCounts {
   std::uint64_t records = 0, allocations = 0, allocated_bytes = 0;
   std::uint64_t copies_in = 0, copies_out = 0, waits = 0, replays = 0;

@@ -34,7 +34,7 @@ void run_step(Backend& backend, const Step& step) {
   backend.fill(fill.p, fill.bytes, fill.value);
 }
 
-// Blocks of one record, or of one recording, which keeps them.
+// Scratch blocks of one record, or of one recording, which then keeps them.
 class ScratchList {
  public:
   explicit ScratchList(std::shared_ptr<Backend> backend) : backend_(std::move(backend)) {}
@@ -65,7 +65,7 @@ class ScratchList {
   std::vector<Block> blocks_;
 };
 
-// A graph, or the steps that replace one, with the scratch that it uses.
+// A recorded graph, or the steps that replace it, with the scratch that it uses.
 class LoweredReplay : public Backend::Replay {
  public:
   LoweredReplay(std::shared_ptr<Backend> backend, std::unique_ptr<ScratchList> scratch,

@@ -8,7 +8,7 @@
 namespace latticino {
 namespace {
 
-// Runs of consecutive primes of `basis` on which label(prime) is one value.
+// Runs of consecutive primes of `basis` for which label(prime) has the same value.
 template <class Label>
 std::vector<Basis> runs_of_equal(const Basis& basis, const Label& label) {
   std::vector<PrimeRange> runs;
@@ -257,7 +257,8 @@ bool Lowering::replace(const Linear& op) {
   return true;
 }
 
-// Two terms at a time. All but the last sum are in scratch, because `out` may be one of the terms.
+// Adds two terms at a time. All but the last sum are in scratch, because `out` may be one of the
+// terms.
 void Lowering::long_sum(const Linear::Item& item) {
   const std::size_t last = item.terms.size() - 1;
   const PolyView partial = like(item.out, item.out.domain);

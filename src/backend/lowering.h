@@ -1,4 +1,5 @@
-// Writes fused records as sequences of simpler ones: the same integers in more passes.
+// Replaces fused records by sequences of simpler ones, which compute the same integers in more
+// passes.
 #pragma once
 
 #include <functional>
@@ -13,7 +14,8 @@ namespace latticino {
 
 class Lowering {
  public:
-  using Take = std::function<PolyView(const Ring&, const Basis&, Domain)>;  // scratch
+  // Allocator of scratch memory.
+  using Take = std::function<PolyView(const Ring&, const Basis&, Domain)>;
   using Emit = std::function<void(const Operation&)>;
 
   Lowering(std::shared_ptr<const Features> features, Take take, Emit emit)
@@ -36,7 +38,7 @@ class Lowering {
   bool replace(const Dot& op);
   bool replace(const Automorphism& op);
 
-  // One item per record, if there are several.
+  // Splits a record of several items into records of one item.
   template <class Record>
   bool split(const Record& op);
   bool split(const KeyInner& op);

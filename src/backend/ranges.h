@@ -1,5 +1,5 @@
-// Named ranges of a thread for profilers of GPUs (NVTX). They nest. Without the CUDA backend they
-// do nothing.
+// Named ranges of a thread for GPU profilers (NVTX). Ranges may be nested. Without the CUDA backend
+// they do nothing.
 #pragma once
 
 namespace latticino {

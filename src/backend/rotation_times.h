@@ -20,14 +20,14 @@
 namespace latticino {
 
 struct RotationTime {
-  int log_n = 0, components = 0, primes = 0, rows = 0;  // rows: 16 levels + keys of a step
+  int log_n = 0, components = 0, primes = 0, rows = 0;  // rows: 16 levels + keys per step
   int count = 0;
   int exact_us = 0, fourier_us = 0;
 
   bool same_shape(const RotationTime& t) const {
     return log_n == t.log_n && components == t.components && primes == t.primes && rows == t.rows;
   }
-  std::string text() const;  // a line of a table
+  std::string text() const;  // the line of a table
 };
 
 // FileError as Tuning throws it; also for a shape with two times for one number of ciphertexts.

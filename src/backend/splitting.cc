@@ -36,7 +36,7 @@ std::vector<Basis> parts_of(const Basis& whole, const Views& views, int most) {
 
 using Words = std::vector<std::uint32_t>;
 
-// A part, and where its primes stand among those of the whole.
+// A part, and the positions of its primes among those of the whole.
 struct Place {
   Basis part;
   int first = 0;
@@ -51,7 +51,7 @@ struct Place {
   }
 };
 
-// Calls use(place) for the parts of a view that is written, beside views that are read.
+// Calls use(position) for the parts of a view that is written while other views are read.
 template <class Use>
 void each_place(const PolyView& out, Views views, int most, const Use& use) {
   views.push_back(&out);
@@ -77,7 +77,7 @@ Record with_parts_of_out(const Record& op, int most) {
   return divided;
 }
 
-// Sources in parts that views may have.
+// The sources, in parts that fit into views.
 std::vector<Basis> source_parts(const PolyView& in, int most) {
   return parts_of(in.basis(), {&in}, most);
 }
@@ -117,7 +117,7 @@ Tensor::Item part_of(const Tensor::Item& item, const Place& place) {
   return part;
 }
 
-// Some outputs of a record on some of their primes, with the inputs that they still read.
+// Some outputs of a record on some of its primes, with only the inputs that they still read.
 Dot part_of(const Dot& op, const std::vector<const Dot::Output*>& outputs, const Place& place) {
   Dot out;
   out.parts = op.parts;
@@ -128,7 +128,7 @@ Dot part_of(const Dot& op, const std::vector<const Dot::Output*>& outputs, const
     for (int p = 0; p < op.parts; ++p) part.out[p] = place.of(output->out[p]);
     for (const Dot::Term& term : output->terms) {
       const PolyView factor = place.of(term.factor);
-      if (factor.segments == 0) continue;  // zero modulo these primes
+      if (factor.segments == 0) continue;  // inputs that are zero modulo these primes are left out
       int& input = number[term.input];
       if (input < 0) {
         input = static_cast<int>(out.inputs.size());
@@ -218,7 +218,7 @@ void Splitting::divide(const Convert& op, const Operation&) {
   if (!sums.items.empty()) emit_(sums);
 }
 
-// The parts are in place as the whole is.
+// The parts are in place if and only if the whole is.
 void Splitting::divide(const Transform& op, const Operation&) {
   Transform divided;
   for (const Transform::Item& item : op.items) {

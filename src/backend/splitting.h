@@ -1,7 +1,7 @@
 // Divides records for a backend whose kernels take views of few segments, and few digits of a key
 // switch. A record over more segments, as sets with free terminals have, becomes records over parts
-// of the primes, and one with more digits a sum over parts of these: the same integers. Others pass
-// through.
+// of the primes, and one with more digits a sum over parts of these: the same integers. Other
+// records stay as they are.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,16 @@ namespace latticino {
 
 class Splitting {
  public:
-  using Take = std::function<PolyView(const Ring&, const Basis&, Domain)>;  // scratch
+  // Allocator of scratch memory.
+  using Take = std::function<PolyView(const Ring&, const Basis&, Domain)>;
   using Emit = std::function<void(const Operation&)>;
 
   struct Limits {
-    // Of a view. KeyInner, ModDownFinish, Project, and Transform but for items whose limbs are
-    // copied, have no such limit.
+    // The most segments of a view. KeyInner, ModDownFinish and Project have no such limit, nor has
+    // Transform except for items whose limbs are copied.
     int segments;
-    std::function<int(const KeyInner&)> digits;  // of a group of the record, at least one
+    // The most digits for a group of the record, at least one.
+    std::function<int(const KeyInner&)> digits;
   };
 
   Splitting(Limits limits, Take take, Emit emit)

@@ -16,8 +16,8 @@ namespace latticino {
 // that an old table is refused and not misread.
 enum class TunedKernel : std::uint8_t {
   ConvertTile,  // shape: source limbs, target limbs, items
-  KeyInner,     // shape: digits, primes, targets of all groups, groups; not of products
-  BlindRotate,  // shape: k + 1, primes, 16 * levels + keys of a step, ciphertexts
+  KeyInner,     // shape: digits, primes, targets of all groups, groups; not used for products
+  BlindRotate,  // shape: k + 1, primes, 16 * levels + keys per step, ciphertexts
   Transform,    // shape: 0 from Coeff to Eval or 1 back, limbs, polynomials
   kCount
 };
@@ -26,21 +26,23 @@ const char* name(TunedKernel kernel);
 struct TuningKey {
   TunedKernel kernel = TunedKernel::ConvertTile;
   int log_n = 0;
-  std::array<int, 4> shape{};  // counts are exact up to 4095; larger ones are one shape
+  // Counts up to 4095 are exact; all larger ones count as the same shape.
+  std::array<int, 4> shape{};
 
   std::uint64_t packed() const;
   static TuningKey unpacked(std::uint64_t packed);
   bool operator==(const TuningKey&) const = default;
 };
 
-// Used by one backend at a time, like the backend itself.
+// Used by one backend at a time, because it is not thread-safe either.
 class Tuning {
  public:
   static constexpr int kVariants = 32;
-  // Bit v: the kernel can run variant v for this shape on this device.
+  // Bit v says whether the kernel can run variant v for this shape on this device.
   using Variants = std::uint32_t;
 
-  explicit Tuning(int arch = 0) : arch_(arch) { forced_kernel_.fill(-1); }  // 0: for any
+  // Architecture of the table; 0: any.
+  explicit Tuning(int arch = 0) : arch_(arch) { forced_kernel_.fill(-1); }
   // The table shipped for an architecture (90: sm_90); empty if there is none.
   static Tuning shipped(int arch);
   // FileError tells the line that is wrong. Format: the first lines are "latticino tuning 1" and
@@ -91,7 +93,7 @@ class Tuning {
   std::vector<Question> seen_;
 };
 
-// Texts compiled in from src/backend/tuned.
+// The shipped tables, compiled in from src/backend/tuned.
 struct ShippedTuning {
   const char* name;
   const char* text;

@@ -9,7 +9,7 @@ struct ExactRotation : Rotation {
   ExactRotation(Executor& executor, const BlindRotate& op)
       : Rotation(executor, op), key(op.key.first.limb(op.key.first.basis().prime(0))) {
     for (int p = 0; p < digit.primes; ++p) {
-      // Sums of products are multiplied by 2^-64.
+      // The sums of products carry a factor 2^-64.
       const Modulus& m = prime[p]->modulus;
       const std::uint32_t r = reduce_u64(std::uint64_t{1} << 32, m);
       scale[p] = make_shoup(mul_mod(mul_mod(r, r, m), prime[p]->one_over_n.w, m), m);
@@ -18,7 +18,7 @@ struct ExactRotation : Rotation {
 
   std::size_t digit_words() const { return std::size_t(op.rows()) * digit.primes * n; }
   std::size_t worker_words() const { return digit_words() + (parts + std::size_t{1}) * n; }
-  // Limb of prime p of a key polynomial.
+  // The limb of a key polynomial modulo prime p.
   const std::uint32_t* key_limb(std::uint32_t index, int p) const {
     return key + (std::size_t(index) * digit.primes + p) * n;
   }
@@ -50,7 +50,7 @@ class Worker {
   std::uint32_t* sum(int c) { return sums_ + c * r_.n; }
   std::uint32_t* digit(int row, int p) { return digits_ + (row * r_.digit.primes + p) * r_.n; }
 
-  // Digits of all components, in Eval.
+  // Computes the digits of all components, in Eval.
   void decompose(std::uint32_t* acc, std::uint32_t rotation) {
     const int primes = r_.digit.primes, levels = r_.op.gadget.levels;
     for (int c = 0; c < r_.parts; ++c) {
@@ -70,7 +70,7 @@ class Worker {
     }
   }
 
-  // Components of K [*] acc modulo prime p, Coeff: at sums_, one after another.
+  // Computes the components of K [*] acc modulo prime p, in Coeff, one after another at sums_.
   void product(std::uint32_t step, int key, int p) {
     const std::uint32_t *digits[kMaxRows], *keys[kMaxRows * kMaxParts];
     std::uint32_t* out[kMaxParts];
@@ -95,7 +95,7 @@ class Worker {
     }
   }
 
-  // acc += sum_j (X^-e_j - 1) (K_j [*] acc), e_j in held_.
+  // acc += sum_j (X^-e_j - 1) (K_j [*] acc), where held_ has the e_j.
   void selected(std::uint32_t* acc, std::uint32_t step) {
     for (int p = 0; p < r_.digit.primes; ++p) {
       for (int j = 0; j < r_.op.keys_per_step(); ++j) {

@@ -23,13 +23,13 @@ struct FourierRotation : Rotation {
   std::size_t accumulator_words() const {
     return in_doubles() ? 2 * n * parts : Rotation::accumulator_words();
   }
-  int polynomials() const { return op.rows() * parts; }  // of a key
-  // For several keys: doubles of their combination and of the selectors.
+  int polynomials() const { return op.rows() * parts; }  // polynomials of one key
+  // With several keys per step: doubles for their combination and for the selectors.
   std::size_t combined_words() const {
     return op.group == 1 ? 0
                          : 2 * n * (static_cast<std::size_t>(polynomials()) + op.keys_per_step());
   }
-  // Doubles of the sums and of all digits; rounded sums.
+  // Doubles for the sums and for all digits, then the rounded sums.
   std::size_t worker_words() const {
     return combined_words() + 2 * n * (static_cast<std::size_t>(parts) + op.rows()) + n;
   }

@@ -5,7 +5,7 @@
 namespace latticino::cpu {
 namespace {
 
-// Output limbs that are computed from one pass over the inputs.
+// Number of output limbs that are computed in one pass over the inputs.
 constexpr int kOutputGroup = 4;
 
 // One piece of a Convert item: columns [first, first + width) of all rows in Half, entries

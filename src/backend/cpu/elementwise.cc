@@ -6,7 +6,7 @@
 namespace latticino::cpu {
 namespace {
 
-// All limbs of all outputs, item by item.
+// One unit of work is one limb of one output; items follow one another.
 struct LimbUnit {
   std::size_t item;
   int position, prime;  // position in out.basis()
@@ -148,7 +148,8 @@ class TensorAddends {
   const Tensor::Item& item_;
   int prime_, position_;
   const Modulus& m_;
-  std::vector<ShoupFactor> factors_[2];  // of the lower and of the upper half
+  // [0] for the lower half of the limb, [1] for the upper half
+  std::vector<ShoupFactor> factors_[2];
   std::vector<const std::uint32_t*> x_;
 };
 
@@ -192,7 +193,7 @@ void run(Executor& executor, const Tensor& op) {
 namespace {
 
 // Entries [at, at + count) of a factor modulo this prime. A factor that repeats is written out to
-// `scratch`, which then points behind it.
+// `scratch`, and `scratch` then advances behind it.
 const std::uint32_t* factor_entries(const PolyView& factor, int prime, int log_n, std::size_t at,
                                     std::size_t count, std::uint32_t*& scratch) {
   const std::uint32_t* limb = find_limb(factor, prime);
@@ -207,7 +208,7 @@ const std::uint32_t* factor_entries(const PolyView& factor, int prime, int log_n
   return out;
 }
 
-// The most factors of one output that repeat.
+// The largest number of repeating factors of one output.
 std::size_t repeating_factors(const Dot& op, const Ring& ring) {
   std::size_t most = 0;
   for (const Dot::Output& output : op.outputs) {
@@ -238,7 +239,7 @@ void run(Executor& executor, const Dot& op) {
     const std::size_t at = unit % blocks * step;
     const Modulus& m = table.primes[prime].modulus;
     std::vector<const std::uint32_t*> a, b;
-    std::vector<const Dot::Term*> terms;  // those that have this prime
+    std::vector<const Dot::Term*> terms;  // the terms that have this prime
     for (const Dot::Output& output : op.outputs) {
       if (find_limb(output.out[0], prime) == nullptr) continue;
       b.clear(), terms.clear();

@@ -47,8 +47,8 @@ class Executor {
     for (const HostBuffer& buffer : scratch_) clear(buffer);
   }
 
-  // Memory that all threads share, valid until the next call. Code that puts values there clears
-  // them.
+  // Memory that all threads share, valid until the next call. Code that puts secret values there
+  // must clear them.
   void* workspace(std::size_t bytes) {
     if (workspace_.bytes() < bytes) workspace_ = HostBuffer(bytes);
     return workspace_.data();
@@ -92,10 +92,10 @@ inline std::uint32_t* find_limb(const PolyView& v, int prime) {
   return nullptr;
 }
 
-// Where an automorphism X -> X^galois in Eval takes the entries of an output row from: all from one
-// input row, entry c from bitrev((offset + galois bitrev(c)) mod cols). Index i = cols r + c holds
-// the value at psi^(2k+1), k = bitrev(r) + rows bitrev(c); the output holds the input's value at
-// psi^(galois (2k+1)).
+// For an automorphism X -> X^galois in Eval: where an output row takes its entries from. All come
+// from one input row: entry c from bitrev((offset + galois bitrev(c)) mod cols). Index i = cols r +
+// c holds the value at psi^(2k+1), k = bitrev(r) + rows bitrev(c); the output holds the input's
+// value at psi^(galois (2k+1)).
 struct RowSource {
   int row;
   std::uint32_t offset;
@@ -114,14 +114,14 @@ constexpr std::uint32_t inverse_galois(std::uint32_t g) {
   return x;
 }
 
-// Writes the automorphism of rows [first_row, first_row + count) of a limb to where they belong.
+// Applies the automorphism to rows [first_row, first_row + count) of a limb.
 void scatter_rows(const CpuKernels& kernels, const RingTable& table, const PrimeTable& prime,
                   std::uint32_t* limb, const std::uint32_t* rows, int first_row, int count,
                   std::uint32_t galois);
-// The rows of a block of kBlockEntries entries. It divides the number of rows.
+// The number of rows in a block of kBlockEntries entries. It divides the number of all rows.
 int rows_per_block(const PrimeTable& prime);
 
-// Every record's kernels, in a file of their own.
+// The kernels of each record, each in a file of its own.
 #define LATTICINO_RUN(Record) void run(Executor& executor, const Record& op);
 LATTICINO_RECORDS(LATTICINO_RUN)
 #undef LATTICINO_RUN

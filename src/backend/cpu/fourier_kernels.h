@@ -13,13 +13,13 @@
 
 namespace latticino::cpu {
 
-// Roots of one ring, and those of the stages that happen within vectors (fourier_tail).
+// The roots of one ring, and those of the stages inside vectors (fourier_tail).
 struct FourierTable {
   int log_n = 0;
   const fourier::Complex* roots = nullptr;
   const double* tail = nullptr;
-  // All powers of X (fourier::unit_powers), and the root exponent of each number as the
-  // implementation orders them.
+  // All powers of X (fourier::unit_powers), and for each number the exponent of its root, in the
+  // order of the implementation.
   const fourier::Complex* powers = nullptr;
   const std::uint32_t* exponents = nullptr;
 };
@@ -38,26 +38,27 @@ struct FourierKeyOrder {
 };
 
 struct FourierKernels {
-  int log_lanes;  // of a vector: the tail is made for it
+  int log_lanes;  // log2 of the lanes of the vectors that the tail is made for
 
-  // All stages on N/2 numbers in place, forwards and back (times N/2).
+  // All stages of a transform, in place, on N/2 numbers. The way back multiplies by N/2.
   void (*forward)(double* re, double* im, const FourierTable& table, Prefetch& ahead);
   void (*inverse)(double* re, double* im, const FourierTable& table, Prefetch& ahead);
-  // sums[c] = sum_r x[r] key[r, c], from zero in the order of r: transformed polynomials one after
-  // another, those of the key in FourierKeyOrder.
+  // sums[c] = sum_r x[r] key[r, c]. The sums start at zero and add in the order of r. Transformed
+  // polynomials follow one another; those of the key are in FourierKeyOrder.
   void (*products)(double* sums, const double* x, const double* key, int rows, int parts,
                    std::size_t n);
-  // Several keys per step. X^-E - 1 at all numbers, as a transformed polynomial; sum_j x[j] keys[j]
-  // at `count` transformed x, one after another, and keys of `polynomials` polynomials each in
-  // FourierKeyOrder, from zero in the order of j.
+  // For several keys per step. The first computes X^-E - 1 at all numbers, as a transformed
+  // polynomial. The second computes sum_j x[j] keys[j] for `count` transformed x, one after
+  // another; each of the keys has `polynomials` polynomials in FourierKeyOrder. Sums start at zero
+  // and add in the order of j.
   void (*selectors)(double* out, const FourierTable& table, std::uint32_t exponent);
   void (*combine)(double* key, const double* x, const double* keys, int count, int polynomials,
                   std::size_t n);
-  // `count` sums rounded to integers modulo one prime, canonical.
+  // Rounds `count` sums to integers modulo one prime, canonical.
   void (*round_one)(std::uint32_t* out, const double* x, std::size_t count,
                     const fourier::Rounding& rounding);
-  // Modulo two primes accumulators are doubles. Digit i of X^-rotation acc - acc, or of acc itself
-  // where rotation is 2n, goes to out[i]; acc becomes acc + x.
+  // For two primes, whose accumulators are doubles. Digit i of X^-rotation acc - acc goes to
+  // out[i]; if rotation is 2n, digit i of acc itself does. The last one adds x to acc.
   void (*real_digits)(double* const* out, const double* acc, std::size_t n, std::uint32_t rotation,
                       Gadget gadget, const fourier::Rounding& rounding);
   void (*add_sums)(double* acc, const double* x, std::size_t count,
@@ -67,11 +68,12 @@ struct FourierKernels {
 const FourierKernels& reference_fourier_kernels();
 
 // The w of the last log_lanes stages, for blocks of 4^log_lanes numbers that are taken as a matrix.
-// For each stage and each even block (or the only one): the real parts, then the imaginary parts,
-// of 2^log_lanes neighbouring columns. N/2 doubles.
+// For each stage, and for each even block of it (or its only block), the table has the real parts
+// of 2^log_lanes neighbouring columns, then their imaginary parts. N/2 doubles in all.
 std::vector<double> fourier_tail(const std::vector<fourier::Complex>& roots, int log_lanes);
 
-// The root exponents of numbers whose blocks of 4^log_lanes stand as transposed matrices.
+// The root exponents of numbers, if blocks of 4^log_lanes numbers are stored as transposed
+// matrices.
 std::vector<std::uint32_t> fourier_exponents(int log_n, int log_lanes);
 
 }  // namespace latticino::cpu

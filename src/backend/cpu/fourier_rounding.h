@@ -50,7 +50,7 @@ inline void combine(double* __restrict key, const double* __restrict x,
   }
 }
 
-// out[i] = what digits keep of turned[i] sign - own[i], plus Rounding::kShift.
+// out[i] = Rounding::difference(turned[i] sign, own[i]): the bits that digits are made from.
 inline void differences(double* __restrict out, const double* __restrict own,
                         const double* __restrict turned, double sign, std::size_t count,
                         const fourier::Rounding& rounding) {
@@ -84,7 +84,8 @@ inline void real_digits(double* const* out, const double* acc, std::size_t n,
                         std::uint32_t rotation, Gadget gadget, const fourier::Rounding& rounding) {
   const std::size_t from = rotation % n;
   const double sign = rotation < n ? 1 : -1;
-  double* __restrict first = out[0];  // holds the differences until it is computed itself
+  // Holds the differences until this output is computed, which comes last.
+  double* __restrict first = out[0];
   if (rotation == 2 * n) {
     const fourier::Rounding local = rounding;
     for (std::size_t i = 0; i < n; ++i) first[i] = local.difference(acc[i], 0);

@@ -17,7 +17,7 @@ namespace latticino::cpu {
 namespace {
 
 #if defined(__EMSCRIPTEN__)
-constexpr std::size_t kHugePage = ~std::size_t{0};  // there are none
+constexpr std::size_t kHugePage = ~std::size_t{0};  // not available here
 #else
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
 #endif
@@ -95,7 +95,8 @@ std::size_t HostPool::size_class(std::size_t bytes) {
 }
 
 void* HostPool::allocate(std::size_t bytes) {
-  if (bytes > std::numeric_limits<std::size_t>::max() / 4) out_of_memory(bytes);  // sums may wrap
+  // The sums may wrap around.
+  if (bytes > std::numeric_limits<std::size_t>::max() / 4) out_of_memory(bytes);
   const std::size_t size = size_class(std::max<std::size_t>(bytes, 1));
   HostBuffer buffer;
   if (auto found = free_.find(size); found != free_.end()) {
@@ -117,7 +118,7 @@ void* HostPool::allocate(std::size_t bytes) {
   live_bytes_ += size;
   peak_live_bytes_ = std::max(peak_live_bytes_, live_bytes_);
   reported_peak_ = std::max(reported_peak_, live_bytes_);
-  // Keeps at most so much that kept and used memory together stay near the largest use so far.
+  // Limits kept memory, so that kept and used memory together stay near the largest use so far.
   trim(peak_live_bytes_ - live_bytes_ + peak_live_bytes_ / 16);
   return data;
 }

@@ -29,8 +29,8 @@ class HostBuffer {
   std::size_t bytes_ = 0;
 };
 
-std::size_t physical_memory();   // of the machine, or of the container where that is less
-std::size_t available_memory();  // not in use now
+std::size_t physical_memory();   // bytes of the machine, or of the container if that is less
+std::size_t available_memory();  // of these, bytes that are not in use now
 
 // Keeps released blocks for the next request of the same size class: fresh pages cost more than
 // most operations on them. Not thread-safe (Queue serialises).
@@ -38,17 +38,19 @@ class HostPool {
  public:
   void* allocate(std::size_t bytes);
   void release(void* p, std::size_t bytes) noexcept;
-  void trim(std::size_t keep) noexcept;  // frees released blocks down to `keep` bytes of them
+  // Frees released blocks until at most `keep` bytes of them are left.
+  void trim(std::size_t keep) noexcept;
 
   std::size_t held_bytes() const { return live_bytes_ + free_bytes_; }
-  std::size_t peak_bytes() const { return reported_peak_; }  // handed out at once since the reset
+  // The most bytes handed out at once since the last reset.
+  std::size_t peak_bytes() const { return reported_peak_; }
   void reset_peak() { reported_peak_ = live_bytes_; }
 
  private:
   static std::size_t size_class(std::size_t bytes);
 
   std::map<void*, HostBuffer> live_;
-  std::multimap<std::size_t, HostBuffer> free_;  // by size class
+  std::multimap<std::size_t, HostBuffer> free_;  // released blocks by size class
   std::size_t live_bytes_ = 0, free_bytes_ = 0, peak_live_bytes_ = 0, reported_peak_ = 0;
 };
 

@@ -29,7 +29,7 @@ struct PrimeTable {
   const std::uint32_t* inverse = nullptr;
   const std::uint32_t* inverse_quotient = nullptr;
   ShoupFactor one_over_rows, one_over_cols, one_over_n;
-  const BackendTable* extra = nullptr;  // what CpuKernels::prepare made
+  const BackendTable* extra = nullptr;  // what CpuKernels::prepare returned
 };
 
 struct LweKernels;
@@ -91,8 +91,8 @@ struct CpuKernels {
   // One stage of the special FFT and of its inverse (ops/slot_transform.h): n any power of two.
   slots::Stage forward_slots, inverse_slots;
 
-  const LweKernels* lwe;          // lwe_kernels.h
-  const FourierKernels* fourier;  // fourier_kernels.h
+  const LweKernels* lwe;          // the kernels of lwe_kernels.h
+  const FourierKernels* fourier;  // the kernels of fourier_kernels.h
 };
 
 const CpuKernels& reference_kernels();

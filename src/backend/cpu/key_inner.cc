@@ -71,7 +71,7 @@ class RowWorker {
   }
 
  private:
-  // Rows of a sum of a_i b_j over pairs (i, j), of the group's product.
+  // Adds one part of a group's product to rows of a sum: a_i b_j over pairs (i, j).
   void multiply(std::uint32_t* out, std::initializer_list<std::array<int, 2>> pairs) {
     const std::uint32_t *a[2], *b[2];
     int terms = 0;
@@ -90,7 +90,8 @@ class RowWorker {
   std::size_t count_, offset_;
   std::vector<const std::uint32_t*> digits_, keys_;
   std::uint32_t *sum_ = nullptr, *add_ = nullptr;
-  bool of_product_ = false;  // some digit's own limb, and of a product
+  // The prime belongs to a digit's own limbs, and that digit is a product.
+  bool of_product_ = false;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace latticino::cpu {
 namespace {
 
-// One ciphertext of one item.
+// One unit of work: one ciphertext of one item.
 struct Unit {
   std::uint32_t item, index;
 };
@@ -25,14 +25,15 @@ std::vector<Unit> ciphertexts(const Items& items) {
 // floor((2 M x + q + shift) / 2q) for x < q < 2^31, M <= 2^18 and |shift| < 2^43, and the remainder
 // x M - q times it. Multiples of 2q are added to keep the numerator positive.
 struct Switched {
-  std::uint32_t exponent;  // modulo M
+  std::uint32_t exponent;  // the result modulo M
   std::int64_t rest;
 };
 Switched switched(std::uint32_t x, std::uint32_t m, std::int64_t shift, const Modulus& q) {
   const std::uint64_t turns = std::uint64_t{1} << 24;
   const std::uint64_t numerator = 2 * static_cast<std::uint64_t>(m) * x + q.q + 2 * turns * q.q +
                                   static_cast<std::uint64_t>(shift);
-  std::uint64_t quotient = mulhi_u64(numerator, q.barrett);  // of q: right or one too small
+  // Numerator / q, exact or one too small.
+  std::uint64_t quotient = mulhi_u64(numerator, q.barrett);
   if (numerator - quotient * q.q >= q.q) ++quotient;
   const std::int64_t rounded =
       static_cast<std::int64_t>(quotient / 2) - static_cast<std::int64_t>(turns);
@@ -77,8 +78,8 @@ void run(Executor& executor, const LweKeySwitch& op) {
   const LweKernels& k = *executor.kernels().lwe;
   const Modulus m = make_modulus(op.key.modulus);
   const std::size_t words = op.key.dimension + std::size_t{1};
-  // Ciphertexts that share the rows of the key while these are in cache, and rows that are read
-  // together; a sum of kBlockRows terms below 2^(30 + log_base) stays within 62 bits.
+  // kTile ciphertexts share the rows of the key while these are in cache. kBlockRows rows are read
+  // together: a sum of so many terms below 2^(30 + log_base) stays within 62 bits.
   constexpr std::size_t kShare = 8;
   const std::size_t block = std::size_t{1} << std::min(10, 32 - op.gadget.log_base);
   const std::size_t share = std::clamp<std::size_t>(
@@ -177,7 +178,7 @@ void run(Executor& executor, const SampleExtract& op) {
 
 namespace {
 
-// 2 b + the sum of the centred mask, modulo 2q in (-q, q], over 2q.
+// 2 b + the sum of the centred mask, reduced modulo 2q to (-q, q], divided by 2q.
 double centred_body(const std::uint32_t* words, std::uint32_t dimension, std::uint32_t q) {
   std::int64_t sum = 2 * static_cast<std::int64_t>(words[dimension]);
   for (std::uint32_t i = 0; i < dimension; ++i) sum += centre(words[i], q);
@@ -190,7 +191,7 @@ double centred_body(const std::uint32_t* words, std::uint32_t dimension, std::ui
 
 }  // namespace
 
-// Units: the rows of all bodies together, or a diagonal.
+// The units of work: one for the rows of all bodies together, then one for each diagonal.
 void run(Executor& executor, const LweSlots& op) {
   std::vector<Unit> units;
   for (std::size_t i = 0; i < op.items.size(); ++i) {

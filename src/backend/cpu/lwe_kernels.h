@@ -12,17 +12,17 @@ namespace latticino::cpu {
 
 // Constants of the digits of one ring.
 struct DigitTable {
-  int n = 0, primes = 1;  // 1 or 2
+  int n = 0, primes = 1;  // number of primes: 1 or 2
   std::uint32_t q[2] = {};
-  ShoupFactor inverse;  // of q[0] modulo q[1]
+  ShoupFactor inverse;  // the inverse of q[0] modulo q[1]
   Gadget gadget;
-  int bits = 0;  // of the primes' product
+  int bits = 0;  // bits of the product of the primes
 };
 
 // Words behind a mirrored polynomial, so that vectors may be read from any position below 2N.
 constexpr std::size_t kMirrorTail = 16;
-constexpr int kMaxParts = 5;    // components of a GLWE ciphertext
-constexpr int kMaxLevels = 62;  // digits of a residue: moduli are below 2^62
+constexpr int kMaxParts = 5;    // the most components of a GLWE ciphertext
+constexpr int kMaxLevels = 62;  // the most digits of a residue, as moduli are below 2^62
 
 struct LweKernels {
   // Digits of X^-rotation x - x, or of x itself where rotation is 2N. x[p] is mirrored: the

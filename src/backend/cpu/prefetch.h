@@ -1,6 +1,6 @@
-// Memory that will be needed soon. A kernel that takes a Prefetch fetches the next `share` bytes to
-// the second-level cache while it computes, if that is faster (simd/fetch.h). Keys are in main
-// memory.
+// Prefetching: a kernel that takes a Prefetch fetches the next `share` bytes to the second-level
+// cache while it computes, if that is faster (simd/fetch.h). This is for keys, which are too large
+// for caches and come from main memory.
 #pragma once
 
 #include <cstddef>

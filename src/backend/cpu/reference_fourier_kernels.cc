@@ -84,7 +84,8 @@ std::vector<double> fourier_tail(const std::vector<Complex>& roots, int log_lane
       for (std::size_t b = 0; b < std::size_t{1} << t; b += 2) {
         std::vector<Complex> w;
         for (std::size_t lane = 0; lane < lanes; ++lane) {
-          const std::size_t block = ((first + lane) << t) + b;  // of stage log2(blocks) + t
+          // The block in stage log2(blocks) + t.
+          const std::size_t block = ((first + lane) << t) + b;
           w.push_back(roots[((blocks << t) + block) / 2]);
           if (block % 2 != 0) w.back() = fourier::times_i(w.back());
         }

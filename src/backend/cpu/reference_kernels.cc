@@ -116,7 +116,8 @@ void centre_all(std::int32_t* y, const u32* x, std::size_t count, const Modulus&
   for (std::size_t i = 0; i < count; ++i) y[i] = centre(x[i], m.q);
 }
 
-constexpr std::size_t kBlock = 256;  // entries whose 64-bit sums stay in the first-level cache
+// Number of entries whose 64-bit sums stay in the first-level cache.
+constexpr std::size_t kBlock = 256;
 
 void convert(u32* const* out, const std::int32_t* const* y, int outputs, int sources,
              std::size_t count, const std::int32_t* table, const Modulus* moduli) {

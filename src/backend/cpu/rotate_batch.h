@@ -1,4 +1,4 @@
-// How a batch goes through a blind rotation, in either arithmetic.
+// How a batch of ciphertexts goes through a blind rotation, in exact arithmetic and in FP64.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,11 @@
 
 namespace latticino::cpu {
 
-void run_fourier(Executor& executor, const BlindRotate& op);  // blind_rotate_fourier.cc
+// Runs in FP64 (blind_rotate_fourier.cc).
+void run_fourier(Executor& executor, const BlindRotate& op);
 
-// What all ciphertexts of a record share. Accumulators are mirrored residues (lwe_kernels.h),
-// component by component, modulo one prime after the other.
+// The data that all ciphertexts of a record share. Accumulators are mirrored residues
+// (lwe_kernels.h), component by component, modulo one prime after the other.
 struct Rotation {
   Rotation(Executor& executor, const BlindRotate& op);
 
@@ -20,11 +21,12 @@ struct Rotation {
   std::uint32_t* accumulator(std::uint32_t* at, int component, int p) const {
     return at + mirrored_words() * (component * digit.primes + p);
   }
-  // The test polynomial times X^-exponent, with n words of scratch; and the result.
+  // Start of the accumulator: the test polynomial times X^-exponent, with n words of scratch. End:
+  // writes the result.
   void start(std::uint32_t* acc, const BlindRotate::Item& item, std::uint32_t exponent,
              std::uint32_t* scratch) const;
   void finish(std::uint32_t* acc, const PolyArray& out, std::uint32_t first) const;
-  // E of key j of a step, below 2N.
+  // The exponent E of key j of a step, below 2N.
   std::uint32_t exponent(const std::uint32_t* exponents, std::uint32_t step, int j) const;
 
   const BlindRotate& op;
@@ -33,7 +35,7 @@ struct Rotation {
   const std::size_t n;
   const int parts;
   DigitTable digit;
-  std::uint64_t modulus = 1;  // the primes' product
+  std::uint64_t modulus = 1;  // the product of the primes
   const PrimeTable* prime[2] = {};
 };
 
@@ -41,8 +43,9 @@ struct Rotation {
 void rotate(std::uint32_t* y, const std::uint32_t* x, std::size_t n, std::uint32_t rotation,
             std::uint32_t q);
 
-// `rotation` has what a Rotation has, and tells the worker_words() of a thread. A Worker(rotation,
-// scratch), with that many words and at least n, does the steps of one accumulator at a time.
+// Runs the rotations. `rotation` has the members of a Rotation, and worker_words() says how many
+// words of scratch a thread needs. Worker(rotation, scratch), with so many words and at least n,
+// does the steps of one accumulator at a time.
 template <class Worker, class OwnRotation>
 void rotate_batch(Executor& executor, const BlindRotate& op, const OwnRotation& rotation) {
   struct Unit {
@@ -54,7 +57,8 @@ void rotate_batch(Executor& executor, const BlindRotate& op, const OwnRotation& 
       units.push_back({static_cast<std::uint32_t>(i), k});
     }
   }
-  // The ciphertexts of one thread use the key together, so the rows of a step are read once.
+  // The ciphertexts of one thread go through a step together, so the thread reads the key rows of
+  // the step once.
   constexpr std::size_t kShare = 4;
   const std::size_t share = std::clamp<std::size_t>(
       units.size() / static_cast<std::size_t>(executor.threads()), 1, kShare);

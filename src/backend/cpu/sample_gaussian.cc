@@ -7,14 +7,15 @@
 namespace latticino::cpu {
 namespace {
 
-constexpr std::size_t kWordBytes = 16;  // of keystream for each coefficient
-constexpr std::size_t kBlockWords = 4;  // coefficients per ChaCha20 block
+constexpr std::size_t kWordBytes = 16;  // bytes of keystream per coefficient
+constexpr std::size_t kBlockWords = 4;  // coefficients from one ChaCha20 block
 
 }  // namespace
 
-// Constant time. Keystream and scan have no branch and no address that depends on a word, and
-// `reduce` has none either. The keystream and the integers of a step are in the scratch of the
-// thread. It is cleared when a secret block ends, such as the seed's.
+// This runs in constant time. No branch and no address depends on a word of the keystream, neither
+// in the keystream, nor in the scan, nor in `reduce`. The keystream and the integers of a step are
+// in the scratch memory of the thread. It is cleared when a secret block is released, such as that
+// of the seed.
 void run(Executor& executor, const SampleGaussian& op) {
   if (op.items.empty()) return;
   const Ring& ring = *op.items[0].out.ring;

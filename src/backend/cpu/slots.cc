@@ -15,7 +15,7 @@
 namespace latticino::cpu {
 namespace {
 
-// Numbers of each item of a group, in the executor's workspace; cleared at the end.
+// Numbers of each item of a group, in the executor's workspace. They are cleared at the end.
 template <class T>
 class Group {
  public:
@@ -99,7 +99,8 @@ struct Run {
   std::size_t part, first, count;
 };
 constexpr std::size_t kRun = 512;
-constexpr std::size_t kRunWords = 4 * kRun;  // of scratch, and a residue of each prime
+// Words of scratch per run, and as many residues of each prime.
+constexpr std::size_t kRunWords = 4 * kRun;
 
 // The integers below half the product of the first one or two primes with these residues.
 void guess(const RingTable& table, const Project::Item& item, std::size_t base, std::size_t gap,
@@ -147,8 +148,8 @@ void reconstruct(Executor& executor, const RingTable& table, const Project::Item
       for (std::size_t i = 0; i < run.count; ++i) differs[i] |= residues[i] ^ limb[i * gap];
     }
   }
-  // Far from both ends of the range of doubles, the quotient is rounded once, as in the full
-  // reconstruction.
+  // Far from both ends of the range of doubles, the quotient is rounded once. The full
+  // reconstruction does the same.
   const bool direct = item.divisor > 0x1p-900 && item.divisor < 0x1p900;
   const int bits = std::countr_zero(n);
   const std::size_t limbs = basis.size();

@@ -16,7 +16,7 @@ struct RingTable : BackendTable {
   const CpuKernels* kernels;
   std::vector<PrimeTable> primes;
   std::vector<std::uint16_t> row_reversal, col_reversal;  // bit reversals of log2(rows), log2(cols)
-  FourierTable fourier_table;                             // of degrees that blind rotations have
+  FourierTable fourier_table;  // only for degrees that blind rotations use
 
  private:
   void fill_roots(const Ring& ring, int prime);
@@ -31,9 +31,9 @@ struct ConversionTable : BackendTable {
   explicit ConversionTable(const BaseConversion& conversion, const RingTable& ring);
 
   std::vector<std::int32_t> matrix;      // centred matrix * 2^64 mod p, targets x sources
-  std::vector<ShoupFactor> factor;       // of Coeff inputs
-  std::vector<ShoupFactor> half_factor;  // the same / rows, of Half inputs
-  std::vector<Modulus> moduli;           // of the targets
+  std::vector<ShoupFactor> factor;       // for inputs in Coeff
+  std::vector<ShoupFactor> half_factor;  // the same divided by rows, for inputs in Half
+  std::vector<Modulus> moduli;           // the target primes
 };
 
 // Throws ContextError when another backend's tables are there already.

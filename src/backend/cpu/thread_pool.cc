@@ -13,7 +13,7 @@ namespace latticino::cpu {
 
 int available_cores() {
 #if defined(__EMSCRIPTEN__)
-  return 1;  // the module has no threads
+  return 1;  // the WebAssembly module has no threads
 #else
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
@@ -38,7 +38,8 @@ void ThreadPool::start() {
 void ThreadPool::serve(int thread) {
   for (unsigned seen = 0;;) {
     generation_.wait(seen);
-    // Jobs come one at a time and wait for every worker, so no job is skipped.
+    // A new job starts only after every worker has finished the one before, so no worker skips a
+    // job.
     seen = generation_.load();
     if (work_ == nullptr) return;
     take_units(thread);
@@ -54,7 +55,7 @@ void ThreadPool::take_units(int thread) noexcept {
       if (thread == 0) check_interrupt();  // the caller's own thread
       (*work_)(unit, thread);
     } catch (...) {
-      next_ = units_;  // no further unit begins
+      next_ = units_;  // after an exception, no further unit begins
       const std::lock_guard lock(error_mutex_);
       if (error_ == nullptr) error_ = std::current_exception();
     }

@@ -11,7 +11,8 @@
 namespace latticino::cpu {
 
 // Threads of one backend instance. They sleep between jobs, so that several contexts do not take
-// cores from each other. A job is a counter from which they take units.
+// cores from each other. In a job, each thread takes the next unit of work from a shared counter
+// until none is left.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads) : threads_(threads) {}
@@ -35,11 +36,11 @@ class ThreadPool {
   std::size_t units_ = 0;
   std::atomic<std::size_t> next_{0};
   std::atomic<int> busy_{0};
-  std::atomic<unsigned> generation_{0};  // of the job; a job without work ends the workers
+  std::atomic<unsigned> generation_{0};  // counts jobs; a job without work ends the workers
   std::mutex error_mutex_;
   std::exception_ptr error_;
 };
 
-int available_cores();  // that this process may run on
+int available_cores();  // the number of cores that this process may run on
 
 }  // namespace latticino::cpu

@@ -1,4 +1,4 @@
-// The CUDA backend: the contract of backend.h over one Launcher.
+// The CUDA backend: implements backend.h with one Launcher.
 #include "backend/backend.h"
 
 #include <string>
@@ -87,7 +87,7 @@ class CudaBackend : public Backend, public Branches {
   void clear(void* p, std::size_t bytes) override {
     launcher_->activate();
     launcher_->clear(p, bytes);
-    staging_.wipe();  // it may have carried the block's contents
+    staging_.wipe();  // the staging buffers may have carried the block's contents
   }
   void fill(void* p, std::size_t bytes, std::uint8_t value) override {
     launcher_->activate();
@@ -115,7 +115,7 @@ class CudaBackend : public Backend, public Branches {
 
   void run(const Operation& op) override {
     launcher_->activate();
-    scratch_.clear();  // of a record that threw
+    scratch_.clear();  // scratch memory of a record that threw
     splitting_.run(op);
     scratch_.clear();
   }
@@ -156,7 +156,7 @@ class CudaBackend : public Backend, public Branches {
   }
 
   std::shared_ptr<Launcher> launcher_;
-  std::vector<Scratch> scratch_;  // of the record that is being run
+  std::vector<Scratch> scratch_;  // scratch memory of the record that is being run
   Splitting splitting_;
   Staging staging_;
 };
@@ -190,7 +190,7 @@ int cuda_device_count() noexcept {
 }
 
 bool cuda_has_fast_doubles(int device) noexcept {
-  int ratio = 0;  // of the rates of FP32 and FP64
+  int ratio = 0;  // rate of FP32 divided by the rate of FP64
   if (cudaDeviceGetAttribute(&ratio, cudaDevAttrSingleToDoublePrecisionPerfRatio, device) ==
       cudaSuccess) {
     return ratio <= 4;

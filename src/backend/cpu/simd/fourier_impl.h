@@ -132,7 +132,7 @@ inline void odd_pass(double* re, double* im, int count, const FourierTable& tabl
   if (count == 2) pass<kForward, 2>(re, im, 0, table, fetch);
 }
 
-// How the stages are divided into passes, and into how many pieces of work.
+// How the stages are divided into passes, and how many pieces of work they have.
 struct Cut {
   explicit Cut(const FourierTable& table)
       : head(table.log_n - 1 - Doubles::kLogLanes), odd(head % Doubles::kPassStages) {

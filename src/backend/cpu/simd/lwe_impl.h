@@ -62,8 +62,8 @@ inline void plain_digits(double* const* out, const std::uint32_t* const* x, std:
   reference_lwe_kernels().rotated_real_digits(out, x, rotation, t);
 }
 
-// Over one prime; kLevels digits, or any number where it is 0. Nothing is read from memory that the
-// stores might have changed.
+// Digits over one prime. With kLevels 0 the number of digits is known only at run time. Every load
+// comes before the stores that might change what it reads.
 template <int kLevels, class Word>
 inline void rotated_digits_of_one(Word* const* out, const std::uint32_t* x, std::uint32_t rotation,
                                   const DigitTable& t) {
@@ -135,7 +135,7 @@ inline void row_products_some(std::uint32_t* const* out, const std::uint32_t* co
   const Vec m = Vec::set(static_cast<std::uint32_t>(mod.q_inverse));
   const Vec bound = Vec::set((mod.q - 1) / 2);
   for (std::size_t k = 0; k < count; k += Vec::kLanes) {
-    Wide sum[kOutputs];  // times 2^-32, below 2^32 a term
+    Wide sum[kOutputs];  // carries a factor 2^-32; each term is below 2^32
     for (int c = 0; c < kOutputs; ++c) sum[c] = Wide::zero();
     for (int first = 0; first < rows; first += terms) {
       const int last = first + terms < rows ? first + terms : rows;

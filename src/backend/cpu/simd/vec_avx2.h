@@ -7,7 +7,7 @@
 
 namespace latticino::cpu::LATTICINO_SIMD_TARGET {
 
-// Whether kernels prefetch (simd/fetch.h): no gain was seen on a busy Zen 3.
+// Whether kernels prefetch (simd/fetch.h). It gained nothing on a busy Zen 3.
 constexpr bool kFetchesAhead = false;
 
 struct Vec {
@@ -22,7 +22,7 @@ struct Vec {
         _mm256_movehdup_ps(_mm256_loadu_ps(reinterpret_cast<const float*>(p))))};
   }
   void store(std::uint32_t* p) const { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
-  void store_doubles(double* p) const {  // of signed lanes
+  void store_doubles(double* p) const {  // stores the lanes, as signed numbers
     _mm256_storeu_pd(p, _mm256_cvtepi32_pd(_mm256_castsi256_si128(v)));
     _mm256_storeu_pd(p + 4, _mm256_cvtepi32_pd(_mm256_extracti128_si256(v, 1)));
   }
@@ -121,7 +121,8 @@ struct Wide {
 // 4 doubles, with the operations of math/fourier.h.
 struct Doubles {
   static constexpr int kLogLanes = 2, kLanes = 4;
-  static constexpr int kPassStages = 2;  // of a transform that the registers hold at once
+  // Stages of a transform whose numbers fit into the registers.
+  static constexpr int kPassStages = 2;
   __m256d v;
 
   Doubles() = default;

@@ -22,7 +22,7 @@ struct Vec {
     return {_mm512_castps_si512(_mm512_movehdup_ps(_mm512_loadu_ps(p)))};
   }
   void store(std::uint32_t* p) const { _mm512_storeu_si512(p, v); }
-  void store_doubles(double* p) const {  // of signed lanes
+  void store_doubles(double* p) const {  // stores the lanes, as signed numbers
     _mm512_storeu_pd(p, _mm512_cvtepi32_pd(_mm512_castsi512_si256(v)));
     _mm512_storeu_pd(p + 8, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(v, 1)));
   }
@@ -131,7 +131,8 @@ struct Wide {
 // 8 doubles, with the operations of math/fourier.h.
 struct Doubles {
   static constexpr int kLogLanes = 3, kLanes = 8;
-  static constexpr int kPassStages = 3;  // of a transform that the registers hold at once
+  // Stages of a transform whose numbers fit into the registers.
+  static constexpr int kPassStages = 3;
   __m512d v;
 
   Doubles() = default;

@@ -1,4 +1,4 @@
-// Convert: column tiles where both ends are in Half, entry by entry in Coeff.
+// Convert: in Half, tiles of columns; in Coeff, entry by entry.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -13,8 +13,9 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kMaxSources = 24;    // of a tile: six steps of the matrix units
-constexpr int kSquareDegree = 16;  // log2 N of square tiles; others always use the matrix units
+constexpr int kMaxSources = 24;  // most sources of a tile: six steps of the matrix units
+// log2 N of the square tiles that have kernels without matrix units
+constexpr int kSquareDegree = 16;
 constexpr int kPlainThreads = 128;
 
 // Coeff: an entry per thread; its centred sources stay in shared memory.

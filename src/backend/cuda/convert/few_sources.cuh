@@ -21,7 +21,8 @@ struct FewShape : ColumnShape<8> {
   static constexpr int kBlockThreads = 512, kMinBlocks = 2;
   static constexpr int kTeams = kBlockThreads / kTeam, kTeamWarps = kTeam / 32;
   static_assert(kTeamStrips == 1 && kTeams < 16);  // named barriers
-  static constexpr int kBuffers = 2;  // of a team: with two, one barrier per target is enough
+  // Buffers per team: with two, one barrier per target is enough.
+  static constexpr int kBuffers = 2;
   static constexpr std::size_t shared_bytes(int targets) {
     return sizeof(std::uint32_t) * kStripWords * (SOURCES + kTeams * kBuffers) +
            sizeof(TileTarget) * targets;

@@ -39,7 +39,7 @@ struct ConversionView {
   // [(i pairs + p) 8 + 2 l + h], p < pairs = ceil(sources / 8), lane l < 4, hold words 2h, 2h + 1
   // of source 8p + l, then those of source 8p + 4 + l.
   const uint4* planes = nullptr;
-  const FewTarget* few = nullptr;  // where there are few sources
+  const FewTarget* few = nullptr;  // null if there are more sources than kFewSources
   // [i * sources + j]: matrix[i][j] 2^64 mod p_i, centred (double Montgomery).
   const std::int32_t* matrix = nullptr;
   std::uint16_t sources = 0, targets = 0;

@@ -43,9 +43,9 @@ struct BatchConstants {
   }
 };
 
-// Converts the tile to the targets of `batch` and runs their wide rounds. A pass takes the four
-// columns of a strip at rows t + T j: column n of a product is entry (column n / 2, row of
-// j = 2 f + n % 2), so that lane 4 g + i ends with column i of target g, rows t + T j for all j.
+// Converts the tile to the targets of `batch` and runs their wide rounds. One pass converts the
+// four columns of a strip at rows t + T j: column n of a product is entry (column n / 2, row of j =
+// 2 f + n % 2), so that lane 4 g + i ends with column i of target g, rows t + T j for all j.
 template <class S>
 __device__ __forceinline__ void convert_batch(std::uint32_t outputs, const BatchConstants<S>& batch,
                                               int warp) {
@@ -117,7 +117,7 @@ __device__ __forceinline__ void finish_batch(std::uint32_t outputs, const TileTa
   }
 }
 
-// Both rounds of the team's target, once all of the batch are converted.
+// Both rounds of the team's target, once all targets of the batch are converted.
 template <class S>
 __device__ __forceinline__ void transform_batch(std::uint32_t outputs, const TileTarget* target,
                                                 int team, int count, const Shoup* table,

@@ -11,11 +11,12 @@ namespace latticino::cuda {
 enum class TileKind { Wide, Deep, Narrow, Few, Teams };
 
 struct TileVariant {
-  static constexpr int kSplits = 4;  // of the targets, over as many blocks
+  static constexpr int kSplits = 4;  // the targets are split over up to so many blocks
   TileKind kind = TileKind::Narrow;
   int splits = 1;
 
-  // 0 to 11: kind + 3 (splits - 1) of the first three; 12 to 15 Few, 16 to 19 Teams.
+  // The variant's number: 0 to 11 are kind + 3 (splits - 1) of the first three kinds, 12 to 15 are
+  // Few, 16 to 19 are Teams.
   static constexpr TileVariant of(int number) {
     if (number >= kFirstTeams) return {TileKind::Teams, number - kFirstTeams + 1};
     if (number >= kFirstFew) return {TileKind::Few, number - kFirstFew + 1};
@@ -33,7 +34,7 @@ struct TileVariant {
 
 struct TilePlace {
   int sources = 0, targets = 0;
-  unsigned blocks = 0;  // of four columns, over all items, before targets are split
+  unsigned blocks = 0;  // blocks of four columns, over all items, before targets are split
   unsigned sms = 0;
   unsigned kinds = 0;  // bit k: TileKind k exists for the shape and fits
 
@@ -57,7 +58,7 @@ struct TilePlace {
   }
 
   // Few, Teams and Narrow have two blocks on a multiprocessor: one computes while the other loads,
-  // once there are several waves. Wide tiles are the cheapest per column. Deep ones (one per
+  // once there are several waves. Wide tiles take the least time per column. Deep ones (one per
   // multiprocessor) fill the device with half the columns.
   constexpr TileVariant own() const {
     if (has(TileKind::Few)) return {TileKind::Few, splits_of_few()};
@@ -76,7 +77,8 @@ struct TilePlace {
     return std::clamp(static_cast<int>(sms / blocks), 1, most_splits(kind));
   }
   // A second block pays if each one still has two rounds of its eight teams. Two sources are
-  // inverted quickly (H200, two items: 17 to 22 targets 1.4 us faster whole; 45 targets halved).
+  // inverted quickly (on an H200 with two items: for 17 to 22 targets one block is 1.4 us faster;
+  // for 45 targets two blocks are faster).
   constexpr int splits_of_few() const {
     const int both = std::min(static_cast<int>(2 * sms / blocks), targets / 16);
     return std::clamp(std::max(filling(TileKind::Few), both), 1, most_splits(TileKind::Few));

@@ -20,7 +20,7 @@ struct IntegerRow {
   }
 
   // Rows t + T j of column `column` of a strip, in [0, 2q) as from the matrix units. A 64-bit sum
-  // has room for two products of a source (below 2^31) and a residue before fold_sum() has to make
+  // has room for two products of a source (below 2^31) and a residue. Then fold_sum() has to make
   // it smaller.
   template <class S>
   __device__ __forceinline__ void convert(std::uint32_t (&x)[S::kValues], std::uint32_t strip,

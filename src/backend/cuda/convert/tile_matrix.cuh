@@ -34,7 +34,8 @@ struct ByteProduct {
   }
 };
 
-// -q, hidden from the compiler. Otherwise it would negate the other factor of every product.
+// -q, hidden from the compiler. Otherwise the compiler would negate the other factor of every
+// product.
 __device__ __forceinline__ std::uint32_t negative(std::uint32_t q) {
   std::uint32_t minus_q;
   asm("neg.s32 %0, %1;" : "=r"(minus_q) : "r"(q));
@@ -80,7 +81,7 @@ struct Fragments {
     constexpr int kOdd = STEPS % 2, kWhole = STEPS / 2;
     ByteProduct l, h;
     const std::uint32_t minus_q = negative(target.q);
-    if constexpr (kOdd == 1) {  // an odd step comes first, then pairs
+    if constexpr (kOdd == 1) {  // if the number of steps is odd, one step comes first; then pairs
       l.set_half(low[kWhole], y[STEPS - 1]);
       h.set_half(high[kWhole], y[STEPS - 1]);
     } else {

@@ -27,8 +27,8 @@ static_assert(sizeof(TileArgs) <= 4096);
 // arrive, because a chain of dependent loads per limb would cost more than the butterflies.
 struct alignas(16) TileTarget {
   std::uint32_t q, inv;
-  std::uint32_t limb;   // number of its limb in the output
-  std::uint32_t table;  // of its twiddles
+  std::uint32_t limb;   // position of its limb in the output
+  std::uint32_t table;  // offset of its twiddles
 };
 
 // The targets of this block, from `begin` on.
@@ -45,14 +45,24 @@ __device__ __forceinline__ void gather_targets(TileTarget* target, const TileArg
   }
 }
 
-// STRIPS strips of four columns, and THREADS threads. GROUPS groups of warps alternate between
-// the matrix units and the narrow rounds. Each has BUFFERS buffers for kOutputs limbs; with two
-// buffers, one barrier per batch is enough. STEPS: source limbs / 4. LOG_COLS 0: known only at run
-// time. TEAMS: the matrix units only convert, and a team runs both rounds of one target, with its
-// prime in uniform registers (convert/few_sources.cuh says what that gains); it has 64 registers,
-// so two blocks fit on a multiprocessor. Without MATRIX it converts on integers
-// (convert/tile_integer.cuh), and LAZY reduces these by sums. OUTPUTS: the matrix units convert to
-// eight targets at once; with four, half of that is not kept, and buffers take half the memory.
+// A tile has STRIPS strips of four columns, and THREADS threads.
+//
+// GROUPS: groups of warps that alternate between the matrix units and the narrow rounds. Each has
+// BUFFERS buffers for kOutputs limbs. With two buffers, one barrier per batch is enough.
+//
+// STEPS: source limbs / 4.
+//
+// LOG_COLS: log2 of the columns; 0 if it is known only at run time.
+//
+// TEAMS: the matrix units only convert, and a team runs both rounds of one target, with its prime
+// in uniform registers (convert/few_sources.cuh says what that gains). A thread then has 64
+// registers, so two blocks fit on a multiprocessor.
+//
+// MATRIX: without it, the tile converts on integers (convert/tile_integer.cuh). LAZY then reduces
+// sums instead of products.
+//
+// OUTPUTS: how many targets the matrix units convert at once. They always compute eight. With four,
+// half of the results are dropped, and buffers take half the memory.
 template <int LOG_ROWS, int LOG_COLS, int STRIPS, int THREADS, int GROUPS, int BUFFERS, int STEPS,
           bool TEAMS = false, bool MATRIX = true, bool LAZY = true, int OUTPUTS = 8>
 struct TileShape : ColumnShape<LOG_ROWS> {
@@ -79,7 +89,8 @@ struct TileShape : ColumnShape<LOG_ROWS> {
   static_assert(!TEAMS || (kTeams == kOutputs && STRIPS == Base::kTeamStrips && GROUPS == 1));
   static_assert(Base::kTeam == 32 || kTeams + GROUPS < 16);  // named barriers
 
-  // Steps of four sources are read as a whole. Any content is allowed where a source is missing.
+  // Steps of four sources are read as a whole. If a source is missing, its place may have any
+  // content.
   static constexpr std::uint32_t kSourceBytes = 4 * STEPS * kLimbBytes;
   static constexpr std::size_t shared_bytes(int targets) {
     return kSourceBytes + GROUPS * BUFFERS * kOutputs * kLimbBytes + sizeof(TileTarget) * targets;

@@ -12,7 +12,8 @@ namespace latticino::cuda {
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Waits until at most `later` (or three) of the groups that were committed last are still running.
+// Waits until at most `later` (at most three) of the groups that were committed last are still
+// running.
 __device__ __forceinline__ void wait_copies(int later) {
   switch (later) {
     case 0:
@@ -32,13 +33,13 @@ __device__ __forceinline__ void wait_copies(int later) {
 // The sources of one team: consecutive (limb, strip group) pairs.
 template <class S>
 struct Share {
-  int begin, end, rounds;  // the longest share has `rounds` pairs, the shortest one fewer
+  int begin, end, rounds;  // The longest share has `rounds` pairs, the shortest has one less.
   __device__ __forceinline__ Share(int limbs, int team)
       : begin(limbs * S::kStripGroups * team / S::kTeams),
         end(limbs * S::kStripGroups * (team + 1) / S::kTeams),
         rounds((limbs * S::kStripGroups + S::kTeams - 1) / S::kTeams) {}
   static __device__ __forceinline__ int limb(int i) { return i / S::kStripGroups; }
-  static __device__ __forceinline__ int strip(int i) {  // the first of the group
+  static __device__ __forceinline__ int strip(int i) {  // the first strip of the group
     return i % S::kStripGroups * S::kTeamStrips;
   }
 };

@@ -15,13 +15,14 @@ __device__ __forceinline__ void copy_async(uint4* shared, const uint4* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-// Half of that. Such copies go through the L1.
+// Copies half as many bytes. Such copies go through the L1.
 __device__ __forceinline__ void copy_async(uint2* shared, const uint2* from) {
   const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
 }
 
-// The copies since the last call form a group. Waits for all groups except the last PENDING ones.
+// end_group() makes one group of all copies since its last call. wait_for_groups() waits for all
+// groups except the last PENDING ones.
 __device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int PENDING>
 __device__ __forceinline__ void wait_for_groups() {

@@ -1,7 +1,7 @@
 // Thread block clusters (sm_90 and later): blocks on neighbouring multiprocessors that write into
-// each other's shared memory. A block waits for words, not for blocks. Words arrive at a barrier
-// next to them, which counts their bytes. That takes one trip; a barrier of the cluster after
-// ordinary remote stores takes three.
+// each other's shared memory. A block waits for the data that it needs, and not for other blocks to
+// reach a barrier. A barrier in its shared memory counts the bytes that arrive. That takes one trip
+// between multiprocessors; ordinary remote stores and a barrier of the cluster take three.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,13 +20,13 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
 
-// The same number, as one that ptxas does not know. Numbers that it knows (an address of shared
-// memory, a thread's index) are computed again in every step, from registers of the multiprocessor
-// that take tens of cycles to read.
+// The same number, in a form whose value ptxas does not know. Numbers that it knows (an address of
+// shared memory, a thread's index) it computes again in every step, from registers of the
+// multiprocessor that take tens of cycles to read.
 __device__ __forceinline__ std::uint32_t held(std::uint32_t x) {
   return __shfl_xor_sync(~0u, x, 0);
 }
-// An address of shared memory.
+// The same for an address of shared memory.
 template <class T>
 __device__ __forceinline__ T* held(T* p) {
   const auto bits = reinterpret_cast<std::uintptr_t>(p);
@@ -57,7 +57,8 @@ __device__ __forceinline__ void sync_cluster() {
 struct Phases {
   std::uint64_t* word;
 
-  // `count` threads arrive in a phase. Other threads may arrive after they have met this block.
+  // `count` threads arrive in each phase. Other threads may arrive after they have synchronised
+  // with this block.
   __device__ __forceinline__ void begin(std::uint32_t count) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile(
@@ -67,8 +68,8 @@ struct Phases {
         : "memory");
 #endif
   }
-  // Acquires for the block only, which is enough: what others sent lies in its own shared memory.
-  // Acquiring more would invalidate the first-level cache.
+  // Acquires at block scope only. This is enough, because what other blocks sent is in this block's
+  // own shared memory. Acquiring more would invalidate the first-level cache.
   __device__ __forceinline__ void wait(std::uint32_t parity) const {
 #if __CUDA_ARCH__ >= 900
     asm volatile(
@@ -84,9 +85,9 @@ struct Phases {
   }
 };
 
-// Counts bytes that arrive. One thread begins each phase.
+// Counts bytes that arrive. One thread must begin each phase.
 struct Arrivals : Phases {
-  // The first phase waits for expect() as well.
+  // The first phase also waits for expect().
   __device__ __forceinline__ void prepare() const { Phases::begin(1); }
   __device__ __forceinline__ void begin(std::uint32_t bytes) const {
     prepare();

@@ -1,4 +1,4 @@
-// Reads of data that are not read again soon: the L2 evicts them before all others.
+// Loads of data that are not needed again soon: the L2 evicts such lines before all others.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Physical order of the entries of a limb. Every kernel, upload and download that depends on it
-// asks here; nothing else may assume an order.
+// Physical order of the entries of a limb. Every kernel, upload and download that depends on this
+// order uses the functions of this file; no other code may assume an order.
 //
 // Kernels rely on three properties of every layout:
 //   1. Coeff is in logical order.

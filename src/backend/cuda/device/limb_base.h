@@ -17,7 +17,7 @@ class LimbBase {
  public:
   LimbBase() = default;
   // For the primes of the segment that holds `prime`; empty if the view does not have it. The
-  // caller may set the mark.
+  // caller may use the mark for a flag of its own.
   LimbBase(const PolyView& v, int prime, bool mark = false) {
     for (int i = 0; i < v.segments; ++i) {
       const Segment& s = v.segment[i];

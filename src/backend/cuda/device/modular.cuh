@@ -104,7 +104,7 @@ __device__ __forceinline__ std::uint64_t fold_sum(std::uint64_t acc, std::uint32
   return static_cast<std::uint64_t>(min(high, high - q)) << 32 | static_cast<std::uint32_t>(acc);
 }
 
-// The sum itself: acc < q 2^32 holds products of two data words; the R^-1 is undone.
+// The reduced sum, with R^-1 undone. acc < q 2^32 holds products of two data words.
 __device__ __forceinline__ std::uint32_t reduce_products(std::uint64_t acc, const Modulus& m) {
   return canonical(mul_signed(redc(acc, m), static_cast<std::int32_t>(m.r2), m), m);
 }

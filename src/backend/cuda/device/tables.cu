@@ -107,7 +107,8 @@ HostTables host_tables(const Ring& ring, const std::vector<Modulus>& modulus) {
   return t;
 }
 
-// Hands out consecutive 256-byte aligned parts; run once to measure, once to place.
+// Hands out consecutive 256-byte aligned parts. It runs twice: first to measure the total size,
+// then to place the parts.
 class BumpAllocator {
  public:
   explicit BumpAllocator(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
@@ -191,7 +192,7 @@ RingTables::RingTables(Launcher& launcher, const Ring& ring) : OwnedTable(launch
   launcher.launch(fill_rows,
                   {dim3((words + threads - 1) / threads, ring.prime_count(), 2), dim3(threads)},
                   args);
-  launcher.synchronize();  // the host vectors end here
+  launcher.synchronize();  // copies must end before the host vectors are destroyed
   view_ = {parts.modulus,   parts.psi[0],  parts.psi[1], parts.column[0],
            parts.column[1], parts.inverse, ring.log_n()};
   rows_ = {parts.row[0], parts.row[1], parts.units[0], parts.units[1]};

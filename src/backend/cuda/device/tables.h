@@ -28,7 +28,7 @@ struct RingView {
   const std::uint32_t* psi_inv = nullptr;  // N per prime, times R
   const Shoup* column_psi = nullptr;       // the first `rows` entries of psi, plain, with quotients
   const Shoup* column_psi_inv = nullptr;
-  const InverseDegrees* inverse = nullptr;  // one per prime
+  const InverseDegrees* inverse = nullptr;  // one for each prime
   int log_n = 0;
 };
 
@@ -37,9 +37,9 @@ struct RingView {
 // the units psi[1], psi[2], psi[4], ... It then reads a quarter of the table at N = 2^16.
 constexpr int kUnits = 4;
 struct alignas(16) RowUnits {
-  Shoup power[kUnits];  // psi[2^b], plain
+  Shoup power[kUnits];  // psi[2^b], plain (not times R)
 };
-constexpr int kRowVector = 4;  // first twiddles of each thread, of up to four stages
+constexpr int kRowVector = 4;  // the first twiddles of each thread, for up to four stages
 
 // Words of one row. First the twiddles of its wide round: entry (1 << s) + b is that of block b of
 // stage s (entry 0 is unused). Then kRowVector words for each thread. All are multiplied by R
@@ -51,7 +51,8 @@ LATTICINO_HOST_DEVICE constexpr int row_table_words(int log_cols) {
 
 // Passed by value in kernel parameters, for either direction.
 struct RowView {
-  // rows * row_table_words words per prime. Entry 1 of a row of the inverse is divided by cols.
+  // rows * row_table_words words for each prime. Entry 1 of each row of the inverse is already
+  // divided by cols.
   const std::uint32_t *psi = nullptr, *psi_inv = nullptr;
   const RowUnits *units = nullptr, *units_inv = nullptr;
 };
@@ -90,8 +91,9 @@ class RingTables : public OwnedTable {
   RingTables(Launcher& launcher, const Ring& ring);
   const RingView& view() const { return view_; }
   const RowView& rows() const { return rows_; }
-  const Modulus& modulus(int prime) const { return modulus_[prime]; }  // host copy
-  // N/4 roots, then unit_powers(), for degrees of blind rotations: on the device, and a copy.
+  const Modulus& modulus(int prime) const { return modulus_[prime]; }  // a copy in host memory
+  // For degrees of blind rotations: N/4 roots, then unit_powers(), on the device and in host
+  // memory.
   const fourier::Complex* device_fourier_roots() const { return device_fourier_roots_; }
   const std::vector<fourier::Complex>& fourier_roots() const { return fourier_roots_; }
 

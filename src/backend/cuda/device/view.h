@@ -18,7 +18,7 @@ template <int SEGMENTS>
 struct ViewOf {
   static constexpr int kSegments = SEGMENTS;
   std::uint32_t* data = nullptr;
-  Segment segment[SEGMENTS];  // count 0: unused
+  Segment segment[SEGMENTS];  // a segment with count 0 is unused
 
   ViewOf() = default;
   explicit ViewOf(const PolyView& v) : data(v.data) {

@@ -13,9 +13,10 @@ namespace {
 
 using Args = KeyInnerArgs;
 
-constexpr int kDigits = 32;  // at most; backend/splitting.h divides others
+// The most digits of one launch; backend/splitting.h divides larger groups.
+constexpr int kDigits = 32;
 
-// For any number of digits.
+// The kernel for any number of digits.
 template <int LOG_COLS>
 using AnyDigits = InnerShape<LOG_COLS, 0, 8, 2>;
 
@@ -116,8 +117,9 @@ class KeyInnerBatch {
   }
 
  private:
-  static constexpr int kBatchGroups = 8;  // by one key: as many as a block has warps
-  // Blocks of 256 threads, or of a PART of them; at least two warps share a team's vectors then.
+  // Groups by one key that a block holds: as many as it has warps.
+  static constexpr int kBatchGroups = 8;
+  // Blocks of 256 threads, or of a PART of them. At least two warps share a team's vectors then.
   template <int DIGITS, int PART, bool PRODUCT>
   using Staged = InnerShape<8, DIGITS, DIGITS == 3 ? 4 : std::max(DIGITS, PART),
                             (DIGITS > 2 ? 2 : 4) / PART, PRODUCT>;
@@ -183,11 +185,11 @@ class KeyInnerBatch {
 
   // The same for products. Their factors are read twice: by the warp that multiplies a digit, and
   // by the threads that add the other terms. Small blocks that leave memory to the first-level
-  // cache were fastest at 47 to 7 limbs. At 7 limbs, the even share of a small grid asks for more
-  // blocks than fit into the rest; a share that fits is slower (35.5 us instead of 34.7 on an
-  // H200).
+  // cache were fastest at 47 to 7 limbs. At 7 limbs, an even share of a small grid needs more
+  // blocks per multiprocessor than fit into the rest of the memory. A share that fits is slower
+  // (35.5 us instead of 34.7 on an H200).
   void launch_products(int primes, int digits) {
-    constexpr int kPercent = 72;  // 164 of the 228 KB of an H200
+    constexpr int kPercent = 72;  // 164 KB of the 228 KB that an H200 has
     dispatch<1, 4>(digits, [&](auto count) {
       launch<Staged<decltype(count)::value, 2, true>>(primes, digits, kPercent);
     });

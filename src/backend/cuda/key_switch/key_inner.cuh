@@ -148,7 +148,7 @@ __device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const Targ
   const std::uint32_t q = b.m.q;
   const std::uint32_t* x = b.rows + at.local * S::kStride + 4 * at.v;
   ProductSums sum[2];
-  const int first = b.has_product() ? 1 : 0;  // products in the sums before the digits
+  const int first = b.has_product() ? 1 : 0;  // how many products the sums hold before the digits
   if (first > 0) start_with_product<S>(b, at, sum);
   const auto step = [&](int d, uint4 key_b, uint4 key_a) {
     if (d + first >= 4 && (d + first) % 2 == 0) sum[0].fold(q), sum[1].fold(q);
@@ -178,7 +178,7 @@ __device__ __forceinline__ void multiply_keys(const InnerBlock<S>& b, const Targ
   }
 }
 
-// Rows of the results that leave in Half: from the first two slots.
+// Transforms rows of the results that leave in Half back. They are in the first two slots.
 template <class S>
 __device__ __forceinline__ void invert_results(const InnerBlock<S>& b, const TargetBases& target) {
   b.team_barrier();

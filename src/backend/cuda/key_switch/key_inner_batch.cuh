@@ -1,8 +1,8 @@
 // KeyInner of many groups of one digit by one key (a batch of rotations at few limbs, say). A block
 // holds the keys of two rows, and their twiddles as Shoup pairs, while its warps take one group
 // after the other: both come from memory once for all groups, and a butterfly costs four slots of
-// the multiplier instead of five. A warp does everything for its group, so none waits for another.
-// (Two digits, whose loads a warp waits for one after the other, gain nothing:
+// the multiplier instead of five. A warp does everything for its group, so warps need not
+// synchronise. (Two digits, whose loads a warp waits for one after the other, gain nothing:
 // docs/lab/key-switching.md.)
 #pragma once
 
@@ -18,8 +18,8 @@ struct InnerBatchShape : RowShape<LOG_COLS> {
   using Base = RowShape<LOG_COLS>;
   static constexpr int kWarps = 8, kThreadsOfBlock = 32 * kWarps;
   static constexpr int kRows = 32 / Base::kThreads;
-  static constexpr int kAreaWords = kRows * Base::kStride;       // of a warp, one for each result
-  static constexpr int kKeyVectors = kRows * Base::kRowVectors;  // of one key polynomial
+  static constexpr int kAreaWords = kRows * Base::kStride;       // words per warp, for each result
+  static constexpr int kKeyVectors = kRows * Base::kRowVectors;  // vectors of one key polynomial
   // Twiddles of a row: the wide round's pairs, then for each two of the narrow round's all
   // threads'.
   static constexpr int kWidePairs = Base::kValues / 2;
@@ -114,9 +114,9 @@ struct InnerBatchBlock {
   std::size_t offset;
   Modulus m;
   const uint4* keys;         // [h][vector]
-  const uint4* twiddles[2];  // forward, inverse: [row]
-  std::uint32_t* areas;      // of the warp
-  int thread, row;           // of the warp, of the block
+  const uint4* twiddles[2];  // [row], forward and inverse
+  std::uint32_t* areas;      // of this warp
+  int thread, row;           // thread: in the warp; row: in the block
 
   __device__ __forceinline__ RowPosition<S> position(int area) const {
     return {thread % S::kThreads, blockIdx.x * S::kRows + row,

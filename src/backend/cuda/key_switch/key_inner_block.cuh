@@ -11,9 +11,10 @@
 
 namespace latticino::cuda {
 
-// A run holds an address per digit and, for each target, (b, a) of the keys per digit, out and add
-// for h = 0, 1. Before them, where a digit's own limb is of a product: a0, a1, b0, b1. Marked:
-// digits to be transformed, outputs to be transformed back (Half).
+// What a run holds: an address for each digit and, for each target, (b, a) of the keys of each
+// digit, and out and add for h = 0, 1. If a digit's own limb is a product, the addresses of its
+// factors a0, a1, b0, b1 come before them. The mark is set for digits that must be transformed, and
+// for outputs that must be transformed back (Half).
 LATTICINO_HOST_DEVICE constexpr int target_bases(int digits) { return 2 * digits + 4; }
 
 struct KeyInnerArgs {
@@ -23,23 +24,24 @@ struct KeyInnerArgs {
   RingView ring;
   RowView rows;
   int log_rows;
-  bool own_exchange;  // exchanges of results have words of their own: the digits are needed later
+  // The digits are needed later, so exchanges of results have memory of their own.
+  bool own_exchange;
   int groups;
   struct Group {
     std::int16_t first_run, runs, first_target, targets, digits, primes;
   } group[kGroups];
   struct Run {
-    std::int16_t begin;  // place of its first prime among those of the group
+    std::int16_t begin;  // position of its first prime among those of the group
     std::int16_t prime;
     std::int16_t first_base;
-    std::int16_t half;  // some result of it leaves in Half
-    std::int16_t own;   // of a product: the digit whose own limbs it holds, or -1
+    std::int16_t half;  // whether some result of it leaves in Half
+    std::int16_t own;   // for products: the digit whose own limbs the run holds, or -1
   } run[kRuns];
   std::uint32_t galois_inverse[kTargets];
   LimbBase base[kBases];
-  std::uint32_t add_factor[kPrimes];  // by ring index
+  std::uint32_t add_factor[kPrimes];  // indexed by ring prime
 };
-static_assert(sizeof(KeyInnerArgs) <= 32764);  // the most that CUDA passes to a kernel
+static_assert(sizeof(KeyInnerArgs) <= 32764);  // CUDA's limit for the arguments of a kernel
 
 // A team of LANES warps shares the rows of one warp. Warp d of it transforms those rows of digit d
 // (and d + LANES ..) into shared memory; then all its threads share the 16-byte vectors of the
@@ -59,9 +61,10 @@ struct InnerShape : RowShape<LOG_COLS> {
   static constexpr int kMaxThreads = 32 * LANES * TEAMS;
   // 64 registers per thread, for shapes that need many warps.
   static constexpr int kMinBlocks = DIGITS == 0 ? 1 : 1024 / kMaxThreads;
-  // Of a vector: for the keys of all digits. Afterwards the results take the first two.
+  // Slots per vector: for the keys of all digits. Afterwards the results take the first two.
   static constexpr int kSlots = 2 * (DIGITS == 0 ? 1 : DIGITS);
-  static constexpr int kExchanges = LANES == 1 ? 1 : 2;  // results that are transformed at once
+  // Results that are transformed at the same time.
+  static constexpr int kExchanges = LANES == 1 ? 1 : 2;
   // Tables of a team for the inverse transform of its rows. They are loaded together with the keys.
   static constexpr int kRowTableVectors = row_table_words(LOG_COLS) / 4;
   static constexpr int kUnitVectors = sizeof(RowUnits) / sizeof(uint4);
@@ -77,18 +80,18 @@ struct InnerShape : RowShape<LOG_COLS> {
   }
 };
 
-// What all parts of the kernel use.
+// The data that all parts of the kernel use.
 template <class S>
 struct InnerBlock {
   const KeyInnerArgs& a;
-  const LimbBase* base;  // of the block's run
-  int own;               // as the run's
+  const LimbBase* base;  // the addresses of the block's run
+  int own;               // own of the run
   bool half;
   int prime, digits;
   Modulus m;
-  std::size_t offset;       // of the prime: into tables, and from a limb base
+  std::size_t offset;       // offset of the prime's limb: in tables, and from a limb base
   uint4* slots;             // [slot][vector of the block]
-  uint4* table;             // of the team: its rows, then the units
+  uint4* table;             // the team's tables: its rows, then the units
   std::uint32_t* rows;      // [digit][row][kStride]
   std::uint32_t* exchange;  // [result][row][kStride]
   int team, lane, lanes, thread;
@@ -105,7 +108,8 @@ struct InnerBlock {
     if constexpr (S::kLanes == 1) {
       __syncwarp();
     } else {
-      // The compiler must know these numbers: a block reserves no more barriers than it has teams.
+      // The barrier numbers are constants. Otherwise the compiler would reserve all 16 barriers for
+      // each block, instead of one for each team.
 #pragma unroll
       for (int i = 0; i < S::kTeams; ++i) {
         if (team == i) asm volatile("bar.sync %0, %1;" ::"r"(i), "r"(32 * lanes) : "memory");
@@ -114,13 +118,13 @@ struct InnerBlock {
   }
 };
 
-// Vector u of the team.
+// The thread's vector number u of those that its team shares.
 template <class S>
 struct VectorPlace {
-  int local;             // its row of the block
-  int v;                 // which of the row
-  int slot;              // which of the block
-  std::uint32_t row, i;  // i: which of the limb
+  int local;             // row within the block
+  int v;                 // vector within the row
+  int slot;              // slot within the block
+  std::uint32_t row, i;  // index of entry i of the vector within the limb
   __device__ __forceinline__ VectorPlace(const InnerBlock<S>& b, int u) {
     local = b.team * S::kTeamRows + u / S::kRowVectors;
     v = u % S::kRowVectors;
@@ -165,8 +169,8 @@ __device__ __forceinline__ const KeyInnerArgs::Run& run_at(const KeyInnerArgs& a
   return *run;
 }
 
-// The sum plus `factor` times vector i of the addend, if there is one. `once`: the sum keeps a
-// factor R^-1, which the following transform removes.
+// The sum plus `factor` times vector i of the addend, if there is one. `once`: the sum is reduced
+// only once and keeps a factor R^-1, which the following transform removes.
 __device__ __forceinline__ uint4 with_addend(ProductSums& sum, const LimbBase& add,
                                              std::size_t offset, std::uint32_t i,
                                              std::uint32_t factor, bool once, const Modulus& m) {

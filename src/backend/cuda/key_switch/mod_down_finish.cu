@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kItems = 32, kLimbs = 128, kBases = 256;
 
-// Where the limbs of an item lie over a run of primes; y is marked where it is in Half.
+// Addresses of an item's limbs over a run of primes. That of y is marked if y is in Half.
 struct ItemBases {
   LimbBase x, y, add, out, times;
 };
@@ -28,17 +28,17 @@ struct ModDownFinishArgs {
   RingView ring;
   RowView rows;
   int log_rows, items, runs;
-  // Vectors of a thread that are being loaded: those of x, and those of add or times if an item has
-  // one of these.
+  // The vectors of a thread that are being loaded: first those of x, then those of add or of times,
+  // if the item has one of these.
   int slots;
-  bool times;  // the second vectors are those of times, and add is read where it is needed
+  bool times;  // whether the second vectors are those of times; then add is read when it is needed
   std::uint32_t galois_inverse[kItems];
   struct Run {
-    std::int16_t begin, prime;  // place of its first prime among the limbs
+    std::int16_t begin, prime;  // position of its first prime among the limbs
   } run[kLimbs];
   ItemBases base[kBases];  // [run][item]
-  // By position in out's basis. [0] is the factor; [1] is 2^32 times the factor, for a product of
-  // two words, which redc() has divided by 2^32.
+  // Indexed by position in out's basis. [0] is the factor. [1] is 2^32 times the factor, for a
+  // product of two words, which redc() has divided by 2^32.
   Shoup factor[2][kLimbs];
 };
 
@@ -52,7 +52,7 @@ struct CombineShape : RowShape<LOG_COLS> {
   }
 };
 
-// ONCE: nobody reads the data again soon.
+// ONCE: the data are not needed again soon.
 template <class S, bool ONCE>
 __device__ __forceinline__ void request_vectors(uint4* slots, const LimbBase& from,
                                                 std::size_t offset, const RowPosition<S>& at) {
@@ -79,8 +79,8 @@ __device__ __forceinline__ void prefetch_vectors(const LimbBase& from, std::size
   }
 }
 
-// x factor - y + add, in the place of y, then at the place where the automorphism puts it. x is in
-// the thread's first slots; times or add is in the slots after them.
+// Computes x factor - y + add where y is, and stores it where the automorphism puts it. x is in the
+// thread's first slots; times or add is in the slots after them.
 template <class S>
 __device__ __forceinline__ void store_differences(const ModDownFinishArgs& a, const ItemBases& base,
                                                   const uint4* x, std::uint32_t (&y)[S::kValues],
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   store_differences<S>(a, base, x, y, offset, at, m);
 }
 
-// Items of one basis, from the first of `items` on, as many as fit into a launch.
+// Items that share the basis of the first one, as many as fit into a launch.
 class Combination {
  public:
   Combination(Launcher& launcher, const ModDownFinish& op, const Ring& ring)
@@ -205,8 +205,8 @@ class Combination {
     args_.slots = (any_add_ || args_.times ? 2 : 1) * S::kVectors;
     Shape shape{dim3(args_.items, (1u << args_.log_rows) / S::kRows, limbs), dim3(S::kBlockThreads),
                 S::shared_bytes(args_.slots), true};
-    // The shared memory that kMinBlocks blocks need is enough for many waves. A small grid may take
-    // all of it, which shares its blocks evenly over the multiprocessors.
+    // With many waves, a block gets so much shared memory that kMinBlocks blocks fit. A small grid
+    // may take all of it, which shares its blocks evenly over the multiprocessors.
     const std::size_t all = launcher_.properties().shared_per_sm;
     const std::size_t taken = 100 * S::kMinBlocks * (shape.shared_bytes + kReservedShared);
     const std::size_t least = std::min<std::size_t>(100, (taken + all - 1) / all);

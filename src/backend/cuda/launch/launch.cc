@@ -137,15 +137,16 @@ std::size_t Launcher::static_shared(const void* function) {
   return static_shared_[function] = attributes.sharedSizeBytes;
 }
 
-// Rounded up.
+// Division, rounded up.
 std::size_t Launcher::blocks_per_sm(const Shape& shape) const {
   const std::size_t blocks = std::size_t{shape.grid.x} * shape.grid.y * shape.grid.z;
   const auto sms = static_cast<std::size_t>(properties_.sms);
   return (blocks + sms - 1) / sms;
 }
 
-// The dynamic shared memory with which a multiprocessor holds its even share of the grid and no
-// more. It is what the kernel asks for if that is more, or if the grid has many waves.
+// The dynamic shared memory to ask for so that a multiprocessor holds its even share of the grid
+// and no more. If the kernel itself asks for more, or if the grid has many waves, it is what the
+// kernel asks for.
 std::size_t Launcher::even_shared(const void* function, const Shape& shape) {
   constexpr std::size_t kGranularity = 256;
   if (many_waves(shape)) return shape.shared_bytes;

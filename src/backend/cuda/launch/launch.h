@@ -25,12 +25,14 @@
 namespace latticino::cuda {
 
 constexpr std::size_t kReservedShared =
-    1 << 10;  // reserved in every block, in addition to what it asks for
+    // CUDA reserves so much shared memory for every block, in addition to what the block asks for
+    1 << 10;
 
 struct Shape {
   dim3 grid;
   dim3 block;
-  std::size_t shared_bytes = 0;  // dynamic; over 48 KB the kernel's limit is raised
+  // Dynamic shared memory; for more than 48 KB the kernel's limit is raised.
+  std::size_t shared_bytes = 0;
   // Programmatic dependent launch: the kernel may start before the previous one has ended. Only for
   // kernels that follow device/overlap.cuh. If the grid is small, a block asks for so much shared
   // memory that each multiprocessor takes its even share of the blocks. Otherwise the first
@@ -43,7 +45,7 @@ struct Shape {
   unsigned cluster = 1;  // blocks of a thread block cluster; more than one from sm_90 on
 };
 
-// A shape as the runtime takes it.
+// The shape in the form that the CUDA runtime takes.
 struct LaunchConfig {
   LaunchConfig(const Shape& shape, cudaStream_t stream);
   LaunchConfig(const LaunchConfig&) = delete;
@@ -88,10 +90,11 @@ class Launcher {
     check_launch(cudaLaunchKernelEx(&config.config, kernel, std::forward<Args>(args)...), function);
     plain_ = forked_;
   }
-  // Whether a multiprocessor should take one block after the other. Otherwise all of them get an
-  // even share of the blocks at once (Shape::overlap).
+  // Whether each multiprocessor should run one block after the other. Otherwise it gets an even
+  // share of the blocks at once (Shape::overlap).
   bool many_waves(const Shape& shape) const { return blocks_per_sm(shape) > kEvenBlocks; }
-  // How many clusters (or blocks) of this shape the device runs side by side; 0: it can place none.
+  // The number of clusters (or blocks) of this shape that the device runs at the same time; 0 if it
+  // cannot place one.
   std::uint32_t clusters_at_once(const void* kernel, const Shape& shape);
 
   // Memory of the pool. During a recording it is allocated outside of the capture, so the graph has
@@ -102,7 +105,8 @@ class Launcher {
   // Writes zeros over a block, and over scratch memory: kernels may have left parts of it there.
   void clear(void* p, std::size_t bytes);
   void trim() noexcept { pool_.trim(memory_stream()); }
-  std::size_t idle_bytes() const { return pool_.idle_bytes(); }  // in the pool, not in use
+  // Bytes in the pool that are not in use.
+  std::size_t idle_bytes() const { return pool_.idle_bytes(); }
   Pool& pool() { return pool_; }
 
   // Waits for all submitted work. Errors and faults of earlier kernels are thrown here.
@@ -115,7 +119,7 @@ class Launcher {
 
   bool recording() const { return recording_; }
   void begin_capture();
-  bool capture_forked() const { return capture_forked_; }  // the present or last one
+  bool capture_forked() const { return capture_forked_; }  // the current or the last recording
   // Scratch blocks that the capture uses move to `keep`: they must live as long as the graph.
   cudaGraph_t end_capture(std::vector<std::pair<void*, std::size_t>>& keep);
   void abandon_capture() noexcept;
@@ -155,10 +159,12 @@ class Launcher {
   cudaStream_t side_ = nullptr;  // never captured: for allocations during recordings
   Pool pool_;
   bool recording_ = false;
-  std::unordered_set<const void*> raised_;  // kernels that may take all shared memory of the device
+  // Kernels whose limit of shared memory is already raised.
+  std::unordered_set<const void*> raised_;
   std::unordered_map<const void*, std::size_t> static_shared_;
-  std::shared_ptr<std::set<std::string>> launched_;  // CudaOptions::launched
-  // Scratch memory of the present recording: all blocks, and those that the next record may use.
+  // Receives kernel names (CudaOptions::launched).
+  std::shared_ptr<std::set<std::string>> launched_;
+  // Scratch memory of the current recording: all blocks, and those that the next record may use.
   std::vector<std::pair<void*, std::size_t>> recorded_scratch_, idle_scratch_;
   // The branch that is not chosen: its stream, and scratch that only it may use until the join. The
   // stream and the event are made at the first fork.

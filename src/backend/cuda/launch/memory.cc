@@ -40,7 +40,7 @@ std::string free_memory() {
 
 void check(cudaError_t status, const char* operation) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // a non-sticky error must not be reported by the next call
+  cudaGetLastError();  // resets a non-sticky error, so that the next call does not report it
   const std::string had =
       std::string(cudaGetErrorName(status)) + " (" + cudaGetErrorString(status) + ")";
   if (status == cudaErrorMemoryAllocation) {
@@ -117,8 +117,8 @@ void Pool::clear_scratch(cudaStream_t stream) {
   check(status, "cuda.clear");
 }
 
-// Takes a block from the driver. Kept blocks beyond what is needed go back before, and all of them
-// if the memory is not enough.
+// Takes a block from the driver. Kept blocks beyond the limit go back to it first. If memory is
+// still not enough, all of them go back.
 void* Pool::fresh(std::size_t bytes, cudaStream_t stream) {
   shrink(stream);
   const std::size_t size = BlockCache::size_of(bytes);
@@ -143,7 +143,7 @@ void* Pool::fresh(std::size_t bytes, cudaStream_t stream) {
   return p;
 }
 
-// These calls fail only if the device is gone.
+// These calls fail only if the device no longer works.
 void Pool::drop(void* p, cudaStream_t stream) noexcept {
   if (cudaSetDevice(device_) != cudaSuccess || cudaFreeAsync(p, stream) != cudaSuccess) {
     cudaGetLastError();
@@ -218,7 +218,7 @@ DeviceBlock::~DeviceBlock() {
   if (data_ == nullptr) return;
   int current = 0;
   const bool known = cudaGetDevice(&current) == cudaSuccess;
-  // This fails only if the process is losing its CUDA context, and with it the memory.
+  // This fails only if the CUDA context of the process is being destroyed, and the memory with it.
   if (cudaSetDevice(device_) != cudaSuccess || cudaFree(data_) != cudaSuccess) cudaGetLastError();
   if (known) cudaSetDevice(current);
 }

@@ -18,16 +18,17 @@ void check(cudaError_t status, const char* operation);
 // Memory of one backend, which stays with it until it is destroyed. The driver's own stream-ordered
 // pool takes microseconds for a block. With `keep`, released blocks are therefore kept for the next
 // request of their size (backend/block_cache.h). `stream` is the stream of all work. While that
-// stream is captured, it is another one, and the captured stream has no pending work: a kept block
-// may then be cleared and used on the other stream.
+// stream is being captured, callers pass another stream. The captured stream has no pending work
+// then, so a kept block may be cleared and used on the other stream.
 class Pool {
  public:
   Pool(int device, bool keep);
-  ~Pool();  // empty() comes before
+  ~Pool();  // empty() must be called before
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  void* allocate(std::size_t bytes, cudaStream_t stream);  // throws OutOfMemoryError
+  // Throws OutOfMemoryError if the device has no more memory.
+  void* allocate(std::size_t bytes, cudaStream_t stream);
   void release(void* p, std::size_t bytes, cudaStream_t stream) noexcept;
   // Scratch memory may still hold a part of a secret. It is cleared before it is used for anything
   // but scratch, before it goes back to the driver, and by clear_scratch().
@@ -35,18 +36,19 @@ class Pool {
   void release_scratch(void* p, std::size_t bytes, cudaStream_t stream) noexcept;
   void clear_scratch(cudaStream_t stream);
 
-  std::size_t idle_bytes() const;  // held and not in use
+  std::size_t idle_bytes() const;  // bytes that are held and not in use
   MemoryUse use() const;
   void reset_peak();
   void empty(cudaStream_t stream) noexcept;  // gives kept blocks back to the driver's pool
-  void trim(cudaStream_t stream) noexcept;   // does that, and gives idle memory to the device
+  // The same, and then gives idle memory of that pool to the device.
+  void trim(cudaStream_t stream) noexcept;
 
  private:
   void* fresh(std::size_t bytes, cudaStream_t stream);
-  void drop(void* p, cudaStream_t stream) noexcept;  // to the driver's pool
+  void drop(void* p, cudaStream_t stream) noexcept;  // releases a block to the driver's pool
   void drop_scratch(void* p, std::size_t size, cudaStream_t stream) noexcept;
   void shrink(cudaStream_t stream) noexcept;
-  std::size_t counted(cudaMemPoolAttr what) const;  // by the driver
+  std::size_t counted(cudaMemPoolAttr what) const;  // bytes that the driver counts
 
   int device_;
   bool keep_;
@@ -100,7 +102,7 @@ class Staging {
     std::size_t used = 0;  // bytes written since the last wipe
   };
   Slot slot_[2];
-  int turn_ = 0;  // small transfers in a row also alternate
+  int turn_ = 0;  // alternates buffers also between small transfers
 };
 
 }  // namespace latticino::cuda

@@ -12,13 +12,14 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kColumns = 256;    // threads of a block
+constexpr int kColumns = 256;    // threads per block
 constexpr int kLogMostTile = 3;  // log2 of the ciphertexts of a block, at most
 constexpr int kMaxTile = 1 << kLogMostTile;
 constexpr int kRows = 256;    // digits of a ciphertext held at a time
-constexpr int kMinRows = 16;  // of a block
+constexpr int kMinRows = 16;  // fewest rows per block
 
-// Digits of mask elements [first, first + elements) of the block's ciphertexts: [row][ciphertext].
+// Writes the digits of mask elements [first, first + elements) of the block's ciphertexts, as
+// [row][ciphertext].
 template <int TILE>
 __device__ __forceinline__ void load_digits(std::int32_t (&digit)[kRows][TILE],
                                             const KeySwitchArgs& a, std::uint32_t first,

@@ -1,4 +1,5 @@
-// LweKeySwitch: what its two forms share (lwe/key_switch.cu).
+// LweKeySwitch: what the kernel for small batches and the one for large batches share
+// (lwe/key_switch.cu).
 #pragma once
 
 #include "backend/cuda/kernels.h"
@@ -12,7 +13,7 @@ struct KeySwitchArgs {
   Gadget gadget;
   int bits;
   std::uint32_t count;
-  std::uint32_t elements;  // of the mask, for one block
+  std::uint32_t elements;  // mask elements per block
   long long* sum;          // [ciphertext][out.dimension + 1]
 };
 

@@ -10,11 +10,11 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kMinCiphertexts = 32;  // as soon as half of a tile has work
-constexpr int kTile = 64;            // ciphertexts of a block
+constexpr int kMinCiphertexts = 32;  // half of a tile
+constexpr int kTile = 64;            // ciphertexts per block
 constexpr int kWarps = 4;
-constexpr int kWords = 8;   // of a warp; each group of four lanes has its own ciphertext
-constexpr int kRows = 128;  // of the key, whose digits a block holds at a time
+constexpr int kWords = 8;   // words per warp; each group of four lanes has its own ciphertext
+constexpr int kRows = 128;  // rows of the key whose digits a block holds at a time
 constexpr int kStride =
     kRows + 16;  // bytes for the digits of a ciphertext, so that lanes touch all banks
 constexpr int kDigitThreads = 256;
@@ -23,8 +23,8 @@ constexpr int kProducts = kTile / 16;
 struct ByteArgs {
   KeySwitchArgs base;
   std::int8_t* digits;         // [ciphertext][padded rows]
-  std::uint32_t rows, padded;  // of the key, in whole chunks
-  std::uint32_t chunks;        // of a block
+  std::uint32_t rows, padded;  // rows of the key, and rows padded to whole chunks
+  std::uint32_t chunks;        // chunks per block
 };
 
 std::uint32_t rows_of(const KeySwitchArgs& a) {
@@ -87,7 +87,8 @@ struct KeyWords {
     for (int half = 0; half < 2; ++half) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const std::uint32_t row = min(first + 16 * half + i, a.rows - 1);  // of a zero digit
+        // Past the end any row will do, because its digit is zero.
+        const std::uint32_t row = min(first + 16 * half + i, a.rows - 1);
         word[half][i] = __ldg(column + row * a.base.key.stride);
       }
     }
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(32 * kWarps)
   for (std::uint32_t chunk = begin; chunk < end; ++chunk) {
     const auto& own = digits[(chunk - begin) % 2];
     wait_for_copies();
-    __syncthreads();  // the digits have arrived, and the earlier ones have been read
+    __syncthreads();  // the new digits have arrived, and all threads have read the earlier ones
     if (chunk + 1 < end) copy_digits(digits[(chunk + 1 - begin) % 2], a, chunk + 1);
 #pragma unroll
     for (int k = 0; k < kRows / 32; ++k) {
@@ -182,7 +183,7 @@ void launch_key_switch_bytes(Launcher& launcher, const KeySwitchArgs& args, std:
       {dim3(args.count, (args.in.dimension + padding + kDigitThreads - 1) / kDigitThreads),
        dim3(kDigitThreads)},
       a);
-  // Enough blocks for all multiprocessors, but not more, because each adds to all of its sums.
+  // Enough blocks for all multiprocessors, and no more: each block adds to all of its sums.
   const std::uint32_t columns = (args.key.dimension + kWarps * kWords) / (kWarps * kWords);
   const std::uint32_t tiles = (args.count + kTile - 1) / kTile, chunks = a.padded / kRows;
   constexpr std::uint32_t kPerSm = 4;

@@ -22,11 +22,12 @@ struct LweLinearArgs {
   LweModulus q;
   std::uint32_t constant;
   int terms;
-  bool accumulate;  // continues an item with more terms than fit one launch
+  // Adds to the result of an earlier launch, for an item with more terms than fit into one launch.
+  bool accumulate;
   struct Term {
     Words x;
     std::int32_t factor;
-    bool shared;  // one ciphertext for all of `out`
+    bool shared;  // all ciphertexts of `out` use one input ciphertext
   } term[kLinearTerms];
 };
 static_assert(sizeof(LweLinearArgs) <= 4096);
@@ -91,13 +92,13 @@ __global__ void __launch_bounds__(kLweThreads) mod_switch(const __grid_constant_
 constexpr int kCoefficients = 480;
 
 struct ExtractArgs {
-  const std::uint32_t* in;  // polynomials of `primes` limbs one after another
+  const std::uint32_t* in;  // `primes` limbs per polynomial, one polynomial after another
   Words out;
   int log_n, log_step, parts, primes, count;
-  std::uint32_t stride;  // ciphertexts of `out` between two GLWE ciphertexts
+  std::uint32_t stride;  // number of ciphertexts of `out` from one GLWE ciphertext to the next
   Modulus q0;
   LweModulus words_q0;
-  std::uint32_t q1, inverse;  // of q1 modulo q0, times R
+  std::uint32_t q1, inverse;  // inverse: of q1 modulo q0, times R
   std::uint32_t coefficient[kCoefficients];
 };
 static_assert(sizeof(ExtractArgs) <= 4096);

@@ -9,15 +9,15 @@ namespace latticino::cuda {
 namespace {
 
 constexpr int kSlotThreads = 256;
-constexpr std::uint32_t kRows = 512;  // of one launch
+constexpr std::uint32_t kRows = 512;  // rows per launch
 
 struct LweSlotsArgs {
   Words in;
   double2* out;
   std::uint32_t q, slots;
-  std::uint32_t first_row, row_count;  // of this launch, a power of two
-  int log_rows;                        // of the matrix
-  std::uint32_t columns, first;        // of a block, and the first diagonal
+  std::uint32_t first_row, row_count;  // rows of this launch; row_count is a power of two
+  int log_rows;                        // log2 of the rows of the matrix
+  std::uint32_t columns, first;        // columns per block, and the first diagonal
   std::int32_t row[kRows];
 };
 static_assert(sizeof(LweSlotsArgs) <= 4096);

@@ -18,17 +18,18 @@ struct TransformArgs {
   RowView rows;
   int log_rows, log_cols;
   std::uint32_t count;
-  std::size_t stride;  // 0: no array
+  std::size_t stride;  // 0: the item is no array
   struct Item {
     std::int16_t first_run, runs, limbs;
   } item[kItems];
   struct Run {
-    std::int16_t begin, prime;  // place of its first prime among the limbs of the item
-    LimbBase in, out, times;    // times: of products only
+    std::int16_t begin, prime;  // begin: position of its first prime among the limbs of the item
+    LimbBase in, out, times;    // `times` is only used by products
   } run[kRuns];
 };
 
-// Limb `place` of an item. For an array: of the member that begins so many words after the first.
+// The limb at `place` of an item. In an array, of the member that begins so many words after the
+// first.
 struct BlockLimb {
   int prime;
   const std::uint32_t *in, *times;
@@ -45,7 +46,7 @@ struct BlockLimb {
   }
 };
 
-// The item of any polynomial of a launch.
+// The item that a polynomial of the launch belongs to.
 __device__ __forceinline__ const TransformArgs::Item& item_of(const TransformArgs& a,
                                                               std::uint32_t poly) {
   return a.item[a.stride == 0 ? poly : 0];

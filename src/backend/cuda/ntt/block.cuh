@@ -17,7 +17,7 @@
 
 namespace latticino::cuda {
 
-// KEPT: the block takes several polynomials, with all twiddles in registers.
+// KEPT: the block takes several polynomials one after the other, with all twiddles in registers.
 template <int LOG_N, bool KEPT_TWIDDLES>
 struct BlockShape {
   static constexpr bool kKept = KEPT_TWIDDLES;
@@ -55,7 +55,7 @@ template <class B>
 struct BlockColumn {
   using S = typename B::Column;
   int t, column, flip;
-  std::uint32_t* words;  // of the column
+  std::uint32_t* words;  // the first word of the column in shared memory
 
   __device__ __forceinline__ BlockColumn(int t, int column, std::uint32_t* limb)
       : t(t),
@@ -73,7 +73,7 @@ struct BlockColumn {
     return {group % S::kThreads, group / S::kThreads * kLineColumns + lane, limb};
   }
 
-  // Rows t + T j and E t + j.
+  // Rows t + T j of the column, or rows E t + j.
   __device__ __forceinline__ std::uint32_t& wide_word(int j) const {
     const int rows = S::kThreads * j, swizzle = rows >> S::kLogValues & (kLineRows - 1);
     return words[kLineColumns * ((rows + t) ^ swizzle ^ flip)];
@@ -155,7 +155,7 @@ struct GlobalTwiddles {
         units((forward ? views.units : views.units_inv)[prime]) {}
 
   __device__ __forceinline__ WideTwiddles<S> wide() const { return WideTwiddles<S>(columns); }
-  // Twiddles for a thread's shares: all have the same t.
+  // Twiddles for a thread's columns or rows, which all have the same t.
   __device__ __forceinline__ NarrowTwiddles<S> narrow() const {
     return {columns, static_cast<int>(threadIdx.x / kLineColumns % S::kThreads)};
   }
@@ -169,7 +169,8 @@ struct GlobalTwiddles {
   static constexpr int kRowWords = row_table_words(B::kLogCols);
 };
 
-// The same, in registers from the beginning, for threads with one share of rows.
+// The same twiddles, loaded into registers at the beginning. For threads that compute the same part
+// of every row transform.
 template <class B>
 struct RegisterTwiddles {
   WideTwiddles<typename B::Column> kept_wide;
@@ -189,7 +190,7 @@ struct RegisterTwiddles {
   __device__ __forceinline__ const auto& row(const BlockRow<B>&) const { return kept_row; }
 };
 
-// What the polynomials of a block have in common.
+// The data that all polynomials of a block have in common.
 template <class B>
 struct BlockConstants {
   Modulus m;
@@ -203,7 +204,7 @@ struct BlockConstants {
         twiddles(ring, rows, forward, prime) {}
 };
 
-// coefficient(i) is below q.
+// coefficient(i) returns a coefficient below q.
 template <class B, class Coefficient>
 __device__ __forceinline__ void block_forward(const BlockConstants<B>& c,
                                               const Coefficient& coefficient, std::uint32_t* out,
@@ -251,7 +252,7 @@ __device__ __forceinline__ void block_forward(const BlockConstants<B>& c,
   }
 }
 
-// put(i, x) takes coefficient i.
+// put(i, x) stores coefficient i.
 template <class B, class Put>
 __device__ __forceinline__ void block_inverse(const BlockConstants<B>& c, const std::uint32_t* in,
                                               const Put& put, std::uint32_t* limb) {
@@ -297,7 +298,7 @@ __device__ __forceinline__ void block_inverse(const BlockConstants<B>& c, const 
 }
 
 // Grid: (polynomials, limbs). If twiddles are kept, a block takes every gridDim.x-th polynomial,
-// and all have the same primes.
+// and all polynomials have the same primes.
 template <class B, bool FORWARD>
 __device__ __forceinline__ void transform_limbs(const TransformArgs& a) {
   std::uint32_t* shared = dynamic_shared();
@@ -320,7 +321,7 @@ __device__ __forceinline__ void transform_limbs(const TransformArgs& a) {
     for (std::uint32_t poly = blockIdx.x; poly < a.count; poly += gridDim.x) {
       if (poly + gridDim.x >= a.count) allow_next();
       transform(limb_of(a, poly, place));
-      __syncthreads();  // all of it has been read
+      __syncthreads();  // all threads have read this polynomial from shared memory
     }
   } else {
     allow_next();

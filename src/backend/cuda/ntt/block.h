@@ -11,8 +11,9 @@ namespace latticino::cuda {
 void launch_blocks(TransformBatch& batch, const std::vector<TransformPair>& pairs, bool forward,
                    int form);
 
-// An array of `first.count` polynomials, one after the other, from Coeff to Eval or back
-// (ntt/transform.cu): the form for it, and its transform in that form.
+// For an array of `first.count` polynomials, one after the other, from Coeff to Eval or back
+// (ntt/transform.cu). The first function chooses the form, and the second transforms the array in
+// that form.
 int array_form(Launcher& launcher, const TransformPair& first);
 void transform_array(Launcher& launcher, const TransformPair& first, int form);
 

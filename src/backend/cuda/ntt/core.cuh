@@ -34,9 +34,9 @@ struct TransformShape {
 // there as well (a quarter of its slots in a column transform). Sums of three operands go to the
 // adders. The assembler does not know that this value is zero (q q^-1 = 1 mod 2^32), so adding it
 // makes every sum one of three. Some passes are faster if the assembler chooses the pipe of u + v
-// (ADDERS false): those that load and store more per butterfly, and those that do not use the
-// matrix units at the same time. These are the row transforms, and all passes of a column transform
-// except the wide round of the forward one (docs/lab/key-switching.md).
+// (ADDERS false). These are passes that load and store more per butterfly, and passes that do not
+// use the matrix units at the same time. These are the row transforms, and all passes of a column
+// transform except the wide round of the forward one (docs/lab/key-switching.md).
 __device__ __forceinline__ std::uint32_t opaque_zero(const Modulus& m) { return m.q * m.inv - 1; }
 
 // x w mod q in [0, q) for any word x: Montgomery words (w R) or Shoup pairs.

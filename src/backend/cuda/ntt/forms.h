@@ -30,8 +30,8 @@ LATTICINO_HOST_DEVICE constexpr int row_threads(int log_n) {
   const int log_cols = log_n - log_rows_of(log_n);
   return 1 << (log_cols - log_radix(log_cols));
 }
-// Columns whose words neighbouring lanes hold on the side of Coeff: sectors of global memory are
-// read whole, and rows of so many threads find their columns on different banks.
+// On the side of Coeff, neighbouring lanes hold the words of so many columns. So whole sectors of
+// global memory are read, and rows of so many threads find their columns in different banks.
 LATTICINO_HOST_DEVICE constexpr int lane_columns(int log_n) {
   return row_threads(log_n) < 8 ? 8 : row_threads(log_n);
 }
@@ -43,15 +43,15 @@ LATTICINO_HOST_DEVICE constexpr std::size_t block_bytes(int log_n) {
   return sizeof(std::uint32_t) * strips * strip_stride(log_n);
 }
 
-constexpr int kTransformItems = 60;  // of one launch
+constexpr int kTransformItems = 60;  // items per launch
 
 struct TransformCase {
   int log_n = 0;
   bool forward = true;
-  int limbs = 0;            // of a polynomial, at most
+  int limbs = 0;            // the most limbs of a polynomial
   std::uint32_t items = 0;  // polynomials
-  bool alike = true;        // all have the same primes
-  bool array = false;       // they lie one after the other
+  bool alike = true;        // whether all polynomials have the same primes
+  bool array = false;       // whether they follow one another in memory
 };
 
 class TransformForms {
@@ -75,8 +75,8 @@ class TransformForms {
     if (block && (x.log_n <= 12 || (x.log_n == 13 && (x.array || back)))) own_ = kOneBlock;
     const bool kept = (can_run_ >> kKeptBlock & 1) != 0 && !x.array;
     if (kept && (x.log_n == 10 || (x.log_n <= 12 && alone))) own_ = kKeptBlock;
-    // Single blocks take an array in one launch. Columns and rows take one launch each for kItems
-    // members.
+    // A single-block form takes an array in one launch. Columns and rows take one launch each for
+    // every kItems members.
     if (block && x.array && x.items > kMaxArrayLaunches * kItems) {
       can_run_ &= ~(1u << kTwoLaunches | 1u << kKeptRows);
       own_ = kOneBlock;

@@ -15,7 +15,7 @@ struct RowShape : TransformShape<LOG_COLS> {
   using Base = TransformShape<LOG_COLS>;
   static constexpr int kStride = Base::kLength + Base::kThreads;
   static constexpr int kVectors = Base::kValues / 4;  // 16-byte vectors a thread holds of its row
-  static constexpr int kRowVectors = Base::kLength / 4;  // of the whole row
+  static constexpr int kRowVectors = Base::kLength / 4;  // vectors of the whole row
   // For blocks of kernels that only transform.
   static constexpr int kBlockThreads = 128;
   static constexpr int kRows = kBlockThreads / Base::kThreads;
@@ -27,7 +27,7 @@ struct RowShape : TransformShape<LOG_COLS> {
 template <class S>
 struct RowPosition {
   int t;                // thread of the row
-  std::uint32_t place;  // of the row in Half
+  std::uint32_t place;  // place of the row in Half
   std::uint32_t row;
   int log_rows;
   std::uint32_t* shared;  // kStride words of the row's own
@@ -53,13 +53,13 @@ __device__ __forceinline__ std::uint32_t times_r(std::uint32_t x, const Modulus&
 // (device/tables.h).
 template <class S>
 struct RowTwiddles {
-  static constexpr int kStages = S::kLogLength - S::kLogValues;  // of the narrow round
-  static constexpr int kLogBlocks = S::kLogValues - kStages;     // log2 of its first stage's
+  static constexpr int kStages = S::kLogLength - S::kLogValues;  // stages of the narrow round
+  static constexpr int kLogBlocks = S::kLogValues - kStages;     // log2 of the first stage's blocks
   static constexpr int kRowUnits = kLogBlocks + kStages - 1;
   static_assert(kStages <= kRowVector && kRowUnits <= kUnits);
 
   std::uint32_t wide[S::kValues];   // entry 0 unused
-  std::uint32_t first[kRowVector];  // of each narrow stage
+  std::uint32_t first[kRowVector];  // first twiddle of each narrow stage
   Shoup unit[kUnits];
 
   __device__ __forceinline__ void load(const std::uint32_t* rows, const RowUnits* units, int prime,
@@ -131,10 +131,10 @@ struct RowTwiddles {
   }
 };
 
-// The same with all narrow twiddles from the table, to measure what making them gains.
+// The same, but all narrow twiddles come from the table. For measuring what computing them gains.
 template <class S>
 struct LoadedRowTwiddles : RowTwiddles<S> {
-  const std::uint32_t* table;  // of one prime and direction (RingView)
+  const std::uint32_t* table;  // for one prime and direction (RingView)
   std::uint32_t node;
   int t;
 
@@ -194,7 +194,7 @@ struct HeldRowTwiddles {
   }
 };
 
-// ONCE: nobody reads the data again.
+// ONCE: the data are not needed again.
 template <class S, bool ONCE = false>
 __device__ __forceinline__ void load_half(std::uint32_t (&x)[S::kValues], const std::uint32_t* limb,
                                           const RowPosition<S>& at) {
@@ -235,9 +235,9 @@ __device__ __forceinline__ void store_eval(const std::uint32_t (&x)[S::kValues],
   }
 }
 
-// Starts the loads before it before anything after it runs. Otherwise the compiler would save
-// registers and wait for one load after the other. (It sees through this if it knows that a warp is
-// whole.)
+// Forces the loads before this point to start before anything after it. Otherwise the compiler
+// would save registers by waiting for one load after the other. (This fails if the compiler knows
+// that a warp is whole.)
 __device__ __forceinline__ void all_loads_issued() { __syncwarp(); }
 
 // In: entries t + T j in [0, q). Out: entries E t + j in [0, 2q).

@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(S::kBlockThreads, S::kMinBlocks)
   rows_of_block<S, KIND, LOADED>(a, shared, slots);
 }
 
-// 64, 102 or 168 registers per thread.
+// 64, 102 or 168 registers per thread, by degree.
 template <class S>
 constexpr int kKeptRowBlocks = S::kValues > 16  ? 3
                                : S::kValues > 8 ? 5
@@ -44,7 +44,7 @@ struct ColumnBlock : ColumnShape<LOG_ROWS> {
   static constexpr int kStrips = Base::kStripThreads >= 64 ? 4 : 8;
   static constexpr int kColumns = kLineColumns * kStrips;
   static constexpr int kBlockThreads = kStrips * Base::kStripThreads;
-  // The strips of a warp's columns, and its rows, fall on different banks.
+  // The strips of a warp's columns fall on different banks, and so do its rows.
   static constexpr int kStripStride = Base::kStripWords + 128 / kColumns;
 };
 
@@ -167,7 +167,7 @@ void launch_columns(TransformBatch& batch, const std::vector<Pair>& pairs, bool 
   });
 }
 
-// The same primes in scratch memory, limbs one after another from `first`.
+// Polynomials over the same primes in scratch memory, one limb after another from `first` on.
 PolyView scratch_view(const PolyView& like, std::uint32_t* data, std::uint32_t first, Domain d) {
   return PolyView::contiguous(data, *like.ring, like.basis(), d, first);
 }
@@ -180,7 +180,7 @@ bool whole(const Pair& i) {
   return i.in.domain != i.out.domain && i.in.domain != Domain::Half && i.out.domain != Domain::Half;
 }
 
-// The form for pairs of one direction.
+// The form for the pairs of one direction.
 int form_of(Launcher& launcher, const std::vector<Pair>& pairs) {
   TransformCase x{pairs[0].in.ring->log_n(), pairs[0].in.domain < pairs[0].out.domain};
   const Basis basis = pairs[0].in.basis();
@@ -295,12 +295,12 @@ class Phases {
 
   TransformBatch batch_;
   const Ring& ring_;
-  // Parts of the record. Those with an index are [forward].
+  // The parts of the record, each launched on its own. Arrays of two are indexed by [forward].
   std::vector<Pair> whole_[2], single_, in_place_, products_;
-  Copy copies_;  // of views that backend/splitting.h has divided
+  Copy copies_;  // copies of limbs of views that backend/splitting.h has divided
   std::vector<Pair> columns_[2], rows_[2], kept_rows_[2];
   std::uint32_t* middle_ = nullptr;
-  std::uint32_t used_ = 0;  // limbs of the scratch memory
+  std::uint32_t used_ = 0;  // number of limbs of scratch memory
 };
 
 }  // namespace

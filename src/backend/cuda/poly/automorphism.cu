@@ -99,7 +99,7 @@ struct CoeffGroup {
   }
 };
 
-constexpr int kAhead = 4;  // terms loaded before the first is used
+constexpr int kAhead = 4;  // terms that are loaded before the first is used
 
 // Each thread has PER groups.
 template <class Source, int PER>

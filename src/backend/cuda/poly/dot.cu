@@ -11,18 +11,19 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kTiles = kDotTiles, kRows = kDotRows, kLayouts = 24;  // of one launch
-constexpr int kOutputs = kDotOutputs;                               // most of a tile
+constexpr int kTiles = kDotTiles, kRows = kDotRows, kLayouts = 24;  // limits of one launch
+constexpr int kOutputs = kDotOutputs;                               // the most outputs of a tile
 constexpr int kParts = 3;
 
-// Views in few bytes. Those of one operation share a few lists of segments.
+// Views in few bytes: the views of one operation share a few lists of segments.
 struct DotArgs {
   RingArgs ring;
   struct Tile {
     std::uint32_t* out[kOutputs][kParts];
     std::uint8_t out_layout[kOutputs][kParts];
-    std::uint8_t accumulate;  // one bit per output
-    std::uint8_t repeat;      // s of factors in X^(2^s); 0: whole ones
+    std::uint8_t accumulate;  // a bit for each output: whether it adds to what is there
+    // For each row, s if its factors are polynomials in X^(2^s); 0 for full factors.
+    std::uint8_t repeat;
     std::int16_t first_row, rows, limbs;
   } tile[kTiles];
   struct Row {
@@ -32,7 +33,7 @@ struct DotArgs {
   } row[kRows];
   struct Layout {
     Segment segment[kViewSegments];
-    int repeat;  // s of a factor in X^(2^s)
+    int repeat;  // s if the factor is a polynomial in X^(2^s)
   } layout[kLayouts];
 
   // Ring index of the l-th prime of a layout.
@@ -83,8 +84,9 @@ __device__ __forceinline__ void resolve(Address (*address)[PARTS + OUTPUTS], con
   __syncthreads();
 }
 
-// Four entries of a whole factor, or of a factor in X^(2^s) the one entry that stands for all four.
-// That is a word of its own, because copies of a word that is still being loaded would wait for it.
+// The factor at four entries. A full factor has a word for each of them. A factor in X^(2^s) has
+// one word that stands for all four. That is a variable of its own, because copying a word that is
+// still being loaded would wait for it.
 template <bool REPEAT>
 struct Factor {
   Group v;
@@ -102,7 +104,7 @@ template <int PARTS, int OUTPUTS, bool REPEAT>
 struct Operands {
   Group x[PARTS];
   Factor<REPEAT> f[OUTPUTS];
-  unsigned present;  // one bit per output: the same for the whole block
+  unsigned present;  // A bit for each output, the same for the whole block.
 
   __device__ __forceinline__ void load(const Address* address, std::uint32_t g, std::uint32_t at) {
     present = 0;
@@ -271,7 +273,8 @@ class DotBatch {
         row->factor[o] = &t.factor;
       }
     }
-    // An output may be one of its own inputs: those are read before a continuation overwrites them.
+    // An output may be one of its own inputs. Such inputs are read before a later launch for the
+    // same output overwrites them.
     std::stable_partition(rows.begin(), rows.end(), [&](const Row& r) {
       for (int o = 0; o < count; ++o) {
         for (int p = 0; p < op_.parts; ++p) {
@@ -359,7 +362,7 @@ class DotBatch {
   int n_ = 0, outputs_a_tile_ = 1;
   DotArgs args_{};
   int tiles_ = 0, rows_ = 0, layouts_ = 0;
-  bool repeating_ = false;  // the factors of this launch
+  bool repeating_ = false;  // number of factors in this launch
 };
 
 }  // namespace

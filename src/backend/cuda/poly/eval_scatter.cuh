@@ -92,7 +92,8 @@ __device__ __forceinline__ void store_row_image(const std::uint32_t (&x)[S::kVal
     }
     return;
   }
-  constexpr int kPlace[4] = {0, 2, 1, 3};  // of a vector by the bits of its root, and back
+  // Place of a vector by the bits of its root; the table is its own inverse.
+  constexpr int kPlace[4] = {0, 2, 1, 3};
   const int shift = log_n - S::kLogValues + 1;
   const std::uint32_t root =
       image_root(at.row * S::kLength + at.t * S::kValues, galois_inverse, log_n);

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kThreads) expand(const __grid_constant__ Expan
     y.w[j] = add_mod(low, high, m.q);
   }
   const std::uint32_t at = position(item.domain, g * kGroup, log_n) / kGroup;
-  wait_for_previous();  // only the store waits; the words need no data
+  wait_for_previous();  // only the store has to wait, because the words depend on no earlier kernel
   store_group(item.out.limb(prime, log_n), at, y);
 }
 

@@ -11,7 +11,7 @@ namespace latticino::cuda {
 namespace {
 
 constexpr int kItems = 40;
-constexpr int kLimbsPerBlock = 8;  // outputs computed from one read of the integers
+constexpr int kLimbsPerBlock = 8;  // outputs that are computed from one read of the integers
 
 __device__ __forceinline__ void reduce_limbs(const RingArgs& ring, const View& out, int limbs,
                                              std::uint32_t g, const Integers& x) {
@@ -46,7 +46,7 @@ struct ModRaiseArgs {
   struct {
     View in, out;
     std::int16_t limbs;
-    bool two;               // two input primes
+    bool two;               // whether there are two input primes
     std::uint32_t inverse;  // of the first input prime modulo the second, times R
   } item[kItems];
 };

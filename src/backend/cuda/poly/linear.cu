@@ -1,5 +1,5 @@
-// Linear combinations with constant coefficients, and copies. Bound by memory: every x is read
-// once, every output written once.
+// Linear combinations with constant coefficients, and copies. Limited by memory bandwidth: every x
+// is read once, and every output is written once.
 #include <utility>
 
 #include "backend/cuda/device/elementwise.cuh"
@@ -9,23 +9,24 @@
 namespace latticino::cuda {
 namespace {
 
-constexpr int kItems = 12, kTerms = 24, kWords = 512;  // of one launch: under 4 KB of parameters
-constexpr int kLimbs = 64;                             // of one item of a launch
-constexpr int kAhead = 4;                              // terms loaded before the first is used
+// Limits of one launch: under 4 KB of parameters.
+constexpr int kItems = 12, kTerms = 24, kWords = 512;
+constexpr int kLimbs = 64;  // limbs per item of a launch
+constexpr int kAhead = 4;   // terms that are loaded before the first is used
 
 struct TermArgs {
   View x;
   std::int32_t small;
-  std::int16_t residues, upper;  // first word of each vector, or -1
-  const std::uint32_t* stored;   // or null
+  std::int16_t residues, upper;  // position of the first word of each vector, or -1
+  const std::uint32_t* stored;   // or null, if coefficients are parameters
 };
 
 struct ItemArgs {
   View out;
   std::int16_t first_term, terms, first_limb, limbs;
   std::int16_t constant, constant_upper;
-  std::int16_t stored_limbs;             // from a stored residue to that of the upper half
-  const std::uint32_t* constant_stored;  // or null
+  std::int16_t stored_limbs;             // distance from a stored residue to that of the upper half
+  const std::uint32_t* constant_stored;  // or null, if constants are parameters
 };
 
 struct LinearArgs {
@@ -36,12 +37,12 @@ struct LinearArgs {
 };
 static_assert(sizeof(LinearArgs) <= 4096);
 
-// Where the residue of an item's limb lies in memory; w: its place in the launch's vectors.
+// The address of the residue of an item's limb; w: its position in the launch's vectors.
 __device__ __forceinline__ int stored_place(const ItemArgs& item, int w, bool upper) {
   return (upper ? item.stored_limbs : 0) + item.first_limb + w;
 }
 
-// The coefficient of a term times R; w: the limb's place in the vectors.
+// The coefficient of a term times R; w: the limb's position in the vectors.
 __device__ __forceinline__ std::uint32_t coefficient(const LinearArgs& a, const ItemArgs& item,
                                                      const TermArgs& t, int w, bool upper,
                                                      const Modulus& m) {
@@ -187,8 +188,8 @@ class LinearBatch {
     ++part->terms;
   }
 
-  // The two polynomials of a ciphertext share their constants: a vector equal to the one pushed
-  // last, or last but one (lower and upper), is not stored again.
+  // The two polynomials of a ciphertext share their constants: a vector that equals one of the last
+  // two stored ones (lower and upper half) is not stored again.
   std::int16_t words(const std::vector<std::uint32_t>& v, int first, int limbs) {
     if (v.empty()) return -1;
     for (int back = 1; back <= 2 && back * limbs <= words_; ++back) {
@@ -217,7 +218,7 @@ struct CopyArgs {
 };
 static_assert(sizeof(CopyArgs) <= 4096);
 
-constexpr int kCopyGroups = 4;  // of a thread
+constexpr int kCopyGroups = 4;  // groups per thread
 
 // A copy, or zeros where x is empty.
 __global__ void __launch_bounds__(kThreads) copy(const __grid_constant__ CopyArgs a) {
@@ -227,7 +228,7 @@ __global__ void __launch_bounds__(kThreads) copy(const __grid_constant__ CopyArg
   const std::uint32_t groups = (1u << a.log_n) / kGroup;
   if (blockIdx.y >= item.limbs) return;
   const int prime = item.out.prime(blockIdx.y);
-  const std::uint32_t* x = item.x.limb(prime, a.log_n);  // null where empty
+  const std::uint32_t* x = item.x.limb(prime, a.log_n);  // null if x is empty
   std::uint32_t* out = item.out.limb(prime, a.log_n);
   wait_for_previous();
   Group y[kCopyGroups] = {};

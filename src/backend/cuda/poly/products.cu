@@ -12,16 +12,16 @@ namespace {
 
 // Limits of one launch: 4 KB of parameters.
 constexpr int kTensorItems = 6, kPairs = 10, kTerms = 8, kWords = 352;
-constexpr int kLimbs = 64;  // of one item of a launch
+constexpr int kLimbs = 64;  // limbs per item of a launch
 
 struct TensorArgs {
   RingArgs ring;
   struct Item {
     View out[3];
     std::int16_t first_pair, pairs, first_term, terms, first_limb, limbs;
-    std::int16_t constant, constant_upper;  // first word of each vector, or -1
-    bool twice;                             // the products count twice
-    bool accumulate;                        // continues an item of an earlier launch
+    std::int16_t constant, constant_upper;  // position of the first word of each vector, or -1
+    bool twice;                             // whether the products count twice
+    bool accumulate;  // adds to the result of an earlier launch of the same item
   } item[kTensorItems];
   struct Pair {
     View a[2], b[2];

@@ -1,5 +1,5 @@
-// Errors from secret seeds. The scan is arithmetic in registers, so one thread samples four
-// coefficients once and writes them to all limbs.
+// Errors from secret seeds. The scan of the table only takes arithmetic in registers, so one thread
+// samples four coefficients once and writes them to all limbs.
 #include <algorithm>
 
 #include "backend/cuda/device/tables.h"
@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kSampleThreads)
     sample_gaussian(const __grid_constant__ SampleArgs a) {
   allow_next();
   const std::uint32_t g = blockIdx.x * kSampleThreads + threadIdx.x;
-  wait_for_previous();  // seeds are data
+  wait_for_previous();  // seeds are read by the kernel, so it must wait before
   sample_group(a, static_cast<int>(blockIdx.z), g);
 }
 

@@ -2,9 +2,8 @@
 // in every limb. Apart from the kernel, so that it also runs on the host (tests/emulation).
 //
 // Constant time: loops end at numbers of entries, segments and limbs, addresses come from those and
-// the thread's number, and table entries are parameters that all threads read in one order. What a
-// word of keystream decides is the borrow of a subtraction and a mask, never a branch or an
-// address.
+// the thread's number, and table entries are parameters that all threads read in one order. A word
+// of keystream only decides the borrow of a subtraction and a mask, never a branch or an address.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +23,7 @@ struct SampleArgs {
   RingArgs ring;
   struct {
     View out;
-    const std::uint32_t* seed;  // device memory: no launch parameter is secret
+    const std::uint32_t* seed;  // in device memory, because launch parameters must not be secret
     std::uint32_t index[2];
   } item[kSampleItems];
   crypto::Wide table[kMaxSampleEntries];
@@ -32,8 +31,9 @@ struct SampleArgs {
 };
 static_assert(sizeof(SampleArgs) <= 4096);
 
-// |x| is the number of entries that the low 127 bits of a word reach; bit 127 signs it. Words and
-// entries are below 2^127, so bit 127 of a difference says that the word is below the entry.
+// |x| is the number of table entries that are at most the low 127 bits of a word; bit 127 is its
+// sign. Words and entries are below 2^127, so bit 127 of a difference says that the word is below
+// the entry.
 __device__ __forceinline__ void scan_table(const SampleArgs& a, const std::uint32_t (&x)[16],
                                            std::int32_t (&value)[kGroup]) {
   crypto::Wide u[kGroup];
@@ -84,7 +84,7 @@ __device__ __forceinline__ void sample_group(const SampleArgs& a, int i, std::ui
       Group y;
 #pragma unroll
       for (int j = 0; j < kGroup; ++j) y.w[j] = canonical(value[j], m);
-      store_group(limb, g, y);  // Coeff lies in natural order
+      store_group(limb, g, y);  // in Coeff, the physical order is the logical one
     }
   }
 }

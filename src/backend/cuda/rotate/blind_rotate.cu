@@ -14,9 +14,10 @@
 namespace latticino::cuda {
 namespace {
 
-// What a launch may hold of one shape. It has no threads if no kernel can carry a whole ciphertext.
+// How one launch runs rotations of one shape. It has no threads if no kernel can hold a whole
+// ciphertext.
 struct Limits {
-  int threads;  // of a polynomial
+  int threads;  // threads per polynomial
   int most_threads;
   std::size_t twiddle_bytes, ciphertext_bytes;
 };
@@ -56,8 +57,8 @@ void launch(Launcher& launcher, const RotateArgs& args, int log_n, int primes) {
 }
 
 // The number of ciphertexts of a block, at most `most`. The last wave should have few blocks, and a
-// block should have many ciphertexts to hide latency. A block of c is taken to need c + `latency`
-// units of time.
+// block should have many ciphertexts to hide latency. The model is that a block of c
+// ciphertexts takes c + `latency` units of time.
 std::uint32_t per_block(const Properties& device, std::uint32_t most, std::uint32_t total,
                         std::uint32_t latency) {
   std::uint32_t best = 1, best_time = ~0u;
@@ -136,7 +137,7 @@ class Rotation {
     return launcher_.tuning().pick(key, forms.own(), forms.can_run());
   }
 
-  // The most ciphertexts that a block can gather; 0 if not even one fits.
+  // The most ciphertexts that fit into one block; 0 if not even one fits.
   std::uint32_t gathered_each() const {
     const Properties& device = launcher_.properties();
     const Limits limits = limits_of(ring_.log_n(), primes_, args.parts, args.gadget.levels);
@@ -144,7 +145,7 @@ class Rotation {
         limits.twiddle_bytes + limits.ciphertext_bytes > device.shared_per_block) {
       return 0;
     }
-    constexpr std::uint32_t kLatency = 2;  // a guess
+    constexpr std::uint32_t kLatency = 2;  // a guess, not measured
     return per_block(device, most_a_block(device, limits, args.parts * primes_), args.total,
                      kLatency);
   }

@@ -13,7 +13,7 @@
 
 namespace latticino::cuda {
 
-// Words of shared memory.
+// Words of shared memory for one ciphertext.
 template <class S>
 LATTICINO_HOST_DEVICE constexpr std::size_t rotate_twiddle_words(int primes) {
   return std::size_t{2} * primes * S::kN;
@@ -45,8 +45,8 @@ struct Unit {
   }
 };
 
-// All digits of the unit's component of (X^-e - 1) acc, or of acc itself (`plain` false), to their
-// slots in Eval.
+// Writes all digits of the unit's component to their slots, in Eval: those of (X^-e - 1) acc, or of
+// acc itself (`plain` false).
 template <class S, int PRIMES>
 __device__ __forceinline__ void decompose(const Unit<S, PRIMES>& u, const RotateArgs& a,
                                           std::uint32_t e, bool plain) {
@@ -115,7 +115,7 @@ __device__ __forceinline__ const uint4* step_key(const Unit<S, PRIMES>& u, const
   return reinterpret_cast<const uint4*>(a.key + (poly * PRIMES + u.p) * S::kN);
 }
 
-// One vector of sum_j (X^-E_j - 1) (K_j [*] acc).
+// One vector of the sum sum_j (X^-E_j - 1) (K_j [*] acc).
 template <class S, int PRIMES>
 __device__ __forceinline__ uint4 selected_products(const Unit<S, PRIMES>& u, const RotateArgs& a,
                                                    const std::uint32_t* exponents,
@@ -133,7 +133,7 @@ __device__ __forceinline__ uint4 selected_products(const Unit<S, PRIMES>& u, con
   return total.reduced_montgomery(u.m);
 }
 
-// The unit's component of what the step adds, in Eval, vectors of KeyVector.
+// Computes the unit's component of what the step adds, in Eval, as vectors of type KeyVector.
 template <class S, int PRIMES, int ROWS>
 __device__ __forceinline__ void products(uint4 (&y)[S::kVectors], const Unit<S, PRIMES>& u,
                                          const RotateArgs& a, const std::uint32_t* exponents,

@@ -11,8 +11,8 @@ namespace latticino::cuda {
 
 constexpr int kLogClusterBlocks = 3;  // at most 8 blocks, which every device with clusters allows
 
-// How many clusters run side by side: `alone` if each block has a multiprocessor of its own, `most`
-// if blocks share them.
+// How many clusters run at the same time: `alone` if each block has a multiprocessor of its own,
+// `most` if blocks share multiprocessors.
 struct Clusters {
   std::uint32_t alone = 0, most = 0;
 };

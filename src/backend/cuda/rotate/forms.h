@@ -5,17 +5,17 @@
 
 namespace latticino::cuda {
 
-// Blocks carry whole ciphertexts through all steps.
+// A block holds one or more whole ciphertexts through all steps.
 constexpr int kGatheredForm = 0;
 // Each ciphertext is spread over 2^log_blocks blocks: up to 8 in exact arithmetic, 16 in FP64.
 constexpr int cluster_form(int log_blocks) { return 1 + log_blocks; }
 constexpr int kLogMostClusterBlocks = 4;
-// The whole batch goes through a step together, in several launches. Its number follows the numbers
-// of both arithmetics, so that each number means one form.
+// The whole batch goes through a step together, in several launches. The number of this form comes
+// after those of the exact and of the FP64 forms, so that each number stands for one form.
 constexpr int kStepForm = cluster_form(kLogMostClusterBlocks) + 1;
 static_assert(kStepForm < Tuning::kVariants);
 
-// The forms that can run, and the cheapest of them.
+// Which forms can run a shape, and which of them is the cheapest.
 class RotationForms {
  public:
   RotationForms(int form, double cost) : can_run_(1u << form), own_(form), cost_(cost) {}

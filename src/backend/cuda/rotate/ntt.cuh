@@ -17,11 +17,12 @@ struct BlindShape {
   static constexpr int kLogN = LOG_N, kN = 1 << LOG_N;
   static constexpr int kLogRows = log_rows_of(LOG_N), kLogCols = LOG_N - kLogRows;
   static constexpr int kRows = 1 << kLogRows, kCols = 1 << kLogCols;
-  static constexpr int kThreads = kRows;                       // T
-  static constexpr int kColumns = kCols / kRows;               // of a thread: 1 or 2
-  static constexpr int kRowVectors = kCols / 4;                // 16-byte vectors of a row
-  static constexpr int kVectors = kRowVectors;                 // and of a thread's share
-  static constexpr int kMaxThreads = LOG_N == 10 ? 576 : 384;  // of a block: registers
+  static constexpr int kThreads = kRows;          // threads of a polynomial, T
+  static constexpr int kColumns = kCols / kRows;  // columns per thread: 1 or 2
+  static constexpr int kRowVectors = kCols / 4;   // 16-byte vectors of a row
+  static constexpr int kVectors = kRowVectors;    // the same number per thread
+  // Threads per block, limited by registers.
+  static constexpr int kMaxThreads = LOG_N == 10 ? 576 : 384;
   static_assert(kColumns >= 1 && kThreads % 32 == 0);
 
   // The vector of a slot with entries 4g .. 4g + 3 of row r. Eight neighbouring lanes touch all
@@ -63,8 +64,7 @@ struct BlindTwiddles {
   __device__ __forceinline__ Row row(int t) const { return {words + S::kRows + t}; }
 };
 
-// The threads of a polynomial wait for each other: one warp, or two warps at a barrier of their
-// own.
+// A barrier for the threads of one polynomial: one warp, or two warps with a named barrier.
 template <class S>
 __device__ __forceinline__ void sync_unit(int barrier) {
   if constexpr (S::kThreads == 32) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ void load_row(std::uint32_t (&x)[S::kCols], const std
   }
 }
 
-// Columns, words below 2q, to the slot in Eval, canonical.
+// Transforms columns, words below 2q, and stores them in the slot, canonical and in Eval.
 template <class S>
 __device__ __forceinline__ void blind_forward(Columns<S>& x, std::uint32_t* slot,
                                               const BlindTwiddles<S>& w, int t, int barrier,
@@ -123,7 +123,7 @@ struct BlindEnd {
   std::uint32_t scale, last;
 };
 
-// The slot in Eval to columns, canonical.
+// Transforms the slot in Eval back to columns, canonical.
 template <class S>
 __device__ __forceinline__ void blind_inverse(Columns<S>& x, std::uint32_t* slot,
                                               const BlindTwiddles<S>& w, const BlindEnd& end, int t,

@@ -1,5 +1,6 @@
 // Groups of rotations on multiprocessors that take one group at a time. Some groups are cut in two,
-// so that all multiprocessors end together. A last wave of whole groups would leave most idle.
+// so that all multiprocessors finish at the same time. With whole groups only, most multiprocessors
+// would be idle in the last wave.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace latticino::cuda {
 // Steps [from, to) of a group.
 struct RotationPart {
   std::uint32_t group, from, to;
-  bool first = true;  // of its group
+  bool first = true;  // whether it is the first part of its group
 
   LATTICINO_HOST_DEVICE std::uint32_t steps() const { return to - from; }
 };
@@ -25,7 +26,7 @@ struct RotationPart {
 // - M + 1)/M groups after its first part has begun.
 struct RotationParts {
   std::uint32_t groups = 0, cuts = 0, steps = 0;
-  std::uint64_t distance = 0;  // of cuts, in steps times 2^32
+  std::uint64_t distance = 0;  // between cuts, in steps times 2^32
 
   RotationParts() = default;
   RotationParts(std::uint32_t groups, std::uint32_t multiprocessors, std::uint32_t steps)

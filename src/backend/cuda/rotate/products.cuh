@@ -18,19 +18,19 @@ constexpr int kRotateItems = 64;
 struct RotateArgs {
   RingView ring;
   const std::uint32_t* key;  // [step][key of the step][row][component][prime][N]
-  int prime[2];              // of the ring
+  int prime[2];              // index of the primes in the ring
   Gadget gadget;
   std::uint64_t modulus;  // the primes' product
   int bits, parts, group, keys;
   bool ternary;
   std::uint32_t steps, dimension, total, per_block;
-  ShoupFactor inverse;  // of the first prime modulo the second
+  ShoupFactor inverse;  // inverse of the first prime modulo the second
   int items;
   struct Item {
     const std::uint32_t *exponents, *table;
     std::uint32_t* out;
     std::size_t stride;
-    std::uint32_t first;  // ciphertext of the launch
+    std::uint32_t first;  // number of the ciphertext in the launch
   } item[kRotateItems];
 
   LATTICINO_HOST_DEVICE int rows() const { return parts * gadget.levels; }
@@ -105,7 +105,7 @@ __device__ __forceinline__ uint4 selector(const std::uint32_t* psi, std::uint32_
   const std::uint32_t power = (0u - e) * root & (2 * n - 1);
   std::uint32_t x = __ldg(psi + (__brev(power & (n - 1)) >> (32 - log_n)));
   x = power < n ? x : neg_mod(x, m.q);
-  std::uint32_t y = (e & 1) != 0 ? mul_mod(x, __ldg(psi + 1), m) : x;  // times psi^(-e N/2)
+  std::uint32_t y = (e & 1) != 0 ? mul_mod(x, __ldg(psi + 1), m) : x;  // multiplied by psi^(-e N/2)
   y = ((e + 1) & 2) != 0 ? neg_mod(y, m.q) : y;
   const auto less_one = [&](std::uint32_t z) { return sub_mod(z, m.r, m.q); };
   const std::uint32_t minus_x = neg_mod(x, m.q), minus_y = neg_mod(y, m.q);

@@ -100,7 +100,7 @@ class Steps {
   }
   unsigned polys() const { return static_cast<unsigned>(a_.rotate.parts * primes_); }
 
-  // A block for so many entries of each polynomial.
+  // The shape of a block for so many entries of each polynomial.
   template <class Kernel, class... Args>
   void entries(Kernel kernel, unsigned polys, int each, const Args&... args) {
     const auto n = 1u << log_n_;
@@ -108,7 +108,7 @@ class Steps {
                      args...);
   }
 
-  // A block for each limb of so many polynomials of a ciphertext.
+  // A grid with one block for each limb of so many polynomials of a ciphertext.
   template <class Launch>
   void limbs(int polys, const Launch& launch) {
     dispatch<kFirstBlockDegree, kLastFusedDegree>(log_n_, [&](auto log_n) {

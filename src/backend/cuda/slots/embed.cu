@@ -17,7 +17,7 @@ struct EmbedArgs {
   int log_slots, limbs_a_block;
   struct {
     const double2* in;
-    double2* middle;  // after the stages across rows; `in` if there are none
+    double2* middle;  // output of the stages across rows; equal to `in` if there are none
     View out;
     int limbs;
     double factor, limit;
@@ -122,7 +122,7 @@ void launch(Launcher& launcher, const Embed& op, std::size_t first, std::size_t 
     auto& to = args.item[i];
     to.in = reinterpret_cast<const double2*>(item.in);
     to.middle = columns ? middle.as<double2>() + (i << log_slots)
-                        : const_cast<double2*>(to.in);  // read only
+                        : const_cast<double2*>(to.in);  // in shared memory, read only from here on
     to.out = View(item.out);
     to.limbs = item.out.limbs();
     to.factor = item.factor;
@@ -151,7 +151,7 @@ SlotTables::SlotTables(Launcher& launcher, const SlotTransform& transform)
   check(cudaMemcpyAsync(block_.data(), host.data(), block_.bytes(), cudaMemcpyHostToDevice,
                         launcher.stream()),
         "cuda.slot_tables");
-  launcher.synchronize();  // the host vector ends here
+  launcher.synchronize();  // the copy must end before the host vector is destroyed
 }
 
 void run(Launcher& launcher, const Embed& op) {

@@ -37,8 +37,10 @@ struct SlotShape {
         log_rows(log_n - log_cols),
         log_tile(log_n <= kLogTile ? log_n : kLogTile) {}
   __host__ __device__ int tiles() const { return 1 << (log_slots - log_tile); }
-  __host__ __device__ int log_tile_rows() const { return log_tile - log_cols; }  // of a row tile
-  __host__ __device__ int log_width() const { return log_tile - log_rows; }      // of a column tile
+  // For a tile of rows.
+  __host__ __device__ int log_tile_rows() const { return log_tile - log_cols; }
+  // For a tile of columns.
+  __host__ __device__ int log_width() const { return log_tile - log_rows; }
 };
 
 // Places of a tile in shared memory: neighbours and numbers any power of two apart lie in different
@@ -81,7 +83,7 @@ __device__ __forceinline__ void tile_stages(double2* tile, int log_tile, int fir
   __syncthreads();
 }
 
-// Stages inside the rows of a tile of whole rows.
+// Runs the stages inside the rows, on a tile of whole rows.
 template <bool FORWARD>
 __device__ __forceinline__ void row_stages(double2* tile, const SlotShape& shape,
                                            const double2* twiddles) {

@@ -14,7 +14,7 @@ constexpr int kItems = 32;
 constexpr int kFew = 8;  // primes of the guess, at most
 constexpr int kMaxPrimes = 256;
 constexpr int kWarp = 32;
-constexpr int kWarps = 4;  // one block of the reconstruction
+constexpr int kWarps = 4;  // warps per block of the reconstruction
 
 __extension__ typedef __int128 Signed128;
 __extension__ typedef unsigned __int128 Unsigned128;
@@ -123,11 +123,12 @@ __device__ __forceinline__ bool agrees(const ProjectArgs<V>& a, const V& in, std
   return equal;
 }
 
-// Room of a warp that reconstructs an integer of any size.
+// Memory of a warp that reconstructs an integer of any size.
 struct Wide {
   std::int32_t digit[kMaxPrimes];
-  std::uint32_t below[kMaxPrimes];   // of the digits so far, modulo each prime
-  std::uint32_t weight[kMaxPrimes];  // of the next digit
+  // For each prime, the number that the digits so far stand for, modulo that prime.
+  std::uint32_t below[kMaxPrimes];
+  std::uint32_t weight[kMaxPrimes];  // for each prime, the weight of the next digit
   std::uint64_t word[kMaxPrimes / 2 + 1];
 };
 
@@ -140,7 +141,7 @@ __device__ std::uint32_t inverse_of(std::uint32_t x, const Modulus& m) {
   return mul_mod(out, 1, m);
 }
 
-// All mixed-radix digits, one after another; the lanes carry them to all other primes.
+// Computes all mixed-radix digits, one after another. The lanes add each digit to all other primes.
 template <class V>
 __device__ void wide_digits(const ProjectArgs<V>& a, const V& in, std::uint32_t index, Wide& wide) {
   const int lane = threadIdx.x % kWarp;
@@ -207,8 +208,8 @@ __device__ __noinline__ double wide_divided(const ProjectArgs<V>& a, const V& in
 }
 
 // Entry i of 2 * slots: the coefficients of real parts, then those of imaginary parts, at their
-// reversed places. Warps stay whole: if the block has more threads than there are entries, some
-// lanes only help.
+// reversed places. All lanes of a warp stay active: if the block has more threads than there are
+// entries, the others only help.
 template <class V>
 __global__ void __launch_bounds__(kWarps* kWarp)
     project_coefficients(const __grid_constant__ ProjectArgs<V> a) {

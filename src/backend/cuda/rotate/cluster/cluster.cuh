@@ -1,5 +1,6 @@
 // Blind rotation of one ciphertext by the C blocks of a cluster (or by one block), for batches that
-// do not fill the device. All transforms of a step are spread alike; block s of C holds
+// do not fill the device. All transforms of a step are divided among the blocks in the same way.
+// Block s of C holds
 //   in Coeff  the coefficients i = s modulo C, whole columns of the transforms: X^-e maps these
 //             classes onto each other, so that a turned class comes from one other block;
 //   in Eval   rows / C rows from s rows / C on: products with the key need no other block.
@@ -19,7 +20,7 @@
 
 namespace latticino::cuda {
 
-// WORDS words side by side, 2 or 4, in one access.
+// Moves WORDS neighbouring words, 2 or 4, in one access.
 template <int WORDS>
 using WordVector = std::conditional_t<WORDS == 2, uint2, uint4>;
 
@@ -49,7 +50,8 @@ __device__ __forceinline__ void take_sums(std::uint32_t (&v)[COUNT][S::kPrimes],
     const uint4 y = reinterpret_cast<const uint4*>(words)[vector];
     x[0] = y.x, x[1] = y.y, x[2] = y.z, x[3] = y.w;
   };
-  // Coefficient i = i_0 + (N / 8) j comes from i + e: one lane for all j, eighth after eighth.
+  // Coefficient i = i_0 + (N / 8) j comes from i + e. The source is in one lane for all j, which
+  // only rotates the eight values.
   const std::uint32_t from = (u.column_t << S::kLogCols) + u.rank + (u.column << S::kLogBlocks) + e;
   const std::uint32_t eighth = from / (S::kN / 8) + first, low = from % (S::kN / 8);
   const int lane = low % S::kCols / S::kBlocks * S::Column::kThreads + low / S::kCols;
@@ -66,7 +68,7 @@ __device__ __forceinline__ void take_sums(std::uint32_t (&v)[COUNT][S::kPrimes],
       for (int h = 0; h < 2; ++h)
         four(y + 4 * h, u.rotated_residue_class(component, p), h * S::kLanes + lane);
 #pragma unroll
-      for (int bit = 4; bit > 0; bit /= 2) {  // y[j] from y[(j + eighth) mod 8]
+      for (int bit = 4; bit > 0; bit /= 2) {  // y[j] comes from y[(j + eighth) mod 8]
         std::uint32_t x[8];
 #pragma unroll
         for (int j = 0; j < 8; ++j) x[j] = (eighth & bit) != 0 ? y[(j + bit) % 8] : y[j];
@@ -83,8 +85,8 @@ __device__ __forceinline__ void take_sums(std::uint32_t (&v)[COUNT][S::kPrimes],
   }
 }
 
-// Digits of the thread's column modulo q, below 2q. Over two primes the threads of both take half
-// of them each.
+// Digits of the thread's column modulo q, below 2q. Over two primes, the threads of each prime take
+// half of them.
 template <class S>
 __device__ __forceinline__ void take_digits(std::uint32_t (&x)[8], const ClusterUnit<S>& u,
                                             const DigitRow<S>& row, std::uint32_t e) {
@@ -108,11 +110,11 @@ __device__ __forceinline__ void take_digits(std::uint32_t (&x)[8], const Cluster
       x[4 * h] = y.x + u.m.q, x[4 * h + 1] = y.y + u.m.q;
       x[4 * h + 2] = y.z + u.m.q, x[4 * h + 3] = y.w + u.m.q;
     }
-    if (u.groups() < S::rows(u.a)) u.sync_group();  // the room is used again in this step
+    if (u.groups() < S::rows(u.a)) u.sync_group();  // the memory is used again in this step
   }
 }
 
-// Digits, their columns transformed, to the blocks of their rows.
+// Transforms the columns of the digits, and sends them to the blocks of their rows.
 template <class S>
 __device__ __forceinline__ void send_digits(const ClusterUnit<S>& u, std::uint32_t e) {
   u.each(S::rows(u.a), [&](int digit_row, bool active) {
@@ -134,7 +136,7 @@ __device__ __forceinline__ void send_digits(const ClusterUnit<S>& u, std::uint32
   });
 }
 
-// The rows of all digits into Eval, words below 4q.
+// Transforms the rows of all digits to Eval, words below 4q.
 template <class S>
 __device__ __forceinline__ void transform_digits(const ClusterUnit<S>& u) {
   u.each(S::rows(u.a), [&](int digit_row, bool active) {
@@ -246,7 +248,7 @@ __device__ __forceinline__ bool sums_fit(const ClusterUnit<S>& u) {
   return 4 * most * u.m.q <= std::uint64_t{1} << 32;
 }
 
-// Rows of the products back, and to the columns' blocks.
+// Transforms the rows of the products back, and sends them to the blocks of the columns.
 template <class S>
 __device__ __forceinline__ void send_products(const ClusterUnit<S>& u) {
   u.each(S::parts(u.a), [&](int component, bool active) {
@@ -270,8 +272,9 @@ __device__ __forceinline__ void send_products(const ClusterUnit<S>& u) {
   });
 }
 
-// Columns of the products back, added to the block's own class; if `turns`, the sum to the block
-// `next` modulo C, which turns it onto its class in the next step.
+// Transforms the columns of the products back and adds them to the class of this block. If `turns`,
+// also sends the sum to the block `next` modulo C, whose class the next step's rotation moves it
+// to.
 template <class S>
 __device__ __forceinline__ void add_products(const ClusterUnit<S>& u, bool turns,
                                              std::uint32_t next) {

@@ -17,7 +17,7 @@ struct ClusterPlan {
   void (*kernel)(ClusterArgs) = nullptr;
   int log_blocks = 0, stages = 0;
   Clusters clusters;
-  Shape shape;  // apart from the grid
+  Shape shape;  // the grid is set at launch
 };
 
 // None if no such cluster can be placed.

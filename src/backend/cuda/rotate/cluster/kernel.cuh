@@ -1,4 +1,4 @@
-// The kernel of spread blind rotations.
+// The kernel of blind rotations that are spread over a cluster.
 #pragma once
 
 #include "backend/cuda/device/async_copy.cuh"
@@ -6,8 +6,8 @@
 
 namespace latticino::cuda {
 
-// Sets all sums before the first step, the turned ones too, and loads the exponents. For all
-// threads.
+// Initialises all sums before the first step, also those of the next rotation's class, and loads
+// the exponents. All threads must call it.
 template <class S>
 __device__ __forceinline__ void begin_rotation(const ClusterArgs& args, std::uint32_t* shared,
                                                std::uint32_t rank, const RotateArgs::Item& item,
@@ -38,8 +38,9 @@ __device__ __forceinline__ void end_rotation(const ClusterUnit<S>& u, std::uint3
   }
 }
 
-// A thread's words of the keys, [key of the step][row]. They come through a ring in shared memory.
-// Each word is copied by the thread that reads it, so no threads need to wait for each other.
+// A thread's words of the keys, [key of the step][row]. They come through a ring buffer in shared
+// memory. Each word is copied by the thread that reads it, so no threads need to wait for each
+// other.
 template <class S>
 class ClusterKeys {
  public:
@@ -89,8 +90,8 @@ class ClusterKeys {
   }
 
   const ClusterUnit<S>& u_;
-  const std::uint32_t* next_;  // the block's words of the step to copy
-  std::uint32_t left_;         // steps to copy
+  const std::uint32_t* next_;  // the block's words of the next step to copy
+  std::uint32_t left_;         // number of steps still to copy
   int stages_, stage_ = 0;
 };
 
@@ -114,7 +115,7 @@ __device__ __forceinline__ void cluster_step(const ClusterUnit<S>& u, std::uint3
   }
   u.sync_block();
   send_products(u);
-  keys.copy_next();  // while the thread waits for words of other blocks
+  keys.copy_next();  // this runs while the thread waits for words of other blocks
   u.wait(u.product_arrivals(), step, S::parts(u.a));
   add_products(u, turns && !last, u.rank - exponents[u.a.group]);
   u.sync_block();

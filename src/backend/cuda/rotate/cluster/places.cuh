@@ -1,5 +1,6 @@
-// Where the words of a spread blind rotation (rotate/cluster/cluster.cuh) lie: which block of the
-// cluster holds which coefficient and which row, and the buffers of a block. Index arithmetic only.
+// Where the words of a blind rotation that is spread over a cluster (rotate/cluster/cluster.cuh)
+// lie: which block of the cluster holds which coefficient and which row, and the buffers of a
+// block. Index arithmetic only.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,9 @@ struct ClusterArgs {
 };
 static_assert(sizeof(ClusterArgs) <= 4096);
 
-// The ring, the blocks of a cluster (C), and the gadget; PARTS 0: any gadget, KEYS 0: any group and
-// secret. A slice is one polynomial's share of a block, eight words for each of its lanes.
+// The parameters of a spread rotation: the ring, the number C of blocks of a cluster, and the
+// gadget. PARTS 0: any gadget. KEYS 0: any group and secret. A slice is the part of one polynomial
+// that a block holds: eight words for each of its lanes.
 template <int LOG_N, int PRIMES, int LOG_BLOCKS, int PARTS, int LEVELS, int KEYS>
 struct ClusterShape {
   static constexpr int kLogN = LOG_N, kN = 1 << LOG_N, kPrimes = PRIMES;
@@ -26,7 +28,7 @@ struct ClusterShape {
   static constexpr bool kOneBlock = kBlocks == 1, kFixed = PARTS != 0;
   using Column = TransformShape<kLogRows>;
   using Row = TransformShape<kLogCols>;
-  static constexpr int kValues = 8;  // of a thread
+  static constexpr int kValues = 8;  // values per thread
   static_assert(Column::kValues == kValues && Row::kValues == kValues);
 
   static constexpr int kLogSlice = kLogN - kLogBlocks, kSlice = 1 << kLogSlice;
@@ -52,7 +54,7 @@ struct ClusterShape {
   static constexpr int kMaxThreads = kFixed ? 256 : 224;
   LATTICINO_HOST_DEVICE static constexpr int groups(int rows) {
     constexpr int kMax = kMaxThreads / kGroupThreads, kMin = 128 / kGroupThreads;
-    constexpr int kWhole = kGroupThreads < 32 ? 32 / kGroupThreads : 1;  // groups of a warp
+    constexpr int kWhole = kGroupThreads < 32 ? 32 / kGroupThreads : 1;  // groups per warp
     const int rounds = (rows + kMax - 1) / kMax, wanted = (rows + rounds - 1) / rounds;
     return wanted < kMin ? kMin : (wanted + kWhole - 1) / kWhole * kWhole;
   }
@@ -113,7 +115,7 @@ struct ClusterPlaces {
 
   LATTICINO_HOST_DEVICE constexpr ClusterPlaces(const RotateArgs& a, int stages) {
     const std::uint32_t polys = S::parts(a) * S::kPrimes, rows = S::rows(a) * S::kPrimes;
-    own = 8;  // behind three counts of arrivals
+    own = 8;  // the first three words count arrivals
     turned = own + polys * S::kSlice;
     halves = turned + (S::kOneBlock || S::keys(a) != 1 ? 0 : polys * S::kSlice);
     arriving_digits = halves + (S::kPrimes == 1 ? 0 : 4 * S::threads(S::rows(a)));

@@ -25,7 +25,7 @@ ClusterPlan plan_shape(const Launcher& launcher, const RotateArgs& args) {
   return plan;
 }
 
-// A plan without stages has no kernel.
+// A plan without stages means that no kernel serves the shape.
 template <int LOG_BLOCKS>
 ClusterPlan plan_blocks(const Launcher& launcher, const RotateArgs& args, int primes) {
   const int log_n = args.ring.log_n, parts = args.parts, levels = args.gadget.levels;

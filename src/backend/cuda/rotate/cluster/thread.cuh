@@ -11,7 +11,7 @@
 
 namespace latticino::cuda {
 
-constexpr int kGroupBarriers = 1;  // 0 is the barrier of all threads
+constexpr int kGroupBarriers = 1;  // barrier 0 is that of all threads
 
 // A row of digits: its component, and which digit it is.
 template <class S>
@@ -37,15 +37,15 @@ struct ClusterUnit {
   const RotateArgs& a;
   ClusterPlaces<S> at;
   std::uint32_t* shared;
-  std::uint32_t rank;              // of the block in its cluster
-  int thread, group, first_group;  // first_group: the least of the warp
+  std::uint32_t rank;              // number of the block in its cluster
+  int thread, group, first_group;  // first_group: the first group of the warp
   int p, lane;
-  int column, column_t, row, row_t;  // of the slice
+  int column, column_t, row, row_t;  // place in the slice
   Modulus m;
   LazyPrime lazy;
   std::uint32_t q[S::kPrimes];
   Shoup scale;            // R / N
-  DigitRow<S> first_row;  // of the group
+  DigitRow<S> first_row;  // the first row of the group
   ThreadTwiddles<Column> column_forward, column_inverse;
   ThreadTwiddles<Row> row_forward, row_inverse;
   std::uint32_t *column_exchange, *row_exchange;
@@ -58,7 +58,7 @@ struct ClusterUnit {
   __device__ __forceinline__ std::uint32_t* own(int component, int prime) const {
     return poly(at.own, component, prime);
   }
-  // Sums of the residue class that the rotation of the step moves onto the class of this block.
+  // The sums of the residue class that the next step's rotation moves onto the class of this block.
   __device__ __forceinline__ std::uint32_t* rotated_residue_class(int component, int prime) const {
     return poly(S::kOneBlock ? at.own : at.turned, component, prime);
   }
@@ -72,7 +72,7 @@ struct ClusterUnit {
   __device__ __forceinline__ Arrivals digit_arrivals() const { return arrivals(0); }
   __device__ __forceinline__ Arrivals product_arrivals() const { return arrivals(1); }
   __device__ __forceinline__ Arrivals turned_arrivals() const { return arrivals(2); }
-  // Bytes that arrive for so many polynomials.
+  // The number of bytes that arrive for so many polynomials.
   __device__ __forceinline__ std::uint32_t bytes(int polys) const {
     return polys * S::kPrimes * S::kSlice * sizeof(std::uint32_t);
   }
@@ -118,7 +118,7 @@ struct ClusterUnit {
     }
   }
 
-  // The threads of the group (of two primes); all threads.
+  // The first waits for the threads of the group (of two primes), the second for all threads.
   __device__ __forceinline__ void sync_group() const {
     if constexpr (S::kGroupThreads <= 32) {
       __syncwarp();

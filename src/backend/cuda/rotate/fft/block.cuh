@@ -37,7 +37,7 @@ struct FourierUnit {
   static constexpr bool kPlaced = kFourierRoots<S, PARTS, PRIMES> != 0;
   int t, barrier;
   FourierRoots<kPlaced> roots;
-  double2* slot;  // of the polynomial for exchanges
+  double2* slot;  // polynomial through which threads exchange numbers
   Value* acc;     // [component][N]
   uint4* kept;    // rounded differences of a component, those of a thread together
 
@@ -53,7 +53,8 @@ struct FourierUnit {
     kept = reinterpret_cast<uint4*>(acc + PARTS * S::kN);
   }
 
-  // All digits `level` of what pack(i) keeps of coefficient i, after those of the levels before.
+  // Computes digit `level` of all coefficients, from pack(i) of coefficient i. Digits of the levels
+  // before were computed earlier.
   template <class Pack>
   __device__ __forceinline__ void digits(Complex (&numbers)[S::kV], const Digits& form,
                                          const Pack& pack, int level) const {
@@ -99,7 +100,7 @@ struct FourierUnit {
     sync_unit<S>(barrier);
   }
 
-  // Accumulators before the first step of a part and after its last step. The part and the
+  // The accumulators of a part, before its first step and after its last step. The part and the
   // ciphertext are computed again at the end, to keep registers free during the steps.
   using Ciphertext = FourierCiphertext<S, PARTS, PRIMES>;
   __device__ __forceinline__ void begin(const FourierRotateArgs& a, const RotationPart& part,
@@ -192,16 +193,17 @@ __global__ void __launch_bounds__(kMaxFourierThreads<S, PARTS>)
 #pragma unroll 1
   for (std::uint32_t left = part.steps(); left != 0; --left) {
     const std::uint32_t e = next;
-    next = __ldg(++exponents);  // after the last step's: that of the start
+    next = __ldg(++exponents);  // after the exponents of the steps comes that of the start
     fourier_step(u, a, e, keys);
   }
   u.end(a, a.parts.part(number), unit);
 }
 
-// What a launch of one shape holds.
+// The parameters of launches of one shape.
 struct FourierLimits {
-  int threads = 0, most_threads = 0;                   // of a ciphertext, of a block
-  std::size_t shared_bytes = 0, ciphertext_bytes = 0;  // of all ciphertexts, of one
+  int threads = 0, most_threads = 0;  // threads per ciphertext, and the most per block
+  // Bytes for what ciphertexts share, and for each ciphertext.
+  std::size_t shared_bytes = 0, ciphertext_bytes = 0;
   int latency = 0;  // on an H200 a block of c takes about c + latency units of time
 };
 template <class S, int PARTS, int PRIMES, class Keys = FourierKeyPath<S, PARTS, PRIMES>>

@@ -8,14 +8,14 @@
 // X^-e maps classes modulo C onto each other. So a block needs, beside its own class of the sums,
 // the class that the next step turns onto it. It computes that class as well: it transforms the
 // products of it, and adds them to the values that the class had a step before. Those were sent a
-// step ago, so nobody waits for them. A step waits for words of other blocks twice. What a block
+// step ago, so no block waits for them. A step waits for words of other blocks twice. What a block
 // sends to another one is at least 64 bytes side by side, because a piece of that size costs no
 // more than a single number (FourierClusterShape).
 //
-// One place for each buffer is enough. Digits arrive after every block has sent its products of the
-// step before. A block does that after its points have met, and so after they have read the tuples.
-// Products arrive after every block has sent its digits, which it does after all its warps have
-// met. Only the values of classes from the step before alternate between two places.
+// Each buffer is needed only once, not twice. Digits arrive after every block has sent its products
+// of the step before. A block does that after its points have met, and so after they have read the
+// tuples. Products arrive after every block has sent its digits, which it does after all its warps
+// have met. Only the values of classes from the step before alternate between two places.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace latticino::cuda {
 
-// Digits of the warp's row of (X^-e - 1) acc.
+// Computes the digits of the warp's row of (X^-e - 1) acc.
 template <class S>
 __device__ __forceinline__ void send_slices(const FourierClusterUnit<S>& u, const SliceSender<S>& w,
                                             const typename S::Digits& form, std::uint32_t step) {
@@ -48,15 +48,15 @@ __device__ __forceinline__ void send_slices(const FourierClusterUnit<S>& u, cons
   send_slice(u, w, x);
 }
 
-// The COUNT numbers of each step's key that a thread needs. They come through a ring in shared
-// memory. Each thread copies what it reads itself. Its numbers have a distance of APART in the
-// ring, and of KEY_APART in the key.
+// The COUNT numbers of each step's key that a thread needs. They come through a ring buffer in
+// shared memory. Each thread copies what it reads itself. Its numbers have a distance of APART in
+// the ring, and of KEY_APART in the key.
 template <class S, int COUNT, int APART, int KEY_APART>
 struct KeyRing {
   static constexpr int kStep = COUNT * APART;
   double2 *slots, *slot;  // [step of the ring][number][thread]
-  const double2* next;    // number 0 of the step to copy
-  std::uint32_t left;     // steps to copy
+  const double2* next;    // the number of the next step to copy, for ring place 0
+  std::uint32_t left;     // number of steps still to copy
 
   __device__ __forceinline__ KeyRing(double2* shared, const double2* key, std::uint32_t steps)
       // Keeps ptxas from holding a part of the copies' address in a uniform register
@@ -150,8 +150,8 @@ struct ClassPlaces {
   }
 };
 
-// The stages back of the own class, and of the class that the next step turns by `e_next`; then the
-// sums.
+// Transforms the products of the own class back, and those of the class that the next step turns by
+// `e_next`. Then adds them to the sums.
 template <class S>
 __device__ __forceinline__ void add_products(const FourierClusterUnit<S>& u, const SliceRoots<S>& w,
                                              const typename S::Digits& form, std::uint32_t step,
@@ -195,7 +195,7 @@ __device__ __forceinline__ void send_class(const FourierClusterUnit<S>& u, std::
 }
 
 // Exponents and accumulators before the first step, and the counts of arrivals. Counting begins at
-// once, because no block sends before all blocks of the cluster have met. For all threads.
+// once, because no block sends before all blocks of the cluster have met. All threads must call it.
 template <class S, class Ciphertext>
 __device__ __forceinline__ void begin_rotation(const FourierClusterUnit<S>& u,
                                                const Ciphertext& c) {
@@ -224,7 +224,7 @@ __device__ __forceinline__ void begin_rotation(const FourierClusterUnit<S>& u,
   }
 }
 
-// The accumulators after the last step. All threads.
+// The accumulators after the last step. All threads must call it.
 template <class S, class Ciphertext>
 __device__ __forceinline__ void end_rotation(const FourierClusterUnit<S>& u, const Ciphertext& c) {
   for (int w = static_cast<int>(threadIdx.x); w < S::kParts * S::kClass; w += blockDim.x) {
@@ -235,7 +235,7 @@ __device__ __forceinline__ void end_rotation(const FourierClusterUnit<S>& u, con
   sync_cluster();  // a block stays until all blocks have received what was sent to them
 }
 
-// If several blocks share a multiprocessor in batches, a thread has 168 registers.
+// For batches in which several blocks share a multiprocessor, a thread has 168 registers.
 template <class S>
 __global__ void __launch_bounds__(S::kThreads, S::kLogBlocks == 3 ? 65536 / 168 / S::kThreads : 1)
     blind_rotate_fft_cluster(const __grid_constant__ FourierRotateArgs a) {

@@ -14,11 +14,12 @@ struct FourierRotateArgs;
 // Clusters of 2^log_blocks blocks for rotations of one shape.
 struct FourierClusterPlan {
   void (*kernel)(FourierRotateArgs) = nullptr;
-  Shape shape;  // apart from the grid
+  Shape shape;  // the grid is set at launch
   Clusters clusters;
 };
 
-// Sixteen blocks are more than a device must allow, so the launcher asks for them by name.
+// CUDA guarantees clusters of up to 8 blocks only. For sixteen, the launcher sets the kernel
+// attribute for non-portable sizes.
 constexpr int kLogFourierClusterBlocks = 4;
 
 // None if the device has no clusters of this size, or the gadget no kernel: k = 1 and the ring,

@@ -17,7 +17,8 @@
 
 namespace latticino::cuda {
 
-// The stages of the warp's rows among numbers of the block, to the blocks of the tuples.
+// Computes the stages of the warp's rows among numbers of the block, and sends the results to the
+// blocks of the tuples.
 template <class S>
 __device__ __forceinline__ void send_rows(const Radix4Unit<S>& u, const FourDigits& digits,
                                           std::uint32_t from) {
@@ -62,7 +63,7 @@ __device__ __forceinline__ void send_rows(const Radix4Unit<S>& u, const FourDigi
   }
 }
 
-// The last stages of the warp's rows, on what other blocks have sent.
+// Computes the last stages of the warp's rows, from what other blocks have sent.
 template <class S>
 __device__ __forceinline__ void finish_rows(const Radix4Unit<S>& u, std::uint32_t step) {
   const std::uint32_t place = u.warp * S::kPair + 4 * u.element + u.q;
@@ -98,8 +99,8 @@ struct Radix4Key {
   __device__ __forceinline__ void take() { ring.take(number); }
 };
 
-// Products of all rows, the first stages back, to the blocks of the classes; `e_next` is the
-// exponent of the next step.
+// Computes the products of all rows and the first stages back, and sends them to the blocks of the
+// classes. `e_next` is the exponent of the next step.
 template <class S>
 __device__ __forceinline__ void send_sums(const Radix4Unit<S>& u, const Radix4Key<S>& key,
                                           std::uint32_t e_next) {
@@ -128,7 +129,8 @@ __device__ __forceinline__ void send_sums(const Radix4Unit<S>& u, const Radix4Ke
       x, u.exchanged(1), [&](int r) { return S::tuple_place(u.q, 4 * u.element + r); },
       [&](int r) { return S::tuple_place(u.q, u.element + 4 * r); });
   u.tuple[0].inverse(x);
-  // Lanes below 16 send to the blocks of the classes, the others to those that turn them.
+  // Lanes below 16 send to the blocks that own the classes. The others send to the blocks that turn
+  // them.
   const int which = u.lane < 16 ? 0 : 1;
   const double2* to =
       u.products(which) + S::product_place(2 * u.rank + u.q / 2, static_cast<int>(u.q % 2));
@@ -150,8 +152,8 @@ struct SumRoots {
   }
 };
 
-// The stages back of the own class and of the one that is turned in the next step, by `e_next`; the
-// sums.
+// Transforms the own class back, and the class that the next step turns by `e_next`. Then adds them
+// to the sums.
 template <class S>
 __device__ __forceinline__ void add_sums(const Radix4Unit<S>& u, const SumRoots<S>& roots,
                                          const typename S::Digits& form, std::uint32_t step,
@@ -221,7 +223,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   const typename S::Digits form(a.rotate, a.rounding);
   const FourDigits digits(form, u.warp % S::kLevels);
   Radix4Key<S> key(u);
-  // Places of the lane's first coefficients. They alternate between two.
+  // Places of the lane's first coefficients. Even and odd steps use different ones.
   std::uint32_t from = held(u.component * (S::kClass / 4) + u.low);
 #pragma unroll 1
   for (std::uint32_t step = 0; step < a.rotate.steps; ++step) {

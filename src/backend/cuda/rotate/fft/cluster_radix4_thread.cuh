@@ -43,7 +43,7 @@ struct FourierRadix4Shape : FourierClusterShape<10, 4, 1, 3> {
   //   numbers between stages: [which exchange of the step][warp][half of its lanes][number];
   //   rows: [half of the lanes][row_place], of which those of the lower half are read;
   //   keys: [step of the ring][row][component][point].
-  static constexpr std::uint32_t kPair = kParts * kSlice;  // numbers of a warp
+  static constexpr std::uint32_t kPair = kParts * kSlice;  // numbers per warp
   static constexpr std::size_t kExchanged = 16 * kCounts;
   static constexpr std::size_t kRowPoints =
       kExchanged + sizeof(double2) * 3 * 2 * (kLevels + 1) * kPair;
@@ -82,7 +82,7 @@ struct FourRoots {
   }
 };
 
-// Digits of a level: bits of a word, taken at their place and scaled.
+// The digits of a level: bits of a word, masked where they are and then scaled.
 struct FourDigits {
   std::uint32_t q, half, add, mask;
   double scale, offset;
@@ -109,11 +109,12 @@ struct FourDigits {
 // longer.
 template <class S>
 struct Radix4Unit : FourierClusterUnit<S> {
-  std::uint32_t component, low, group;  // number low + 8 r, then 8 group + 2 r + low % 2
-  std::uint32_t q, element;             // element + 4 r, then 4 element + r of tuple q / 2
+  // For the digits: number low + 8 r, then 8 group + 2 r + low % 2.
+  std::uint32_t component, low, group;
+  std::uint32_t q, element;  // for the tuples: element + 4 r, then 4 element + r of tuple q / 2
   FourRoots slice[2], tuple[2];
   Complex last[2];     // roots of the last stage before blocks lane / 4 and lane / 4 + 8
-  double twice, sign;  // a result is x + w y, or 2 x minus that
+  double twice, sign;  // a result is x + w y, or twice x minus that
 
   __device__ __forceinline__ Radix4Unit(const FourierRotateArgs& a, unsigned char* shared)
       : FourierClusterUnit<S>(a, shared),

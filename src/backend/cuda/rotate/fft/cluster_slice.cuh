@@ -2,7 +2,7 @@
 // cluster, position j in block j modulo C. A warp holds a block's numbers of one polynomial, the
 // positions rank + C l, and runs the stages that pair numbers of a block (slice_forward); the rest
 // pairs the C numbers of one l, a tuple, which lie in neighbouring lanes then (tuple_forward).
-// Numbers change hands by shuffles, so that no barrier is met within a transform.
+// Lanes exchange numbers by shuffles, so a transform needs no barrier.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,8 +19,8 @@ struct FourierSlice {
   static constexpr int kLogN = LOG_N, kN = 1 << LOG_N, kLogM = LOG_N - 1, kM = kN / 2;
   static constexpr int kLogBlocks = LOG_BLOCKS, kBlocks = 1 << LOG_BLOCKS;
   static constexpr int kLogSlice = kLogM - LOG_BLOCKS, kSlice = 1 << kLogSlice;
-  static constexpr int kLogV = kLogSlice - 5, kV = 1 << kLogV;  // numbers of a lane
-  static constexpr int kTuples = kSlice / kBlocks;              // of a block
+  static constexpr int kLogV = kLogSlice - 5, kV = 1 << kLogV;  // numbers per lane
+  static constexpr int kTuples = kSlice / kBlocks;              // tuples per block
   static_assert(kLogV >= 0 && kLogV <= 2, "one root serves all pairs of a lane in a stage");
   static_assert(LOG_BLOCKS <= 4, "a tuple is in half a warp");
 
@@ -35,7 +35,7 @@ struct FourierSlice {
     return kLogV == 0 ? 0 : kLogV - 1 - stage % kLogV;
   }
   LATTICINO_HOST_DEVICE static constexpr int lane_bit(int stage) { return kLogSlice - 1 - stage; }
-  // After all stages it holds l = kV lane + low_bits(r).
+  // After all stages, register r holds l = kV lane + low_bits(r).
   LATTICINO_HOST_DEVICE static constexpr int low_bits(int r) {
     int low = 0;
     for (int bit = 0; bit < kLogV; ++bit) low |= (r >> bit_of(kLogSlice - 1 - bit) & 1) << bit;
@@ -60,9 +60,9 @@ __device__ __forceinline__ Complex stage_root(const double2* roots, int stage, s
 // mask's bit is clear holds x and keeps the first result. The other one holds y and keeps the
 // second result. Both lanes compute the same expressions without branches, with these factors:
 struct LaneRoot {
-  Complex forward, inverse;  // in the lane of x: w and 1; in that of y: -w and w
-  double back;               // 0; in the lane of y -2
-  int sign;                  // 0; in the lane of y the sign bit
+  Complex forward, inverse;  // factors: w and 1 in the lane of x, -w and w in the lane of y
+  double back;               // 0 in the lane of x, -2 in the lane of y
+  int sign;                  // 0 in the lane of x, the sign bit in the lane of y
 
   __device__ __forceinline__ void set(Complex w, bool is_y) {
     forward = is_y ? Complex{-w.re, -w.im} : w;
@@ -197,7 +197,7 @@ __device__ __forceinline__ void tuple_forward(Complex (&x)[COUNT], const TupleRo
   }
 }
 
-// The way back, except for the last stage.
+// The inverse, except for its last stage.
 template <class S>
 __device__ __forceinline__ Complex tuple_inverse(Complex x, const TupleRoots<S>& roots) {
 #pragma unroll

@@ -20,11 +20,11 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   static constexpr int kPrimes = PRIMES, kLevels = LEVELS, kParts = 2, kRows = kParts * LEVELS;
   using Digits = FourierDigits<PRIMES>;
   using Value = typename Digits::Value;
-  static constexpr int kClass = 2 * kSlice;         // coefficients of a block
+  static constexpr int kClass = 2 * kSlice;         // coefficients per block
   static constexpr int kPointWarps = kSlice / 16;   // half a warp for each component
-  static constexpr int kPoints = 32 * kPointWarps;  // threads
+  static constexpr int kPoints = 32 * kPointWarps;  // threads per block
   static constexpr int kSumWarps = 2 * kParts;
-  static constexpr int kKeySteps = 3;  // in shared memory or being copied
+  static constexpr int kKeySteps = 3;  // steps whose keys are in shared memory or being copied
   LATTICINO_HOST_DEVICE static constexpr int most(int a, int b) { return a > b ? a : b; }
   static constexpr int kThreads = 32 * most(kRows, most(kPointWarps, kSumWarps));
   // If there are enough warps, the last stages of a row of each component have warps of their own.
@@ -102,7 +102,7 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   // The place of coefficient i of a class, and that in the vectors of what a class was before.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t coefficient(std::uint32_t i) { return i; }
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t before_place(std::uint32_t i) {
-    const std::uint32_t v = i / 32;  // value of a lane
+    const std::uint32_t v = i / 32;  // values per lane
     return (v / kVectorValues * 32 + i % 32) * kVectorValues + v % kVectorValues;
   }
 
@@ -176,9 +176,9 @@ struct FourierClusterUnit {
   __device__ __forceinline__ double2* keys() const {
     return reinterpret_cast<double2*>(shared + S::kKeys);
   }
-  // The accumulators that a step reads. Those of the next step have another place, because no
-  // barrier of the block separates writing them from reads of other warps. Only messages do: a warp
-  // writes after other blocks have answered what was read and sent before.
+  // The accumulators that a step reads. Those that the next step reads are stored elsewhere,
+  // because no barrier of the block separates writing them from reads of other warps. Only messages
+  // do: a warp writes after other blocks have answered what was read and sent before.
   __device__ __forceinline__ Value* accumulator(std::uint32_t step, int which,
                                                 int component) const {
     return reinterpret_cast<Value*>(shared + S::kAccumulators) +
@@ -211,11 +211,11 @@ struct FourierClusterUnit {
   }
 };
 
-// Threads of a block that wait for each other, while the others do not.
+// A barrier for some threads of a block. The other threads do not take part.
 constexpr int kRowBarrier = 1, kPointBarrier = 2, kOtherBarrier = 3, kMakerBarrier = 4;
 
-// Those of the first `threads` threads that have no points wait for each other, once per step. The
-// result does not need it, but racecheck does (see sync_threads()).
+// A barrier, once per step, of those of the first `threads` threads that have no points. The result
+// does not need it, but racecheck does (see sync_threads()).
 template <class S>
 __device__ __forceinline__ void sync_others(const FourierClusterUnit<S>& u, int threads) {
   if (threads > S::kPoints && u.warp >= S::kPointWarps) {
@@ -223,7 +223,7 @@ __device__ __forceinline__ void sync_others(const FourierClusterUnit<S>& u, int 
   }
 }
 
-// What a thread sends where rows are mixed: number l of a row.
+// What a thread sends if rows are mixed: number l of a row.
 template <class S>
 struct MixedDigit {
   std::uint32_t to, l, index;
@@ -240,7 +240,7 @@ struct MixedDigit {
   }
 };
 
-// What a thread of the rows of digits keeps.
+// The values that a thread of the rows of digits keeps.
 template <class S>
 struct SliceSender {
   SliceRoots<S> roots;

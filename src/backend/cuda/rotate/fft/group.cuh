@@ -13,8 +13,8 @@ namespace latticino::cuda {
 // Eight numbers per thread in every ring.
 template <int LOG_N>
 using FourierGroupUnit = FourierShape<LOG_N, 3>;
-constexpr int kMaxGroupThreads = 256;  // registers
-constexpr int kMaxSelectors = 16;      // words of shared memory, of a ciphertext
+constexpr int kMaxGroupThreads = 256;  // held in registers
+constexpr int kMaxSelectors = 16;      // words of shared memory per ciphertext
 
 // Numbers of a key that a thread computes together; they are neighbours.
 template <int PARTS>
@@ -27,8 +27,8 @@ __device__ __forceinline__ Complex times_minus_i_power(Complex x, std::uint32_t 
   return {minus_re ? -re : re, minus_im ? -im : im};
 }
 
-// What the numbers first .. of one key K_j are made with: its numbers of all components, and X^-E_j
-// at the first.
+// What is needed to make the numbers from `first` on of one key K_j: its numbers of all components,
+// and X^-E_j at the first of them.
 template <class S, int PARTS, int PRIMES>
 struct KeyNumbers {
   using K = FourierKeyShape<S::kLogN, PARTS, PRIMES>;
@@ -50,8 +50,8 @@ struct KeyNumbers {
       }
     }
   }
-  // Neighbours' roots differ by -1, i and -i, those of pairs and quadruples, and table entries by
-  // such factors are each other's exactly.
+  // The roots of neighbouring numbers differ by factors -1, i and -i, within pairs and quadruples.
+  // Table entries that differ by such a factor are exactly each other's multiples.
   __device__ __forceinline__ void add(Complex (&made)[kBatch][PARTS]) const {
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
@@ -104,7 +104,7 @@ __device__ __forceinline__ void fourier_group_step(const FourierUnit<S, PARTS, P
                                                    const std::uint32_t* of_step,
                                                    const double2* key) {
   const FourierDigits<PRIMES> form(a.rotate, a.rounding);
-  // All threads see this after the barriers of the first transform.
+  // The barriers of the first transform make this visible to all threads.
   if (u.t < a.rotate.keys) exponents[u.t] = selected_exponent(a.rotate, of_step, u.t);
   Complex sums[PARTS][S::kV] = {};
   auto* acc = u.acc;

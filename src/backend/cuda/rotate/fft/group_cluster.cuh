@@ -11,8 +11,8 @@
 // Numbers of other classes are not needed, because the key turns the products. Each warp of a
 // component computes the sums of that component and keeps them in registers, as all need digits.
 //
-// The order of arrivals is that of rotate/fft/cluster.cuh: one place serves all steps. The key
-// and its selectors alternate between two places; a block's warps meet once per step.
+// Data arrive in the same order as in rotate/fft/cluster.cuh, so each buffer is needed only once.
+// The key and its selectors alternate between two places; a block's warps meet once per step.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct FourierGroupShape : FourierClusterShape<LOG_N, LOG_BLOCKS, PRIMES, LEVELS
   }
 };
 
-// Numbers of a step's key at place `point` of what shared memory holds.
+// The numbers of a step's key at place `point` in shared memory.
 template <class S>
 __device__ __forceinline__ double2* made_keys(const FourierClusterUnit<S>& u, std::uint32_t step,
                                               int number, int point) {
@@ -66,11 +66,11 @@ __device__ __forceinline__ double2* made_selectors(const FourierClusterUnit<S>& 
 // selectors.
 template <class S>
 struct KeyMaker {
-  int maker, place, point, first;  // place: of its selectors; first: of its numbers
+  int maker, place, point, first;  // place: of its selectors; first: the first of its numbers
   std::uint32_t root;              // exponent of X at the position
   double2 key[S::kEach][S::kKeyCount];
-  const double2* next;  // step to load
-  std::uint32_t left;   // steps to load
+  const double2* next;  // the next step to load
+  std::uint32_t left;   // number of steps still to load
 
   __device__ __forceinline__ explicit KeyMaker(const FourierClusterUnit<S>& u)
       : maker(static_cast<int>(threadIdx.x) - 32 * S::kFrontWarps),
@@ -95,7 +95,7 @@ struct KeyMaker {
     }
     if (left > 1) next += S::kKeyCount * S::kNumbers * S::kM, --left;
   }
-  // The selectors of a step. Its makers read them after all of them have met.
+  // Computes the selectors of a step. The makers read them after a barrier of all makers.
   __device__ __forceinline__ void select(const FourierClusterUnit<S>& u, std::uint32_t step) const {
     if (step >= u.a.rotate.steps) return;
     const std::uint32_t* e = u.exponents() + S::kGroup * step;
@@ -111,7 +111,7 @@ struct KeyMaker {
           vector(fourier::selector(complex(__ldg(powers + index))));
     }
   }
-  // The key of a step, from the numbers that were loaded for it.
+  // Computes the key of a step from the numbers that were loaded for it.
   __device__ __forceinline__ void combine(const FourierClusterUnit<S>& u,
                                           std::uint32_t step) const {
     Complex x[S::kKeyCount];
@@ -165,7 +165,7 @@ __device__ __forceinline__ void send_products(const FourierClusterUnit<S>& u,
          u.words(tuple_products<S>(u, at, rows, key)));
 }
 
-// The steps of a thread that carries the ciphertext.
+// Runs the steps of a thread that holds the ciphertext.
 template <class S, class Ciphertext>
 __device__ __forceinline__ void carry(const FourierClusterUnit<S>& u, const Ciphertext& c) {
   const SliceSender<S> sender(u);
@@ -173,7 +173,7 @@ __device__ __forceinline__ void carry(const FourierClusterUnit<S>& u, const Ciph
   const TuplePoint<S> at(u);
   const bool slices = u.warp < S::kRows, points = u.warp < S::kTupleWarps;
   const int component = u.warp / S::kLevels;
-  const auto coefficient = [&](int v) {  // of value v
+  const auto coefficient = [&](int v) {  // coefficient of value v
     return component * S::kN + (32 * v + static_cast<int>(u.lane)) * S::kBlocks +
            static_cast<int>(u.rank);
   };
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     u.product_arrivals().expect(S::kProductBytes);
   }
   if (u.warp >= S::kFrontWarps) {
-    __syncthreads();  // exponents
+    __syncthreads();  // loading of the exponents
     KeyMaker<S> maker(u);
     maker.select(u, 0);
     __syncthreads();

@@ -8,7 +8,7 @@ namespace latticino::cuda {
 namespace {
 
 template <class S>
-constexpr int kKeyThreads = 2048 / S::kV;  // for 32 KB of numbers
+constexpr int kKeyThreads = 2048 / S::kV;  // for 32 KB of numbers per block
 
 struct FourierKeyArgs {
   const std::uint32_t* in;
@@ -16,7 +16,7 @@ struct FourierKeyArgs {
   const double2* roots;
   Complex first[16];
   std::uint32_t count, q[2];
-  ShoupFactor inverse;  // of the first prime modulo the second
+  ShoupFactor inverse;  // inverse of the first prime modulo the second
 };
 
 // Coefficient i, centred.

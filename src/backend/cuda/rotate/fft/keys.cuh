@@ -15,17 +15,18 @@ namespace latticino::cuda {
 template <class S, int PARTS>
 constexpr int kMaxFourierThreads = PARTS == 2 ? 4096 / S::kV : 384;
 
-// Reads straight through the L1. The ciphertexts of a block share it, and read the same rows at
+// Reads the key through the L1. The ciphertexts of a block share it, and read the same rows at
 // about the same time. A thread that begins a row also fetches a part of the next row to the L2.
-// Otherwise the first warp that waits for it would hold up all others, which soon wait as well.
+// Otherwise the first warp that needs it would wait for main memory, and soon all others would too.
 // Rows of N = 2^12 have 64 KiB, and do not fit into the L1 next to two ciphertexts. They are
 // fetched to the L2 in time from the memory of the device; the key is larger than the L2.
 template <class S, int PARTS>
 struct KeyStream {
-  static constexpr std::size_t kNumbers = 0;  // of shared memory
+  static constexpr std::size_t kNumbers = 0;  // no shared memory
   static constexpr bool kToL1 = PARTS == 3 || S::kLogN < 12;
-  static constexpr int kChunk = PARTS * S::kM, kPiece = kToL1 ? 2 : 8;             // numbers
-  static constexpr int kFetched = kChunk / kPiece / kMaxFourierThreads<S, PARTS>;  // of a thread
+  static constexpr int kChunk = PARTS * S::kM, kPiece = kToL1 ? 2 : 8;  // numbers
+  // Lines that a thread fetches.
+  static constexpr int kFetched = kChunk / kPiece / kMaxFourierThreads<S, PARTS>;
 
   const double2* next;
   std::uint32_t left;  // chunks
@@ -48,27 +49,27 @@ struct KeyStream {
   __device__ __forceinline__ void leave() {}
 };
 
-// Through shared memory by bulk copies, kSlots chunks at a time. There is no barrier. The warps
-// take turns: the one that leaves a chunk waits until all have left the chunk before, and starts
-// the copy into its place.
+// Through shared memory by bulk copies, kSlots chunks at a time. Instead of a barrier, the warps
+// take turns. The warp whose turn it is waits until all warps have left the chunk before, and
+// starts the copy of a new chunk into its place.
 template <class S, int PARTS, int PRIMES>
 struct KeyPipeline {
   static constexpr int kSlots = PRIMES == 1 ? 3 : 2;
   static constexpr int kChunk = PARTS * S::kM;  // numbers
   static constexpr std::uint32_t kBytes = sizeof(double2) * kChunk;
-  static constexpr int kHead = kSlots;  // the slots' counts
+  static constexpr int kHead = kSlots;  // counts of the slots
   static constexpr std::size_t kNumbers = kHead + std::size_t{kSlots} * kChunk;
 
   double2* slots;
-  std::uint64_t* counts;  // of the full barriers, then of the empty ones
+  std::uint64_t* counts;  // first those of full barriers, then those of empty ones
   const double2* ahead;   // the next chunk to copy
-  std::uint32_t left;     // chunks to copy
-  int warps;              // of the block
-  int turn = -1;          // the warp whose turn it is; before the first chunk there is none
+  std::uint32_t left;     // number of chunks still to copy
+  int warps;              // warps per block
+  int turn = -1;          // the warp whose turn it is; none before the first chunk
   int slot = 0;
   std::uint32_t parity = 0;
 
-  // All threads of the block, `units` ciphertexts.
+  // For all threads of the block and `units` ciphertexts.
   __device__ __forceinline__ KeyPipeline(double2* shared, const double2* key, std::uint32_t chunks,
                                          int units)
       : slots(shared + kHead),
@@ -110,8 +111,7 @@ struct KeyPipeline {
   }
 };
 
-// This is the faster one on an H200 for N = 2^10. Larger chunks leave too little room for
-// ciphertexts.
+// The faster way on an H200 for N = 2^10. Larger chunks leave too little memory for ciphertexts.
 template <class S, int PARTS, int PRIMES>
 using FourierKeyPath =
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

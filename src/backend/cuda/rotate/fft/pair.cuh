@@ -1,9 +1,9 @@
 // Blind rotation in FP64 for k = 1 and one digit. A warp carries a component of a ciphertext, with
 // 32 numbers per thread. It transforms its own digits with one exchange through shared memory,
-// first of real parts and then of imaginary parts. The two warps of a ciphertext show each other
-// the results, in two halves. Each computes its component of the product and transforms it back, in
-// the registers of its digits. So the two warps meet four times per step, and accumulators stay in
-// registers from one step to the digits of the next.
+// first of real parts and then of imaginary parts. The two warps of a ciphertext exchange the
+// results through shared memory, in two halves. Each computes its component of the product and
+// transforms it back, in the registers of its digits. So the two warps meet four times per step,
+// and accumulators stay in registers from one step to the digits of the next.
 #pragma once
 
 #include "backend/cuda/device/uniform.cuh"
@@ -11,7 +11,7 @@
 
 namespace latticino::cuda {
 
-constexpr int kMaxPairThreads = 256;  // registers
+constexpr int kMaxPairThreads = 256;  // held in registers
 
 template <class S, int PRIMES>
 struct FourierPair {
@@ -30,13 +30,13 @@ struct FourierPair {
 
   int t, component, barrier;
   FourierRoots<true> roots;
-  double* slot;          // of this warp
-  const double2* shown;  // the other warp's
-  Value* acc;            // of this component, centred
+  double* slot;          // exchange memory of this warp
+  const double2* shown;  // exchange memory of the other warp
+  Value* acc;            // accumulator of this component, centred
 
   __device__ __forceinline__ void sync_pair() const { sync_threads(barrier, 2 * S::kThreads); }
 
-  // Numbers of phase FROM to those of phase TO.
+  // Moves the numbers from the order of phase FROM to that of phase TO.
   template <int FROM, int TO>
   __device__ __forceinline__ void exchange(Complex (&x)[S::kV]) const {
     double* from = slot + S::place(S::index(FROM, t, 0));
@@ -130,7 +130,8 @@ struct FourierPair {
     __syncwarp();
   }
 
-  // f(coefficient of the ciphertext, the thread's, the warp's) for the thread's accumulators.
+  // Calls f(coefficient of the ciphertext, index in the thread, index in the warp) for the thread's
+  // accumulators.
   template <class F>
   __device__ __forceinline__ void each(Value (&own)[2 * S::kV], const F& f) const {
 #pragma unroll
@@ -140,7 +141,7 @@ struct FourierPair {
     }
   }
 
-  // Accumulators before a part's first step and after its last one, as in rotate/fft/block.cuh.
+  // The accumulators before a part's first step and after its last one, as in rotate/fft/block.cuh.
   using Ciphertext = FourierCiphertext<S, 2, PRIMES>;
   __device__ __forceinline__ void begin(Value (&own)[2 * S::kV], const FourierRotateArgs& a,
                                         const RotationPart& part, const Ciphertext& c) const {
@@ -206,7 +207,8 @@ __global__ void __launch_bounds__(kMaxPairThreads)
 #pragma unroll 1
   for (std::uint32_t left = uniform(part.steps()); left != 0; --left, key += kStep) {
     const std::uint32_t now = e;
-    e = __ldg(++exponents);  // after the last step it loads the start's exponent, unused
+    // After the last step this loads the exponent of the start, which is not used.
+    e = __ldg(++exponents);
     if (left != 1) {
 #pragma unroll
       for (int i = 0; i < kStep; i += Pair::kFetched * Pair::kLine) fetch_to_l2(far + i);

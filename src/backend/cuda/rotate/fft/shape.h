@@ -22,7 +22,8 @@ struct FourierShape {
   LATTICINO_HOST_DEVICE static constexpr int stages(int phase) {
     return phase < kPhases - 1 ? kLogV : kLogM - phase * kLogV;
   }
-  LATTICINO_HOST_DEVICE static constexpr int stage(int phase, int rho) {  // of register bit rho
+  // The stage that pairs register bit rho.
+  LATTICINO_HOST_DEVICE static constexpr int stage(int phase, int rho) {
     return kLogM - 1 - low_bit(phase) - rho;
   }
   // Number r of thread t.
@@ -30,8 +31,9 @@ struct FourierShape {
     const int b = low_bit(phase);
     return (t >> b << (b + kLogV)) | r << b | (t & ((1 << b) - 1));
   }
-  // The place in shared memory. Eight neighbouring threads touch all banks in every phase. The
-  // place is a sum of one for t and one for r, so one address serves all numbers of a thread.
+  // The place of register number r of thread t in shared memory. Eight neighbouring threads touch
+  // all banks in every phase. The place is a sum of a term for t and a term for r, so one address
+  // serves all numbers of a thread.
   LATTICINO_HOST_DEVICE static constexpr int place(int index) { return index + (index >> kLogV); }
   static constexpr int kSlot = kM + kM / kV;
 
@@ -52,9 +54,9 @@ struct FourierShape {
   }
 };
 
-// Numbers per thread: 16 if two accumulators fit the registers as well, else 8. With 8 more shared
-// memory is needed, but accumulators hide each other's latency: for N = 2^10 that is as fast in
-// large batches and faster in small ones.
+// Numbers per thread: 16 if two accumulators fit the registers as well, else 8. With 8 numbers,
+// more shared memory is needed, but more threads hide each other's latency. For N = 2^10 this is as
+// fast in large batches and faster in small ones.
 constexpr int fourier_log_values(int log_n, int parts) { return parts == 2 && log_n > 10 ? 4 : 3; }
 
 // The shape in whose last phase key polynomials are stored, [V][T]: that of the kernel, or of the
@@ -74,7 +76,7 @@ template <class K>
 LATTICINO_HOST_DEVICE constexpr int stored_place(int i) {
   return stored_row<K>(i % K::kV) + i / K::kV;
 }
-// The place of number r of thread t in the last phase of S. It is also a sum of two places.
+// The place of number r of thread t in the last phase of S. It is a sum of two places as well.
 template <class S, class K>
 LATTICINO_HOST_DEVICE constexpr int key_place(int t, int r) {
   return stored_place<K>(S::index(S::kPhases - 1, t, r));

@@ -14,8 +14,8 @@ namespace latticino::cuda {
 
 using fourier::Complex;
 
-// What transforms look up. The first V/2 roots, which all threads share, are kernel arguments.
-// PLACED: `all` is in the order of root_place().
+// The tables that transforms read. The first V/2 roots, which all threads share, are kernel
+// arguments. PLACED: `all` is in the order of root_place().
 template <bool PLACED>
 struct FourierRoots {
   static constexpr bool kPlaced = PLACED;
@@ -132,7 +132,7 @@ __device__ __forceinline__ void shuffle_inverse(Complex (&x)[S::kV], int t) {
   for (int r = 0; r < S::kV; ++r) x[r] = y[r];
 }
 
-// Numbers in phase 0 to the order of the last phase.
+// Moves the numbers from phase 0 to the order of the last phase.
 template <class S, int P = 0, class Roots>
 __device__ __forceinline__ void fourier_forward(Complex (&x)[S::kV], double2* slot,
                                                 const Roots& roots, int t, int barrier) {
@@ -143,7 +143,7 @@ __device__ __forceinline__ void fourier_forward(Complex (&x)[S::kV], double2* sl
     } else {
       if constexpr (P == 0)
         sync_unit<S>(barrier);  // all threads have read the old content of the slot
-      put<S, P>(slot, x, t);    // else these are the places that take() of this phase read
+      put<S, P>(slot, x, t);    // otherwise these are the places that take() of this phase has read
       sync_between<S, P>(barrier);
       take<S, P + 1>(x, slot, t);
     }
@@ -151,7 +151,7 @@ __device__ __forceinline__ void fourier_forward(Complex (&x)[S::kV], double2* sl
   }
 }
 
-// The way back, times N/2.
+// The inverse, multiplied by N/2.
 template <class S, int P = S::kPhases - 1, class Roots>
 __device__ __forceinline__ void fourier_inverse(Complex (&x)[S::kV], double2* slot,
                                                 const Roots& roots, int t, int barrier) {

@@ -63,7 +63,7 @@ static_assert(sizeof(FourierRotateArgs) <= 4096);
 template <int PRIMES>
 struct FourierDigits;
 
-// The number from which `levels` digits are taken, as an unsigned number: B/2 is added to every
+// The number that `levels` digits are taken from, as an unsigned number: B/2 is added to every
 // digit.
 template <class WORD>
 struct PackedDigits {
@@ -103,7 +103,8 @@ struct FourierDigits<1> : PackedDigits<std::uint32_t> {
         shift(gadget_shift(a.gadget, a.bits)),
         add((offset << shift) + (shift != 0 ? 1u << (shift - 1) : 0)) {}
 
-  __device__ __forceinline__ Value centred(Value x) const {  // of x, x - q, x + q
+  // The centred one of x, x - q and x + q.
+  __device__ __forceinline__ Value centred(Value x) const {
     return x > half ? x - q : x < -half ? x + q : x;
   }
   // Entry i of X^-e x, e < 2N.
@@ -113,7 +114,7 @@ struct FourierDigits<1> : PackedDigits<std::uint32_t> {
     const Value sign = -static_cast<Value>(from >> log_n & 1);
     return (x[from & (n - 1)] ^ sign) - sign;
   }
-  // -x where `bit` is 1, not 0.
+  // -x if `bit` is 1, else x.
   static __device__ __forceinline__ Value negated(Value x, std::uint32_t bit) {
     const Value sign = -static_cast<Value>(bit);
     return (x ^ sign) - sign;
@@ -144,14 +145,14 @@ struct FourierDigits<2> : PackedDigits<std::uint64_t> {
     const std::uint32_t sign = from << (31 - log_n) & 0x80000000u;
     return __hiloint2double(__double2hiint(v) ^ static_cast<int>(sign), __double2loint(v));
   }
-  // -x where `bit` is 1, not 0.
+  // -x if `bit` is 1, else x.
   static __device__ __forceinline__ Value negated(Value x, std::uint32_t bit) {
     return __hiloint2double(__double2hiint(x) ^ static_cast<int>(bit << 31), __double2loint(x));
   }
   __device__ __forceinline__ Word pack(Value turned, Value own) const {
     return static_cast<Word>(fourier::Rounding::bits(rounding.difference(turned, own))) + offset;
   }
-  // The digit, where there is one.
+  // The digit of a level, if the gadget has that level.
   __device__ __forceinline__ double only(Value turned, Value own) const {
     return fourier::minus(rounding.difference(turned, own), fourier::Rounding::kShift);
   }
@@ -162,7 +163,7 @@ struct FourierDigits<2> : PackedDigits<std::uint64_t> {
 template <class S, int PARTS, int PRIMES>
 struct FourierCiphertext {
   using Value = typename FourierDigits<PRIMES>::Value;
-  const std::uint32_t* exponents;  // of the steps, then of the start
+  const std::uint32_t* exponents;  // the exponents of the steps, then that of the start
   const std::uint32_t* table;
   std::uint32_t* out;
   std::uint32_t turn;
@@ -179,7 +180,7 @@ struct FourierCiphertext {
     static_assert(sizeof(Value) == sizeof(std::uint32_t) * PRIMES);
     return reinterpret_cast<Value*>(out);
   }
-  // Entry i of (table, 0 ..) X^-turn.
+  // Entry i of the polynomial (table, 0, ..) times X^-turn.
   __device__ __forceinline__ Value start(const RotateArgs& a, int i) const {
     if (i >= S::kN) return 0;
     const int turned = (i + turn) & (2 * S::kN - 1), from = turned % S::kN;
