@@ -13,7 +13,7 @@
 namespace latticino::ckks {
 
 // A CKKS ciphertext: 2 parts (b, a), or 3 before relinearisation; Eval, contiguous limbs over
-// basis(level). Immutable once made: operations return new ones, copies share memory.
+// basis(level). Ciphertexts are immutable: operations return new ones, and copies share memory.
 struct Ciphertext {
   std::shared_ptr<const Context> context;
   std::vector<Poly> parts;
@@ -26,7 +26,7 @@ struct Ciphertext {
   std::optional<std::array<std::uint8_t, 32>> seed = std::nullopt;
 
   int limbs() const;
-  std::string str() const;  // level, scale, slots, parts
+  std::string str() const;  // level, scale, slots and number of parts, as text
 };
 
 // An encoded vector, Eval, over basis(level), or extended(level) if `extended`.

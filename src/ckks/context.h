@@ -17,7 +17,7 @@ class Context {
  public:
   static std::shared_ptr<const Context> create(std::shared_ptr<const Params> params,
                                                std::shared_ptr<Queue> queue);
-  // The same parameters on a dry queue: every algorithm runs on it without data.
+  // The same parameters on a dry queue: every algorithm runs on it, but computes no data.
   static std::shared_ptr<const Context> create_dry(std::shared_ptr<const Params> params);
   ~Context();
 
@@ -28,7 +28,7 @@ class Context {
   // The same primes, degree 2^log_n: for polynomials in X^(N/2^log_n). Made when first asked for.
   const Ring& subring(int log_n) const;
   Queue& queue() const { return *queue_; }
-  // Used by a context of the other scheme on the same backend.
+  // For a context of TFHE on the same backend.
   const std::shared_ptr<Queue>& shared_queue() const { return queue_; }
   const Encoder& encoder() const { return *encoder_; }
   bool is_dry() const { return queue_->is_dry(); }

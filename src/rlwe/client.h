@@ -34,7 +34,7 @@ class SecretKey {
   const KeyId& id() const;
   const Params& params() const;
   std::span<const std::int8_t> coefficients() const;
-  std::span<const std::int8_t> sparse_coefficients() const;  // KeyError if none
+  std::span<const std::int8_t> sparse_coefficients() const;  // throws KeyError if there is none
 
  private:
   struct Data;
@@ -47,8 +47,8 @@ class KeyGenerator {
  public:
   KeyGenerator(const Constants& constants, Queue& queue, const SecretKey& secret, Random& random);
   SwitchKey make(const KeyLabel& label, int level);
-  // With a seed that was drawn before (Random::seed). The key, and the keys made after it, are the
-  // same as if the seed were drawn now.
+  // The same with a seed that was drawn before (Random::seed). This key, and the keys that are made
+  // after it, are the same as if the seed were drawn now.
   SwitchKey make(const KeyLabel& label, int level, const Seed& seed);
   std::shared_ptr<EvaluationKeys> make(const KeyRequest& request);
 
@@ -60,7 +60,7 @@ class KeyGenerator {
   Queue& queue_;
   const SecretKey& secret_;
   Random& random_;
-  Poly dense_;  // the secret over every prime, Eval, made on first use; a secret block
+  Poly dense_;  // the secret over every prime, in Eval, in a secret block; made on first use
 };
 
 struct PublicKey {
@@ -85,11 +85,11 @@ std::vector<FreshPair> encrypt_symmetric(const Constants& constants, Queue& queu
                                          int level, Random& random);
 FreshPair encrypt_symmetric(const Constants& constants, Queue& queue, const SecretKey& secret,
                             const PolyView& m, int level, Random& random);
-// (b v + e0 + m, a v + e1) with v ternary.
+// With the public key: (b v + e0 + m, a v + e1) with v ternary.
 FreshPair encrypt_public(const Constants& constants, Queue& queue, const PublicKey& key,
                          const PolyView& m, int level, Random& random);
 
-// b + a s (+ r s^2) of several ciphertexts, in Coeff over basis(level): secret blocks.
+// b + a s (+ r s^2) for several ciphertexts, in Coeff over basis(level), in secret blocks.
 std::vector<Poly> phases(const Constants& constants, Queue& queue, const SecretKey& secret,
                          std::span<const std::vector<PolyView>> ciphertexts, int level);
 
@@ -110,13 +110,14 @@ struct Flooding {
   // times a bound of every coefficient. A worst case of the application, never measured on secret
   // data.
   double noise_bound = 0;
-  std::uint64_t queries = 0;  // decryptions under this key that may ever be shared
+  // The largest number of decryptions under this key that may ever be shared.
+  std::uint64_t queries = 0;
   int statistical_bits = 30;
   double sigma() const;  // throws ValueError for bounds or counts that are not positive
   // log2 of the quotient of sigma_f and the noise of a coefficient, noise_bound / sqrt(n).
   double bits_lost(int n) const;
 };
-// The phase (a secret block) with the flood added.
+// The phase (in a secret block) with the flood added.
 struct FloodedPhase {
   Poly phase;
   double sigma = 0, bits_lost = 0;

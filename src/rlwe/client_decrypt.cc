@@ -53,7 +53,7 @@ std::vector<Poly> phases(const Constants& constants, Queue& queue, const SecretK
     }
     Poly sum = queue.allocate(ring, basis, Domain::Eval, true);
     if (parts.size() == 1) queue.submit(Copy{{{.x = parts[0].select(basis), .out = sum.view}}});
-    for (std::size_t i = parts.size() - 1; i-- > 0;) {  // Horner
+    for (std::size_t i = parts.size() - 1; i-- > 0;) {  // Horner's rule
       const PolyView high = i + 2 == parts.size() ? parts.back() : sum.view;
       const Poly product = secret_product(queue, high, s.view, basis);
       combine(queue, sum.view, {{product.view}, {parts[i].select(basis)}});

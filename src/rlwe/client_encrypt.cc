@@ -9,7 +9,7 @@
 namespace latticino::rlwe {
 namespace {
 
-// The limbs of the message at `level`. Throws if it does not have these limbs in Eval.
+// The limbs of the message at `level`. Throws if the message does not have these limbs in Eval.
 PolyView message_at(const Constants& constants, const PolyView& m, int level) {
   const Params& params = constants.params();
   if (level < 0 || level > params.top_level()) {

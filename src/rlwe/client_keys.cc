@@ -29,7 +29,7 @@ Poly negated(Queue& queue, const PolyView& x) {
   return out;
 }
 
-// out += factor x on `where`; `factor` by ring prime index.
+// out += factor x on `where`; `factor` is indexed by ring prime.
 void add_multiple(Queue& queue, const PolyView& out, const PolyView& x, const Basis& where,
                   const std::vector<std::uint32_t>& factor) {
   Linear::Term term{.x = x.select(where)};
@@ -69,7 +69,7 @@ OneDigitKey make_one_digit_key(const Constants& constants, Queue& queue, const P
 struct KeyGenerator::Relation {
   Poly minus_under, target;
   const std::vector<std::uint32_t>* factor = nullptr;
-  Basis factor_basis;  // primes that have a factor
+  Basis factor_basis;  // the primes that have a factor
   bool one_digit = false;
 };
 
@@ -128,7 +128,7 @@ KeyGenerator::Relation KeyGenerator::relation(const KeyLabel& label, const Basis
 }
 
 SwitchKey KeyGenerator::make(const KeyLabel& label, int level) {
-  key_shape(constants_, label, level);  // throws before anything is drawn
+  key_shape(constants_, label, level);  // throws before any randomness is drawn
   return make(label, level, random_.seed());
 }
 

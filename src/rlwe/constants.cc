@@ -22,7 +22,7 @@ std::uint32_t inverse_of(const Ring& ring, const Basis& basis, const Modulus& q)
   return inverse_mod(product_mod(ring, basis, q), q);
 }
 
-// [prod(basis)]_q for the ring's primes of `where`, 0 for all others.
+// [prod(basis)]_q for the ring's primes of `where`, and 0 for all others.
 std::vector<std::uint32_t> residues_on(const Ring& ring, const Basis& basis, const Basis& where) {
   std::vector<std::uint32_t> out(ring.prime_count(), 0);
   for (int i = 0; i < where.size(); ++i) {
@@ -32,7 +32,7 @@ std::vector<std::uint32_t> residues_on(const Ring& ring, const Basis& basis, con
   return out;
 }
 
-// Auxiliary primes, of product P / P_level, that key switching at `level` leaves out.
+// The auxiliary primes, of product P / P_level, that key switching at `level` does not use.
 Basis unused_aux(const Params& params, int level) {
   return params.aux_basis().without(params.aux_basis(level));
 }
@@ -41,7 +41,7 @@ Basis unused_aux(const Params& params, int level) {
 
 struct Constants::Cache {
   enum Kind { ModUp, DivideByP, DivideByPAndRescale, Rescale, Other };
-  // Kind, level, digit, and the bases of others.
+  // Kind, level, digit, and the bases of other conversions.
   using Key = std::tuple<int, int, int, std::string>;
 
   struct OwnedDivision {

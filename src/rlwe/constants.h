@@ -40,7 +40,7 @@ class Constants {
   // conversion divides what it makes by D.
   struct Division {
     const BaseConversion* conversion = nullptr;
-    std::vector<std::uint32_t> factor;  // of ModDownFinish, by position in `target`
+    std::vector<std::uint32_t> factor;  // factors of ModDownFinish, by position in `target`
     Basis removed, target;
   };
   // For results of key switching, that is modulo P_level Q_level. If P_level is a part of P, Q's
@@ -55,9 +55,10 @@ class Constants {
 
   // Product of the primes of `product` modulo those of `where`, by ring prime index; 0 elsewhere.
   std::vector<std::uint32_t> product_on(const Basis& product, const Basis& where) const;
-  const std::vector<std::uint32_t>& p_mod() const { return p_mod_; }  // [P]_q by ring prime index
+  // [P]_q, indexed by ring prime
+  const std::vector<std::uint32_t>& p_mod() const { return p_mod_; }
   const std::vector<std::uint32_t>& encapsulation_p_mod() const { return encapsulation_p_mod_; }
-  // [P/P'] on Q and P' (Params::over_raise_basis()).
+  // [P/P'] on the primes of Q and P' (Params::over_raise_basis()).
   const std::vector<std::uint32_t>& over_raise_p_mod() const { return over_raise_p_mod_; }
 
  private:

@@ -25,14 +25,14 @@ KeyShape key_shape(const Constants& constants, const KeyLabel& label, int level)
 class EvaluationKeys : public KeySource {
  public:
   EvaluationKeys(KeyId id, std::string params_hash);
-  void insert(SwitchKey key);  // replaces a lower-level key of the same label
+  void insert(SwitchKey key);  // replaces a key of the same label and a lower level
   const SwitchKey& get(const KeyLabel& label, int level) const override;
   bool has(const KeyLabel& label, int level) const override;
   KeyId id() const override { return id_; }
   const std::string& params_hash() const { return params_hash_; }
   std::vector<KeyLabel> labels() const;
   std::size_t bytes() const;
-  std::size_t sum_bytes() const;  // of the sums of digits that uses have made so far
+  std::size_t sum_bytes() const;  // bytes of the sums of digits that operations have made so far
 
  private:
   KeyId id_;
@@ -49,7 +49,7 @@ class KeyRecorder : public KeySource {
   bool has(const KeyLabel&, int) const override { return true; }
   KeyId id() const override { return {}; }
   KeyRequest request() const;
-  std::size_t bytes() const;  // that the requested keys will take
+  std::size_t bytes() const;  // bytes that the requested keys will take
 
  private:
   struct State;

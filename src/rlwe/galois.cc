@@ -9,7 +9,7 @@ namespace {
 
 // x^e mod 2N.
 std::uint32_t power(std::uint32_t x, std::uint32_t e, int log_n) {
-  const std::uint32_t mask = (2u << log_n) - 1;  // wraps are harmless: 2N divides 2^32
+  const std::uint32_t mask = (2u << log_n) - 1;  // overflow is harmless, because 2N divides 2^32
   std::uint32_t y = 1;
   for (; e != 0; e >>= 1) {
     if (e & 1) y = y * x & mask;
@@ -26,7 +26,8 @@ std::uint32_t rotation_element(int r, int log_n) {
 }
 
 int rotation_steps(std::uint32_t g, int log_n) {
-  if (g % 4 != 1 || g >= 2u << log_n) return -1;  // powers of 5 are what leaves 1 modulo 4
+  // The powers of 5 are the residues that are 1 modulo 4.
+  if (g % 4 != 1 || g >= 2u << log_n) return -1;
   const std::uint32_t mask = (2u << log_n) - 1;
   int steps = 0;
   for (std::uint32_t x = 1; x != g; x = x * 5 & mask) ++steps;

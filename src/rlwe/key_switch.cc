@@ -26,13 +26,14 @@ std::vector<std::array<PolyView, 2>> key_views(Queue& queue, const Constants& co
   return out;
 }
 
-// What tells one kind of key switch from another: its primes, conversions and constants.
+// The properties by which kinds of key switches differ: primes, conversions and constants.
 struct Plan {
   int level = 0;
-  Basis basis = {}, extended = {};                 // of what is switched; of the sums
-  std::vector<const BaseConversion*> digits = {};  // of ModUp; none if the caller has raised
-  std::vector<std::uint32_t> add_factor = {};      // of what is added to the sums
-  const Constants::Division* division = nullptr;   // none: the sums stay as they are
+  Basis basis = {}, extended = {};  // primes of what is switched; primes of the sums
+  // Conversions of ModUp; none if the caller has raised.
+  std::vector<const BaseConversion*> digits = {};
+  std::vector<std::uint32_t> add_factor = {};     // factor of what is added to the sums
+  const Constants::Division* division = nullptr;  // none: the sums are not divided
   // If there is one digit, the limbs that stay may be left to the last pass. They are the digit's
   // own limbs, and what is added is neither rescaled nor on P.
   bool multiply_last = false;
@@ -40,7 +41,7 @@ struct Plan {
 
 struct Target {
   const SwitchKey* key = nullptr;
-  std::array<PolyView, 2> one_digit = {};  // without `key`: the pair of a key of one digit
+  std::array<PolyView, 2> one_digit = {};  // used instead of `key`: the pair of a key of one digit
   std::array<PolyView, 2> add = {}, after = {};
   std::uint32_t galois = 1;
   Basis half = {};  // primes on which the sum is left in Half, for a division
@@ -50,7 +51,7 @@ struct Input {
   PolyView a;
   std::vector<Target> targets = {};
   KeyInner::Product product = {};
-  PolyView raised = {};  // if the caller has raised the one digit
+  PolyView raised = {};  // set if the caller has raised the one digit
 };
 
 // A switch at a level, for inputs that the caller has raised.
@@ -117,7 +118,7 @@ std::vector<ModUpResult> raise(Queue& queue, const Ring& ring, const Plan& plan,
 
 bool is_empty(const std::array<PolyView, 2>& x) { return x[0].segments + x[1].segments == 0; }
 
-// The pair whose limbs on P are computed in pass 3, and all others in pass 5.
+// Pass 3 computes the limbs of the pair on P, and pass 5 computes all others.
 ExtendedPair own_limbs(Queue& queue, const Ring& ring, const ModUpResult& raised,
                        const Target& target, const std::array<PolyView, 2>& key) {
   ExtendedPair pair;
@@ -218,7 +219,7 @@ std::vector<Poly> divide(Queue& queue, const Ring& ring, const Constants::Divisi
   return out;
 }
 
-// Part h of a pair on its way down.
+// Part h of a pair that is about to be divided.
 DownItem down(const ExtendedPair& x, int h, const Basis& removed, const PolyView& add,
               std::uint32_t galois) {
   const bool ready = x.half[h].segments > 0 && x.half[h].basis() == removed;
@@ -245,8 +246,8 @@ DownItem down(const ExtendedPair& x, int h, const Basis& removed, const PolyView
 }
 
 struct Switched {
-  std::vector<std::vector<ExtendedPair>> sums;  // of each input's targets
-  std::vector<std::array<Poly, 2>> quotients;   // of all targets, where the plan divides
+  std::vector<std::vector<ExtendedPair>> sums;  // number of targets of each input
+  std::vector<std::array<Poly, 2>> quotients;   // the targets of all inputs, if the plan divides
 };
 
 // Runs the passes of a batch in their order. Every key switch of the library runs here.

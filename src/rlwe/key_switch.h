@@ -18,12 +18,11 @@ namespace latticino::rlwe {
 struct ExtendedPair {
   int level = 0;
   std::array<Poly, 2> part;  // limbs over extended(level)
-  std::array<PolyView, 2> eval,
-      half;  // For a switch of one digit that continues with mod_down at once: `eval` are the
-             // digit's own limbs. They are multiplied by these limbs of the key, divided by P, and
-             // added to these.
-  // Where a switch of one digit goes straight on to mod_down: eval is the digit's own limbs, to be
-  // multiplied by these limbs of the key and, divided by P, added to these.
+  // The limbs that are in Eval, and those that are in Half.
+  std::array<PolyView, 2> eval, half;
+  // For a switch of one digit that continues with mod_down at once: `eval` has the digit's own
+  // limbs. They are multiplied by `times`, which are limbs of the key, divided by P, and added to
+  // `add`.
   std::array<PolyView, 2> times, add;
 };
 
@@ -33,8 +32,8 @@ ExtendedPair allocate_extended(Queue& queue, const Constants& constants, int lev
 // One polynomial `a` of a batch under one key, or under several, which share passes 1 and 2.
 struct SwitchTarget {
   const SwitchKey* key = nullptr;
-  std::array<PolyView, 2> add = {};    // Eval, of the sum before its division; see Addend
-  std::array<PolyView, 2> after = {};  // Eval, added to the quotient
+  std::array<PolyView, 2> add = {};    // Eval; added to the sum before its division, see Addend
+  std::array<PolyView, 2> after = {};  // Eval; added to the quotient
   std::uint32_t galois = 1;            // applied last
 };
 struct SwitchInput {
@@ -91,10 +90,10 @@ std::vector<ExtendedPair> key_inner(Queue& queue, const Constants& constants,
 // 4 and 5: one polynomial modulo P Q_level on its way down.
 struct DownItem {
   PolyView eval;             // Eval, on at least the primes that stay
-  PolyView removed;          // Half or Eval, the primes that go
-  PolyView add = {};         // Eval over the target; or empty
+  PolyView removed;          // Half or Eval, on the primes that are removed
+  PolyView add = {};         // Eval over the target; may be empty
   std::uint32_t galois = 1;  // applied last, to the sum
-  PolyView times = {};       // Eval on the primes that stay, a factor of `eval`; or empty
+  PolyView times = {};       // Eval on the primes that stay, a factor of `eval`; may be empty
 };
 // Divides by P_level (and, if drop_level, by the rescale factor of `level` in the same pass: merged
 // ModDown + rescale, paper: Cheddar, Sec. 6), then adds `add` and applies the automorphism.
@@ -103,7 +102,7 @@ std::vector<Poly> mod_down(Queue& queue, const Constants& constants,
 std::array<Poly, 2> mod_down(Queue& queue, const Constants& constants, const ExtendedPair& x,
                              bool drop_level, const std::array<PolyView, 2>& add = {},
                              std::uint32_t galois = 1);
-// The item of part h of `x`.
+// The input of mod_down for part h of `x`.
 DownItem down_item(const Constants& constants, const ExtendedPair& x, int h, bool drop_level,
                    const PolyView& add = {}, std::uint32_t galois = 1);
 

@@ -14,8 +14,8 @@
 
 namespace latticino::rlwe {
 
-// 128-bit identity of a secret key, drawn at random with it; every object made under that secret
-// carries it, so that mixing keys is an error and never garbage.
+// 128-bit identity of a secret key, drawn at random with it; Every object that is made under that
+// secret has this identity. So mixing keys is an error, and never gives a wrong result.
 struct KeyId {
   std::array<std::uint8_t, 16> bytes{};
   bool operator==(const KeyId&) const = default;
@@ -36,7 +36,8 @@ struct KeyLabel {
   std::uint32_t galois = 1;  // for Galois and OverRaise only
   auto operator<=>(const KeyLabel&) const = default;
   std::string str() const;
-  std::string describe(int log_n) const;  // with the steps of a rotation, for messages
+  // The label as text for messages, with the steps of a rotation.
+  std::string describe(int log_n) const;
 };
 
 class Constants;
@@ -49,7 +50,7 @@ class MergedDigits {
   // The pair (b, a) of digits `first` and `last` of `key` over at least extended(level).
   std::array<PolyView, 2> get(Queue& queue, const Constants& constants, const SwitchKey& key,
                               int first, int last, int level);
-  std::size_t bytes() const;  // of the sums made so far
+  std::size_t bytes() const;  // bytes of the sums made so far
 
  private:
   mutable std::mutex mutex_;
@@ -63,26 +64,26 @@ class MergedDigits {
 struct SwitchKey {
   KeyLabel label;
   int level = 0;
-  std::vector<int> digit_index;             // which digit of Params each entry is
-  std::vector<std::array<Poly, 2>> digits;  // (b, a)
-  std::array<std::uint8_t, 32> seed{};      // the a parts: ExpandUniform{seed, stream = digit}
+  std::vector<int> digit_index;             // for each entry, which digit of Params it is
+  std::vector<std::array<Poly, 2>> digits;  // pairs (b, a)
+  std::array<std::uint8_t, 32> seed{};  // makes the a parts: ExpandUniform{seed, stream = digit}
   std::shared_ptr<MergedDigits> merged = std::make_shared<MergedDigits>();
   // Digit `digit` of Params, over the key's basis; KeyError if the key was cut below it.
   std::array<PolyView, 2> digit(int digit) const;
-  std::size_t bytes() const;  // of the digits
+  std::size_t bytes() const;  // bytes of the digits
 };
 
 // A key of one digit from one secret to another of any kind (switch_one_digit), Eval over its
 // basis.
 struct OneDigitKey {
-  std::array<Poly, 2> parts;            // (b, a)
-  std::array<std::uint8_t, 32> seed{};  // the a part: ExpandUniform{seed, stream 0}
+  std::array<Poly, 2> parts;            // pairs (b, a)
+  std::array<std::uint8_t, 32> seed{};  // makes the a part: ExpandUniform{seed, stream 0}
   std::size_t bytes() const { return parts[0].buffer->bytes() + parts[1].buffer->bytes(); }
 };
 
-// Where scheme code gets its keys. A server's bundle answers from memory or throws KeyError. The
-// source of a dry run notes what was asked for, and answers with keys of the right shape without
-// data.
+// A source of keys for scheme code. A server's bundle returns keys from memory or throws KeyError.
+// The source of a dry run notes which keys were asked for, and returns keys of the right shape
+// without data.
 class KeySource {
  public:
   virtual ~KeySource() = default;

@@ -51,7 +51,7 @@ std::array<PolyView, 2> SwitchKey::digit(int digit) const {
 std::array<PolyView, 2> MergedDigits::get(Queue& queue, const Constants& constants,
                                           const SwitchKey& key, int first, int last, int level) {
   const auto hold =
-      queue.lock();  // taken first: a recording thread holds it while it asks for sums
+      queue.lock();  // locked first, because a recording thread holds it while it asks for sums
   const std::scoped_lock lock(mutex_);
   std::array<Poly, 2>& sum = sums_[{first, last}];
   // Only in a dry run a label is asked for at rising levels. The shape that was asked for last is

@@ -14,7 +14,7 @@ struct Noise {
   double deviation = 0;  // root of the mean square over the coefficients
   double largest = 0;    // in magnitude
 };
-// `expected` over at least basis(level), Eval.
+// `expected`: the plaintext over at least basis(level), in Eval.
 Noise measure_noise(const Constants& constants, Queue& queue, const SecretKey& secret,
                     std::span<const PolyView> parts, int level, const PolyView& expected);
 

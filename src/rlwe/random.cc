@@ -55,11 +55,11 @@ void sort_constant_time(std::vector<std::uint64_t>& x) {
 
 }  // namespace
 
-// Lives in locked pages of its own.
+// This state is in locked pages of its own.
 struct Random::State {
   crypto::RandomStream stream[kLabels];
   std::uint64_t forks = 0;
-  bool fixed = false;  // seeded by hand
+  bool fixed = false;  // true if the caller gave the seed
 
   static State* create() { return new (crypto::allocate_locked(sizeof(State))) State; }
 
@@ -84,8 +84,8 @@ struct Random::State {
   }
 
   void base_gaussian(const std::vector<Wide>& table, std::span<std::int64_t> out) {
-    // Between two looks at interrupts, and no less than a ring: the size of a request decides which
-    // bytes of the stream it gets.
+    // Numbers between two checks for an interrupt. It is no less than a ring's degree, because the
+    // size of a request decides which bytes of the stream it gets.
     constexpr std::size_t kPiece = std::size_t{1} << 17;
     std::vector<std::uint8_t> bytes(16 * std::min(out.size(), kPiece));
     const crypto::ClearOnExit clear(bytes);
@@ -99,7 +99,7 @@ struct Random::State {
     }
   }
 
-  // x + c y, level by level of the convolution.
+  // x + c y, computed level by level of the convolution.
   void convolved(const std::vector<Wide>& table, std::span<const std::int64_t> factors,
                  std::span<std::int64_t> out) {
     if (factors.empty()) return base_gaussian(table, out);
@@ -192,7 +192,7 @@ std::vector<std::int8_t> Random::ternary_weight(int n, int weight) {
     std::uint64_t equal = 0;
     for (int i = 1; i < n; ++i) {
       const std::uint64_t difference = (words[i] ^ words[i - 1]) >> 2;
-      equal |= ~(difference | (0 - difference)) >> 63;  // 1 where there is none
+      equal |= ~(difference | (0 - difference)) >> 63;  // 1 if there is no key
     }
     // Whether keys were drawn again says nothing about the keys that are kept.
     crypto::declassify(&equal, sizeof equal);

@@ -17,14 +17,14 @@ using Seed = std::array<std::uint8_t, 32>;
 // what is published says nothing about what is secret.
 class Random {
  public:
-  Random();                                            // 256 bits from the operating system
-  static Random insecure_from_seed(const Seed& seed);  // reproducible: tests only
+  Random();  // seeds with 256 bits from the operating system
+  static Random insecure_from_seed(const Seed& seed);  // reproducible, for tests only
   ~Random();
   Random(Random&&) noexcept;
 
   void fill(std::span<std::uint8_t> out);
   std::uint64_t next64();
-  Seed seed();  // a fresh public seed
+  Seed seed();  // a fresh seed that may be published
   // A fresh seed for errors that a backend samples. It is as secret as the errors, and the caller
   // clears it.
   void error_seed(std::span<std::uint8_t, 32> out);
@@ -33,7 +33,7 @@ class Random {
   std::vector<std::int8_t> binary(int n);   // uniform in {0, 1}
   std::vector<std::int8_t> ternary(int n);  // uniform in {-1, 0, 1}
   std::vector<std::int8_t> ternary_weight(int n, int weight);
-  // Discrete Gaussian, 0.5 <= sigma <= 2^57, every probability right to 2^-128 (crypto/gaussian.h).
+  // Discrete Gaussian, 0.5 <= sigma <= 2^57, every probability exact to 2^-128 (crypto/gaussian.h).
   std::vector<std::int64_t> gaussian(int n, double sigma);
 
  private:

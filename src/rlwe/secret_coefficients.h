@@ -1,4 +1,4 @@
-// What secret keys of both schemes hold. Server code does not include this file.
+// The coefficients of secret keys, for both schemes. Server code does not include this file.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace latticino::rlwe {
 class SecretCoefficients {
  public:
   struct Shape {
-    const char* operation;  // what messages name, and which secret: "dense"
+    const char* operation;  // how messages call the secret, for example "dense"
     const char* secret;
     int length = 0;
-    bool ternary = false;  // else binary
-    int weight = 0;        // of coefficients that are not 0; 0: any number
+    bool ternary = false;  // whether it is ternary; otherwise binary
+    int weight = 0;        // number of coefficients that are not 0; 0: any number
   };
 
   SecretCoefficients() = default;
@@ -36,7 +36,7 @@ class SecretCoefficients {
   crypto::LockedVector<std::int8_t> coefficients_;
 };
 
-// The identity of a new secret.
+// Draws the identity of a new secret.
 KeyId fresh_key_id(Random& random);
 
 }  // namespace latticino::rlwe

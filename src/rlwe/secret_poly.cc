@@ -11,7 +11,7 @@ namespace latticino::rlwe {
 
 namespace {
 
-// Refused in recordings: a replay would use the same secrets and randomness again.
+// Not allowed in recordings: a replay would use the same secrets and randomness again.
 void refuse_recording(const Queue& queue) {
   if (!queue.recording()) return;
   throw UnsupportedError(

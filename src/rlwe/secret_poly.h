@@ -29,7 +29,7 @@ struct Multiple {
 };
 void combine(Queue& queue, const PolyView& out, std::initializer_list<Multiple> sum);
 
-// x y, Eval over `basis`; a secret block.
+// x y over `basis`, in Eval, in a secret block.
 Poly secret_product(Queue& queue, const PolyView& x, const PolyView& y, const Basis& basis);
 
 // A key for switch_one_digit: the product of `aux` times `target` on the primes of `base`, under

@@ -13,7 +13,7 @@ namespace latticino {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr long kInterruptInterval = 50'000'000;  // ns between two looks at interrupts
+constexpr long kInterruptInterval = 50'000'000;  // nanoseconds between two checks for an interrupt
 
 timespec soon() {
   timespec time{};
@@ -35,7 +35,7 @@ Block::Owner::~Owner() {
     run_deferred();
     return;
   }
-  // A forked child must not touch the device, so all of this is left behind on purpose.
+  // A forked child must not use the device, so it deliberately frees nothing here.
   static_cast<void>(backend.release());
   static_cast<void>(recording.release());
   // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): without memory, the child ends here.

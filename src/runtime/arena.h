@@ -23,47 +23,50 @@ struct FillStep {
 };
 using ProgramStep = std::variant<Operation, FillStep>;
 
-// Where blocks lie in the slabs of an arena. Requests take the best fitting part; freed neighbours
-// are merged. A place is a slab's number and an offset, so it depends on the requests alone, and a
-// dry run finds the memory that a recording takes.
+// The positions of blocks in the slabs of an arena. Requests take the best fitting part; freed
+// neighbours are merged. A position is a slab's number and an offset. It depends on the requests
+// alone, so a dry run finds out how much memory a recording takes.
 class Places {
  public:
-  static constexpr int kOffsetBits = 44;  // slabs are smaller, so two are never neighbours
+  // Slabs are smaller than this, so blocks of two slabs are never neighbours.
+  static constexpr int kOffsetBits = 44;
 
   // `expected`: the bytes of the first slab.
   explicit Places(std::uint64_t expected) : expected_(expected) {}
 
-  // A place for `bytes`, if a slab has room.
+  // The position of `bytes` bytes, if a slab has room for them.
   bool take(std::size_t bytes, std::uint64_t& place);
   void give(std::uint64_t place, std::size_t bytes);
-  // The bytes that the next slab needs, for a request without room.
+  // The size of the next slab, for a request that fits into no slab.
   std::size_t next_slab(std::size_t bytes) const;
   void add_slab(std::size_t bytes);
-  std::uint64_t bytes() const { return bytes_; }  // of all slabs
+  std::uint64_t bytes() const { return bytes_; }  // bytes of all slabs
 
  private:
   std::uint64_t expected_, bytes_ = 0, slabs_ = 0;
-  std::map<std::uint64_t, std::size_t> free_;  // place -> bytes; never adjacent
+  std::map<std::uint64_t, std::size_t> free_;  // free parts, as position -> bytes; never adjacent
 };
 
-// State shared by a queue, its blocks and its programs. The last of them destroys the backend.
+// State that a queue, its blocks and its programs share. The last of them destroys the backend.
 struct Block::Owner {
   struct Recording {
     std::shared_ptr<Block::Arena> arena;
     std::vector<ProgramStep> steps;
-    std::vector<Buffer> kept;  // blocks from outside that the steps use
+    std::vector<Buffer> kept;  // blocks from outside of the program that the steps use
   };
 
-  std::recursive_mutex mutex;        // recursive: dropping the last owner of a block locks it again
-  std::unique_ptr<Backend> backend;  // null: dry
+  // Recursive, because dropping the last owner of a block locks it again.
+  std::recursive_mutex mutex;
+  std::unique_ptr<Backend> backend;  // null for a dry queue
   std::unique_ptr<Recording> recording;
-  bool poisoned = false;    // new blocks are filled with kPoison
-  bool warming_up = false;  // first run of a body that will be recorded
-  std::map<std::uintptr_t, std::weak_ptr<Block>> blocks;  // by address
+  bool poisoned = false;    // whether new blocks are filled with kPoison
+  bool warming_up = false;  // whether this is the first run of a body that will be recorded
+  std::map<std::uintptr_t, std::weak_ptr<Block>> blocks;  // live blocks by address
   std::uint64_t live = 0, peak = 0, baseline = 0;
   DryReport report, preparation;
-  int preparing = 0;  // how many Queue::Preparing live
-  // Of a dry queue that notes allocations: the number of a block and its bytes, 0 where it ends.
+  int preparing = 0;  // how many Queue::Preparing objects exist
+  // For a dry queue that notes allocations: the number of a block and its bytes, or 0 bytes when it
+  // is released.
   bool noting = false;
   std::size_t noted = 0;
   std::vector<std::pair<std::size_t, std::size_t>> notes;
@@ -80,12 +83,13 @@ struct Block::Owner {
   // if an interrupt was asked for (math/interrupt.h).
   std::unique_lock<std::recursive_mutex> hold();
 
-  // Ends a block, an arena or a program: at once if the mutex is free, otherwise when the thread
-  // that holds it is done. Destructors never wait for a recording, because its body may wait for a
-  // lock that the destructor's thread holds (Python's own, for example).
+  // Destroys a block, an arena or a program. This happens at once if the mutex is free, and
+  // otherwise when the thread that holds it unlocks it. Destructors never wait for a recording,
+  // because its body may wait for a lock that the destructor's thread holds (Python's own, for
+  // example).
   template <class Work>
   void finish(Work work) {
-    if (forked()) {  // never destroyed in a forked child, which ends without it
+    if (forked()) {  // in a forked child nothing is destroyed, because the child ends without it
       static_cast<void>(new Work(std::move(work)));
       return;
     }
@@ -101,18 +105,18 @@ struct Block::Owner {
     deferred.push_back(std::move(work));
     any_deferred.store(true, std::memory_order_release);
   }
-  void run_deferred();  // does the deferred work in order; the mutex is held
+  void run_deferred();  // does the deferred work in order; the mutex must be held
 
-  std::mutex deferred_mutex;  // held only briefly
+  std::mutex deferred_mutex;  // locked only briefly
   std::vector<std::function<void()>> deferred;
-  std::atomic<bool> any_deferred{false};  // looking takes no lock
+  std::atomic<bool> any_deferred{false};  // can be read without a lock
 
   void end_block(const std::shared_ptr<Block::Arena>& from, void* data, std::size_t bytes,
                  std::size_t number, bool secret);
   std::size_t note(std::size_t bytes);  // the number of a new block; 0 if it is not noted
   void grow(std::uint64_t bytes);
   void keep_blocks(const Operation& op);  // of a recorded operation
-  Buffer find(const void* address);       // null when it belongs to no block
+  Buffer find(const void* address);       // null if it belongs to no block
 };
 
 // Fixed memory of one program. Guarded by the owner's mutex.

@@ -18,7 +18,8 @@ struct Observers {
 };
 
 Observers& observers() {
-  static auto* const kObservers = new Observers;  // queues may end after static objects
+  // Never destroyed, because queues may be destroyed after static objects.
+  static auto* const kObservers = new Observers;
   return *kObservers;
 }
 

@@ -1,5 +1,5 @@
-// Observes a queue: its records, its key switches, and the time of stages. If nobody observes it, a
-// record costs one more load.
+// Observes a queue: its records, its key switches, and the time of stages. A queue that is not
+// observed costs one more load per record.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ class Queue;
 
 struct WorkCounts {
   std::uint64_t records = 0;
-  std::uint64_t bytes_moved = 0;      // at least (ops/operations.h)
-  std::uint64_t key_switches = 0;     // of CKKS: a polynomial under one key
-  std::uint64_t blind_rotations = 0;  // of TFHE: a ciphertext through tables
+  std::uint64_t bytes_moved = 0;      // bytes that are moved at least (ops/operations.h)
+  std::uint64_t key_switches = 0;     // key switches of CKKS: one for each polynomial under one key
+  std::uint64_t blind_rotations = 0;  // table look-ups of TFHE: one for each ciphertext
   WorkCounts& operator+=(const WorkCounts& other);
 };
 
-// What one record counts as.
+// What one record is counted as.
 WorkCounts work_of(const Operation& op);
 
 struct StageTime {
@@ -55,7 +55,7 @@ class Stage {
   Stage& operator=(const Stage&) = delete;
 
  private:
-  Queue* queue_ = nullptr;  // null: not observed
+  Queue* queue_ = nullptr;  // null if the queue is not observed
   const char* name_;
   double start_ = 0;
   int exceptions_ = 0;

@@ -12,11 +12,11 @@ struct Program::State {
   std::shared_ptr<Block::Arena> arena;
   std::vector<Buffer> kept;
   std::unique_ptr<Backend::Replay> replay;
-  WorkCounts work;  // of one run
+  WorkCounts work;  // the steps of one run
 
   ~State() {
     owner->finish([last = std::shared_ptr<Backend::Replay>(std::move(replay))]() mutable {
-      last.reset();  // destroyed before the memory that it uses
+      last.reset();  // must be destroyed before the memory that it uses
     });
   }
 };
@@ -39,7 +39,7 @@ std::uint64_t Program::arena_bytes() const { return state_->arena->bytes(); }
 
 namespace {
 
-// Bytes the body had alive at once beyond what was alive before.
+// Bytes that the body had in use at once, in addition to those that were in use before.
 std::uint64_t warm_up(Block::Owner& owner, const std::function<void()>& body) {
   struct Scope {
     Block::Owner& owner;
@@ -58,7 +58,7 @@ std::uint64_t warm_up(Block::Owner& owner, const std::function<void()>& body) {
   return owner.peak - live;
 }
 
-// Ends the recording in any case. Blocks that outlive it are not reused.
+// Ends the recording in any case. Blocks that outlive the recording are not reused.
 std::unique_ptr<Block::Owner::Recording> collect(Block::Owner& owner,
                                                  std::shared_ptr<Block::Arena> arena,
                                                  const std::function<void()>& body) {

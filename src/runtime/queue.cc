@@ -22,7 +22,7 @@ void require_memory(const Operation& op) {
   }
 }
 
-constexpr std::uint8_t kPoison = 0xA5;  // words above every prime
+constexpr std::uint8_t kPoison = 0xA5;  // words that are larger than every prime
 
 void count(DryReport& report, const Operation& op, std::uint64_t bytes, const Effort& effort) {
   report.bytes_moved += bytes;
@@ -78,7 +78,7 @@ bool Queue::recording() const {
 Buffer Queue::allocate(std::size_t bytes, bool secret) {
   const auto lock = owner_->hold();
   owner_->run_deferred();
-  struct Made final : Block {};  // one piece of memory with the count of its owners
+  struct Made final : Block {};  // one allocation that holds the block and the count of its owners
   Buffer block = std::make_shared<Made>();
   if (is_dry()) {
     owner_->grow(bytes);
@@ -215,7 +215,7 @@ std::uint64_t Queue::arena_bytes() const {
     std::uint64_t place = 0;
     std::size_t bytes = 0;
   };
-  std::map<std::size_t, Held> held;  // by number
+  std::map<std::size_t, Held> held;  // by block number
   std::uint64_t live = 0, most = 0;
   for (const auto& [number, bytes] : owner_->notes) {
     if (bytes > 0) {

@@ -32,10 +32,10 @@ class Block {
   friend class Queue;
   Block() = default;
   std::shared_ptr<Owner> owner_;
-  std::shared_ptr<Arena> arena_;  // of blocks allocated while recording
+  std::shared_ptr<Arena> arena_;  // for blocks that were allocated while recording
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
-  std::size_t noted_ = 0;  // of a dry queue: its number, from 1; 0: not noted
+  std::size_t noted_ = 0;  // for a dry queue: its number, from 1; 0: not noted
   bool secret_ = false;
 };
 
@@ -54,7 +54,8 @@ struct DryReport {
   std::uint64_t peak_bytes = 0;
   std::map<std::string, std::uint64_t> operations_by_name;
   std::map<std::string, std::uint64_t> bytes_by_name;
-  std::map<std::string, Effort> effort_by_name;  // sums, of records that have one (ops/effort.h)
+  // sums of effort, for records that have one (ops/effort.h)
+  std::map<std::string, Effort> effort_by_name;
 };
 
 // A recorded sequence: replays on fixed memory. Keeps every buffer it uses alive.
@@ -62,8 +63,9 @@ class Program {
  public:
   Program(Program&&) noexcept;
   ~Program();
-  void run();                         // asynchronous on CUDA
-  std::uint64_t arena_bytes() const;  // its own memory, in addition to what it was given
+  void run();  // asynchronous on CUDA
+  // Bytes of its own memory, in addition to the memory of its inputs.
+  std::uint64_t arena_bytes() const;
 
  private:
   friend class Queue;
@@ -74,8 +76,9 @@ class Program {
 
 class Queue {
  public:
-  explicit Queue(std::unique_ptr<Backend> backend);  // immediate
-  static std::unique_ptr<Queue> dry();               // counts, has no backend, never touches data
+  explicit Queue(std::unique_ptr<Backend> backend);  // runs operations immediately
+  // A dry queue: it counts operations, has no backend, and never touches data.
+  static std::unique_ptr<Queue> dry();
   ~Queue();
 
   bool is_dry() const;
@@ -83,13 +86,13 @@ class Queue {
 
   Buffer allocate(std::size_t bytes, bool secret = false);
   Poly allocate(const Ring& ring, const Basis& basis, Domain domain, bool secret = false);
-  // For objects that are made at the first use and kept. A dry run counts them as if they had
-  // existed before, as they do in every later run.
+  // For objects that are made when they are first used, and then kept. A dry run counts them as if
+  // they had existed before, as they do in every later run.
   Poly allocate_kept(const Ring& ring, const Basis& basis, Domain domain);
 
-  // While one lives, constants are made, such as encoded weights. Recordings find them made: what
-  // is submitted is no part of a replay, and what is allocated is no part of its arena. A dry queue
-  // counts it in preparation() too.
+  // While an object of this class exists, constants are made, such as encoded weights. A recording
+  // uses constants that exist already: what is submitted for them is no part of a replay, and what
+  // is allocated for them is no part of its arena. A dry queue counts it in preparation() too.
   class Preparing {
    public:
     explicit Preparing(const Queue& queue);
@@ -118,20 +121,20 @@ class Queue {
   // they are allowed: caches fill there). Other threads wait until it returns.
   Program record(const std::function<void()>& body);
 
-  // DeviceError in a process that was forked from the one that made the queue, as from every other
-  // function that computes: worker threads and locks of the parent are not there.
+  // DeviceError if the process was forked from the one that made the queue, as in every other
+  // function that computes: worker threads and locks of the parent do not exist there.
   void require_own_process(const char* operation) const;
   // Makes other threads wait while several calls belong together.
   std::unique_lock<std::recursive_mutex> lock() const;
 
-  DryReport report() const;       // of a dry queue, so far
-  DryReport preparation() const;  // the part of it that made constants
+  DryReport report() const;       // counts of a dry queue so far
+  DryReport preparation() const;  // the part of them that made constants
   // A dry queue notes what is allocated and freed from now on, and tells how much memory a
   // recording of that work keeps for itself (Program::arena_bytes).
   void note_allocations();
   std::uint64_t arena_bytes() const;
-  std::uint64_t live_bytes() const;  // allocated now
-  std::uint64_t peak_bytes() const;  // since construction or reset_peak()
+  std::uint64_t live_bytes() const;  // bytes allocated now
+  std::uint64_t peak_bytes() const;  // the most since construction or since reset_peak()
   void reset_peak();
   // The memory that the backend took, scratch included. The peak of a dry run is compared with it.
   MemoryUse device_memory() const;
@@ -139,7 +142,7 @@ class Queue {
   // run. If a result depends on memory that nobody wrote, it changes (tests).
   void poison(bool on);
   DeviceInfo device() const;
-  Backend* backend();  // null when dry; conformance tests and benchmarks only
+  Backend* backend();  // null for a dry queue; for conformance tests and benchmarks only
 
  private:
   std::shared_ptr<Block::Owner> owner_;

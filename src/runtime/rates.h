@@ -15,14 +15,14 @@ namespace latticino {
 // counted.
 struct RecordRate {
   double bytes_per_second = 0;
-  double launch = 0;           // s
-  double work_per_second = 0;  // ops/effort.h
+  double launch = 0;           // seconds
+  double work_per_second = 0;  // see ops/effort.h
   double path_per_second = 0;
   double fourier_work_per_second = 0, fourier_path_per_second = 0;
 };
 
 struct RateTable {
-  std::string device;  // where it was measured
+  std::string device;  // where the rates were measured
   std::map<std::string, RecordRate> records;
   // In a table for one thread: t threads are t / (1 + overhead (t - 1)) times as fast. 1 for a GPU,
   // because more threads of the host do not make it faster.
@@ -31,10 +31,10 @@ struct RateTable {
 
 // One thread with kernels "avx512", "avx2" or "reference" (CpuChoice); UnsupportedError for others.
 const RateTable& cpu_rates(const std::string& kernels);
-const RateTable& cuda_rates();  // of an H200
+const RateTable& cuda_rates();  // the rates of an H200
 const RateTable& h100_rates();
 
-// `threads`: of a CPU, those that run at once (CpuChoice::usable).
+// `threads`: for a CPU, the threads that run at the same time (CpuChoice::usable).
 double predicted_seconds(const DryReport& report, const RateTable& table, int threads = 1);
 
 }  // namespace latticino

@@ -1,4 +1,4 @@
-// Generation of switching keys: needs both secrets. Server code never includes this file.
+// Generation of switching keys, which needs both secrets. Server code never includes this file.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ tfhe::SecretKey generate_secret(const SwitchParams& params, rlwe::Random& random
 // CKKS secret, s' the GLWE key of `secret` and t its LWE key. The keys change s to s', s' to t, t
 // to s' by a table lookup, and s' to the sparse secret of bootstrapping. CKKS has its own key from
 // there to s. The products of `shapes` also need s' encrypted under s. So each secret is encrypted
-// under another one, and these encryptions form a circle. That this is secure is an assumption, as
-// for every bootstrapping.
+// under another one, and these encryptions form a circle. Circular security is an assumption here,
+// as in every bootstrapping.
 std::shared_ptr<SwitchKeys> make_switch_keys(const Context& context, const rlwe::SecretKey& ckks,
                                              const tfhe::SecretKey& secret, rlwe::Random& random,
                                              std::span<const MatvecShape> shapes = {});
@@ -31,8 +31,8 @@ MatvecKey make_matvec_key(const Context& context, const rlwe::SecretKey& ckks,
                           const tfhe::SecretKey& secret, const MatvecShape& shape,
                           rlwe::Random& random);
 
-// For SwitchOptions::shadow: decrypts and throws ValueError that names the first slot that is
-// beyond the bound. The secret must outlive it.
+// For SwitchOptions::shadow: decrypts, and throws a ValueError that names the first slot beyond the
+// bound. The secret must outlive it.
 std::function<void(const ckks::Ciphertext&, std::span<const int>)> shadow_check(
     const rlwe::SecretKey& secret, double bound);
 

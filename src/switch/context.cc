@@ -37,8 +37,8 @@ PolyView seen_in(const PolyView& view, const Ring& ring, const Basis& basis) {
     throw ShapeError("switching.seen_in", view.str(), "the same primes in one run, equal degrees",
                      "convert it first");
   }
-  // The view starts at its own first limb. So views of many polynomials of one buffer differ in
-  // nothing else, and backends can launch them together.
+  // The view starts at its own first limb. So views of polynomials of one buffer differ only in
+  // their addresses, and backends can launch them together.
   std::uint32_t* data = view.data;
   if (data != nullptr) data += std::size_t{view.segment[0].limb} * ring.n();
   return PolyView::contiguous(data, ring, basis, view.domain);

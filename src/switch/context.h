@@ -37,7 +37,8 @@ class Context {
   std::unique_ptr<const rlwe::Constants> packing_;
 };
 
-// The same limbs as primes `basis` of another ring of that degree, which has these primes as well.
+// The same limbs as limbs of another ring of that degree, for its primes `basis`, which must be the
+// same primes.
 PolyView seen_in(const PolyView& view, const Ring& ring, const Basis& basis);
 
 }  // namespace latticino::switching

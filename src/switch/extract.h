@@ -11,9 +11,9 @@
 
 namespace latticino::switching {
 
-// Where the values of `slots` real slots lie among the coefficients, and in which packs of the
-// table ring (switch/pack.h): slot j is coefficient rev(j) N / (2 slots) of the CKKS ring, and leaf
-// rev(j) / packs of pack rev(j) mod packs.
+// The positions of the values of `slots` real slots among the coefficients, and among the packs of
+// the table ring (switch/pack.h): slot j is coefficient rev(j) N / (2 slots) of the CKKS ring, and
+// leaf rev(j) / packs of pack rev(j) mod packs.
 struct SlotOrder {
   SlotOrder(const SwitchParams& params, int slots);
   int position(int slot) const;  // rev: the reversal of log2(slots) bits
@@ -22,17 +22,17 @@ struct SlotOrder {
   int leaf(int slot) const { return position(slot) / packs; }
 
   int slots, gap;     // gap = N / (2 slots)
-  int packs, leaves;  // leaves a pack, packs * leaves = slots
+  int packs, leaves;  // leaves per pack; packs * leaves = slots
 };
 
-// LWE ciphertexts of slots, at rest: under s', modulo the first prime of the table ring. Pack by
-// pack, leaf by leaf. The phase of a value x is x fill / (4 bound) of the modulus.
+// LWE ciphertexts of slots, under s' and modulo the first prime of the table ring. Pack by pack,
+// leaf by leaf. The phase of a value x is x fill / (4 bound) of the modulus.
 struct Samples {
   std::shared_ptr<const Context> context;
   tfhe::Context::Lwe lwe;
-  rlwe::KeyId ckks_key;    // of the ciphertext they came from
-  std::vector<int> index;  // slot of each
-  int slots = 0;           // that it had
+  rlwe::KeyId ckks_key;    // key of the ciphertext that they came from
+  std::vector<int> index;  // the slot of each
+  int slots = 0;           // number of slots that the ciphertext had
   double bound = 0;
 };
 

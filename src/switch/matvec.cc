@@ -15,8 +15,9 @@ namespace latticino::switching {
 namespace {
 
 constexpr const char* kMatvec = "switching.matvec";
-constexpr int kMinLogRing = 10;                               // of a Ring
-constexpr std::size_t kStagedBytes = std::size_t{256} << 20;  // of plaintexts made at once
+constexpr int kMinLogRing = 10;  // log2 of the smallest degree of a Ring
+// Bytes of plaintexts that are made at once.
+constexpr std::size_t kStagedBytes = std::size_t{256} << 20;
 
 // Degree of the ring that plaintexts of so many slots are made in: N, or at most a quarter of it
 // (record Dot).

@@ -14,13 +14,14 @@
 
 namespace latticino::switching {
 
-// Everything about a product that needs no data.
+// The constants of a product, which need no data.
 struct MatvecPlan {
   MatvecShape shape;
   int diagonals = 0;
   ckks::bootstrap::SinePolynomial sine;  // range_k: SwitchParams::overflow_range(rows)
-  int level = 0, output_level = 0;       // of the key, and of the result: that of route Ring
-  double scale = 0;                      // of the key, and of the product once rescaled
+  // Levels: that of the key, and that of the result, which is the same as with route Ring.
+  int level = 0, output_level = 0;
+  double scale = 0;  // scales: that of the key, and that of the product after rescaling
 };
 // Throws ShapeError, and ParameterError for a set with too few levels.
 MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape);
@@ -36,7 +37,7 @@ class MatvecPacker {
 
   // Phases of LWE ciphertexts under s', modulo the first prime of the table ring, times `largest`
   // over the amplitude of tables, in the slots; output_level(), canonical scale. Slot j is
-  // ciphertext rows[j], or 0 where that is -1; `key` is the CKKS secret's.
+  // ciphertext rows[j], or 0 if that is -1. `key` identifies the CKKS secret.
   ckks::Ciphertext to_slots(const ckks::Evaluator& evaluator, const MatvecKey& keys,
                             const LweView& lwe, std::span<const std::int32_t> rows, double largest,
                             const rlwe::KeyId& key) const;
@@ -62,7 +63,7 @@ class MatvecPacker {
   std::shared_ptr<const Context> context_;
   MatvecPlan plan_;
   ckks::bootstrap::EvalMod reduction_;
-  std::unique_ptr<const SlotTransform> transform_;  // of plaintext_ring()
+  std::unique_ptr<const SlotTransform> transform_;  // members of plaintext_ring()
 };
 
 }  // namespace latticino::switching

@@ -20,15 +20,15 @@ class RingPacker {
  public:
   explicit RingPacker(std::shared_ptr<const Context> context, int leaves);
 
-  using Pair = std::array<Poly, 2>;  // (b, a), Eval, of the packing ring
-  // `rotated`: a pair (b, a) for each leaf in `at`, Coeff, of the TFHE ring. It is overwritten.
+  using Pair = std::array<Poly, 2>;  // (b, a), in Eval, in the packing ring
+  // `rotated`: a pair (b, a) for each leaf in `at`, in Coeff, in the TFHE ring. It is overwritten.
   Pair pack(const rlwe::EvaluationKeys& keys, const tfhe::Context::Polys& rotated,
             std::span<const int> at) const;
 
  private:
   struct Merge {
     std::uint32_t galois;
-    Poly shift, minus_shift;  // X^(N' / (2 g)) and its negative, Eval
+    Poly shift, minus_shift;  // X^(N' / (2 g)) and its negative, in Eval
   };
   using Nodes = std::vector<std::optional<Pair>>;
   Nodes leaves_of(const tfhe::Context::Polys& rotated, std::span<const int> at) const;
@@ -49,7 +49,7 @@ class Packer {
   Packer(std::shared_ptr<const Context> context, int slots, const ckks::BootstrapOptions& options);
 
   // The values of all packs times `largest`, in the slots: level output_level(), canonical scale.
-  // Each pack needs at least one leaf. `key` is that of the CKKS secret.
+  // Each pack needs at least one leaf. `key` identifies the CKKS secret.
   ckks::Ciphertext to_slots(const ckks::Evaluator& evaluator, const SwitchKeys& keys,
                             const std::vector<std::optional<RingPacker::Pair>>& packs,
                             double largest, const rlwe::KeyId& key) const;
@@ -62,7 +62,7 @@ class Packer {
   std::shared_ptr<const Context> context_;
   SlotOrder order_;
   RingPacker ring_;
-  std::vector<Poly> monomials_;  // X^(pack gap), Eval, of the CKKS ring over ring_basis()
+  std::vector<Poly> monomials_;  // X^(pack gap), in Eval, in the CKKS ring over ring_basis()
   ckks::Bootstrapper half_;
 };
 

@@ -8,7 +8,8 @@
 namespace latticino::switching {
 namespace {
 
-const Basis kBoth{{0, 2}};  // primes of the table ring, in the TFHE ring and the packing ring
+// The primes of the table ring, in the TFHE ring and in the packing ring.
+const Basis kBoth{{0, 2}};
 
 Linear::Item sum(const PolyView& x, const PolyView& y, const PolyView& out) {
   return {.terms = {{.x = x}, {.x = y}}, .out = out};

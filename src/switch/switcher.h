@@ -24,11 +24,11 @@ namespace latticino::switching {
 enum class Route : std::uint8_t { Automatic, Ring, Matvec };
 
 struct SwitchOptions {
-  int slots = 0;     // of the ciphertexts; 0: N/2
-  double bound = 1;  // real slots |x| <= bound; beyond it results are wrong without notice
+  int slots = 0;     // slots of the ciphertexts; 0: N/2
+  double bound = 1;  // for real slots |x| <= bound; beyond it results are wrong without notice
   bool minimal_keys = false, over_mod_raise = false;  // as in bootstrapping
   // Called with every ciphertext and the slots extracted from it, for debugging with the secret
-  // key: shadow_check() of switch/client.h. Without it nobody looks at values.
+  // key: shadow_check() of switch/client.h. Without it, values are not checked.
   std::function<void(const ckks::Ciphertext&, std::span<const int>)> shadow = {};
   Route route = Route::Automatic;
 };
@@ -62,10 +62,10 @@ class Switcher {
   const SwitchOptions& options() const { return options_; }
   int input_level() const { return extractor_.input_level(); }
   int output_level() const;
-  // What the route works with: Ring or Matvec. The other one is null.
+  // The object of the route: Ring or Matvec. The other one is null.
   Route route() const { return matvec_ ? Route::Matvec : Route::Ring; }
   const MatvecPacker* matvec() const { return matvec_ ? &*matvec_ : nullptr; }
-  // What the table's report says for this route.
+  // The predicted errors in the table's report for this route.
   const TableReport& report(const Table& table) const {
     return matvec_ ? table.matvec_report : table.report;
   }
@@ -87,7 +87,7 @@ class Switcher {
   std::shared_ptr<const SwitchKeys> keys_;
   SwitchOptions options_;
   Extractor extractor_;
-  std::optional<Packer> packer_;  // one of the two
+  std::optional<Packer> packer_;  // one of the two is null
   std::optional<MatvecPacker> matvec_;
   // Plaintexts with 0 at some slots and 1 at the others, by level and slots. They are kept, so that
   // a program can be recorded after one run.

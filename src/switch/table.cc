@@ -81,14 +81,16 @@ std::vector<double> lookups(double offset, double deviation, int reach) {
   return out;
 }
 
-constexpr double kDeviations = 5;  // of noise; the largest errors reach so far
+// Deviations of the noise that are taken into account; the largest errors reach so far.
+constexpr double kDeviations = 5;
 
-// Errors of the result that come from noise of the argument.
+// The errors of the result that come from noise of the argument.
 struct TableErrors {
   double argument = 0, mean = 0, square = 0, largest = 0;
 };
 
-// Over all arguments within the bound, also those between arguments of the table. `y`: the table.
+// Errors over all arguments within the bound, also those between arguments of the table. `y`: the
+// table.
 TableErrors errors_of(const SwitchParams& params, const std::function<double(double)>& f,
                       const std::vector<double>& y, double bound) {
   constexpr double kOffsets[] = {-0.375, -0.125, 0.125, 0.375};

@@ -11,8 +11,8 @@ namespace latticino::switching {
 
 // Predicted absolute errors of f(x), for x uniform in [-bound, bound] and normal noise.
 struct TableReport {
-  double argument = 0;  // deviation of the noise of x, its rounding to the table included
-  double mean = 0;      // of |error|
+  double argument = 0;  // deviation of the noise of x, with its rounding to the table
+  double mean = 0;      // mean of |error|
   double deviation = 0;
   double packed = 0;   // the part of the deviation that does not come from the argument
   double largest = 0;  // for any x, with noise up to five deviations
@@ -23,12 +23,12 @@ struct TableReport {
 // value / largest times the amplitude.
 struct Table {
   std::shared_ptr<const Context> context;
-  Poly polynomial;  // Coeff, of the TFHE ring
+  Poly polynomial;  // in Coeff, in the TFHE ring
   double bound = 0, largest = 0;
-  TableReport report, matvec_report;  // by route Ring and by route Matvec (switcher.h)
+  TableReport report, matvec_report;  // with route Ring and with route Matvec (switcher.h)
 };
 
-// These arguments, in increasing order.
+// The N' arguments, in increasing order.
 std::vector<double> table_arguments(const SwitchParams& params, double bound);
 
 // Throws ValueError for a bound that is not positive, and for values that are not finite. f is

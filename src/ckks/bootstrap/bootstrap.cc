@@ -90,7 +90,7 @@ struct Bootstrapper::Plan {
   BootstrapOptions options;
   int slots;
   bootstrap::PlanShape shape;
-  bool apart;  // both halves in one ciphertext of twice the slots
+  bool apart;  // both halves are in one ciphertext of twice the slots
   bootstrap::SinePolynomial sine;
   bootstrap::ScalePlan scales;
   BootstrapNoise noise;
@@ -133,7 +133,7 @@ std::size_t Bootstrapper::bytes() const {
   return total;
 }
 
-// The exact lift to the top modulus and the switch back. `like` is at the top level.
+// Lifts exactly to the top modulus and switches back. `like` is at the top level.
 std::vector<Bootstrapper::Pair> Bootstrapper::raised_parts(const Evaluator& evaluator,
                                                            std::span<const Pair> low,
                                                            const Ciphertext& like) const {
@@ -192,7 +192,7 @@ std::vector<Ciphertext> Bootstrapper::raised(const Evaluator& evaluator,
   const Plan& plan = *plan_;
   const Stage stage(plan.context->queue(), "bootstrap.mod_raise");
   std::vector<Ciphertext> scaled(x.begin(), x.end());
-  if (!plan.shape.slots_first) {  // SlotToCoeff has brought it there
+  if (!plan.shape.slots_first) {  // SlotToCoeff has already brought it to level 0
     scaled = evaluator.multiply_integer(evaluator.to_level(x, 0), plan.scales.scale_up);
   }
   const rlwe::SwitchKey& to_sparse =
@@ -272,7 +272,8 @@ std::vector<Ciphertext> Bootstrapper::eval_mod(const Evaluator& evaluator,
   return plan_->reduction.apply(evaluator, std::move(x), plan_->scales.sine_scale);
 }
 
-// `count` results, of as many real halves or joined pairs, or of both halves.
+// `count`: the number of results. The inputs are as many real halves or joined pairs, or both
+// halves of each.
 std::vector<Ciphertext> Bootstrapper::back(const Evaluator& evaluator, Span x,
                                            std::size_t count) const {
   const Plan& plan = *plan_;
@@ -285,7 +286,8 @@ std::vector<Ciphertext> Bootstrapper::back(const Evaluator& evaluator, Span x,
   }
   for (Ciphertext& c : z) {
     c.slots = plan.slots;
-    c.scale = plan.params.scale(plan.scales.end_level);  // the constants were chosen for it
+    // The plan's constants were chosen for this case.
+    c.scale = plan.params.scale(plan.scales.end_level);
   }
   return z;
 }
@@ -319,13 +321,14 @@ void Bootstrapper::require(const Evaluator& evaluator, const Ciphertext& x) cons
                      "at most " + std::to_string(plan.slots),
                      "make a Bootstrapper for this slot count");
   }
-  // Where keys of bootstrapping are missing, the error names it and not the first product inside.
+  // If keys of bootstrapping are missing, the error names bootstrapping, and not the first product
+  // inside it.
   Ciphertext lowest = x;
   lowest.level = 0;
   evaluator.key(kName, lowest, {rlwe::KeyKind::DenseToSparse, 1});
 }
 
-// Everything up to EvalMod. `join`: both halves become one ciphertext where they can.
+// Everything up to EvalMod. `join`: both halves become one ciphertext where this is possible.
 std::vector<Ciphertext> Bootstrapper::refreshed_halves(const Evaluator& evaluator, Span x,
                                                        bool join) const {
   const Plan& plan = *plan_;
@@ -376,7 +379,7 @@ std::vector<Ciphertext> Bootstrapper::bootstrap(const Evaluator& evaluator, Span
   return out;
 }
 
-// All first results, and then all second ones.
+// First all first results, then all second ones.
 std::vector<Ciphertext> Bootstrapper::bootstrap_pair_batch(const Evaluator& evaluator, Span re,
                                                            Span im) const {
   const int level = input_level();

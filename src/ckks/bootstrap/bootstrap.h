@@ -14,13 +14,14 @@ struct BootstrapOptions {
   int slots = 0;  // 0: N/2
   enum class Message {
     Complex,
-    Real,         // the imaginary part, error included, is removed at the end
+    Real,         // the imaginary part is removed at the end, with its error
     MergedReals,  // bootstrap_pair: two real vectors as real and imaginary part
   } message = Message::Complex;
-  bool minimal_keys = false;  // one baby and one giant rotation key per factor, slower
+  // Minimal keys: one baby and one giant rotation key per factor, which is slower.
+  bool minimal_keys = false;
   // SlotToCoeff comes first, at the lowest levels, before ModRaise. It takes input_level() levels
-  // of its input and returns as many more, where limbs are few. Messages with large coefficients
-  // lose nothing.
+  // of its input, where limbs are few, and the result has as many levels more. Messages with large
+  // coefficients lose no precision.
   bool slot_to_coeff_first = false;
   // OverModRaise: one more CoeffToSlot factor. It is applied before the raised ciphertext is
   // multiplied by a key, so it costs no level (over_raise.h).
@@ -66,18 +67,20 @@ class Bootstrapper {
       const Evaluator& evaluator, std::span<const Ciphertext> re,
       std::span<const Ciphertext> im) const;
 
-  // Half bootstrapping: (b, a) over the primes of level 0, Eval, under the sparse secret of `key`,
-  // whose coefficients hold real numbers z_j times `ratio`, in units of q0, where
-  // SlotsToCoefficients puts them -> slots z_j at output_level(), canonical scale. Coefficients of
-  // imaginary parts may hold anything. EvalMod is made for |z_j| ratio up to 2^-log_message_ratio.
+  // Half bootstrapping. Input: (b, a) over the primes of level 0, in Eval, under the sparse secret
+  // of `key`. The coefficients hold real numbers z_j times `ratio`, in units of q0, where
+  // SlotsToCoefficients puts them; coefficients of imaginary parts may hold anything. Result: slots
+  // z_j at output_level(), at the canonical scale. EvalMod is made for |z_j| ratio up to
+  // 2^-log_message_ratio.
   Ciphertext bootstrap_half(const Evaluator& evaluator, const std::array<Poly, 2>& low,
                             const rlwe::KeyId& key, double ratio) const;
 
-  int input_level() const;  // 0, or the levels of SlotToCoeff if it comes first
+  // The lowest level of inputs: 0, or the levels of SlotToCoeff if it comes first.
+  int input_level() const;
   // level_after_bootstrap() and those levels, minus the levels of an arcsine that the set does not
   // have.
   int output_level() const;
-  std::size_t bytes() const;  // of encoded matrices
+  std::size_t bytes() const;  // bytes of encoded matrices
   // -log2 of the mean error, and of the largest error over all slots of 20 runs.
   struct Precision {
     double mean_bits, max_bits;
@@ -102,10 +105,10 @@ class Bootstrapper {
 
  private:
   struct Plan;
-  using Pair = std::array<Poly, 2>;  // (b, a)
+  using Pair = std::array<Poly, 2>;  // returns (b, a)
   using Span = std::span<const Ciphertext>;
-  // Of several ciphertexts that run together. Halves are all real ones, and then, where they count
-  // and are ciphertexts of their own, all imaginary ones.
+  // The same stages for several ciphertexts that run together. Halves: first all real ones; then
+  // all imaginary ones, if they are needed and are ciphertexts of their own.
   void require(const Evaluator& evaluator, const Ciphertext& x) const;
   std::vector<Pair> raised_parts(const Evaluator& evaluator, std::span<const Pair> low,
                                  const Ciphertext& like) const;

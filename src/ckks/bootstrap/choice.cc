@@ -18,9 +18,9 @@ namespace latticino::ckks::bootstrap {
 namespace {
 
 constexpr const char* kChoice = "ckks.bootstrap";
-// An arcsine takes levels. Where levels count, or where SlotToCoeff first is not possible, the form
-// that takes the fewest of them and still reaches kEnough bits is chosen. Bits above kMaxBits do
-// not count.
+// An arcsine takes levels. If levels matter, or if SlotToCoeff first is not possible, the choice is
+// the form that takes the fewest levels and still reaches kEnough bits. Bits above kMaxBits do not
+// matter.
 constexpr double kEnough = 18, kMaxBits = 22;
 // At a scale of 2^kLevelsCountAt a level must gain kBitsPerLevel bits, and SlotToCoeff first may
 // have kBitsForSpeed bits less. At other scales precision alone decides.
@@ -32,7 +32,7 @@ struct Candidate {
   BootstrapOptions options;
   Form form;
   double bits = 0;
-  int spent = 0;  // levels, if the order leaves more without an arcsine
+  int spent = 0;  // levels, counted if the other order leaves more without an arcsine
 };
 
 // Mean square of the error of EvalMod's function on random slots themselves. Their parts are
@@ -61,8 +61,8 @@ double taken_from_random(const Params& params, const Candidate& c) {
   return lost * lost * 15 * variance * variance * variance * 2 * slots;
 }
 
-// Mean square of the error on the sample. It is that of the slots, or that of the coefficients,
-// whose squares add up in every slot.
+// Mean square of the error on the sample: of its slots, or of its coefficients, whose squares add
+// up in every slot.
 double taken_from_sample(const Candidate& c, const std::vector<Complex>& values) {
   const double ratio = c.form.plan.message_ratio;
   double sum = 0;
@@ -109,7 +109,7 @@ class Chooser {
     return worth(*first) >= worth(*usual) ? *first : *usual;
   }
 
-  // Precision alone, or what else counts at this scale.
+  // The form by precision alone, or by what else matters at this scale.
   double worth(const Candidate& c) const {
     const double bits = std::min(c.bits, kMaxBits);
     if (!levels_count_) return bits;
@@ -155,8 +155,8 @@ class Chooser {
     }
   }
 
-  // Among those that suffice: the most precise one of the fewest levels. If none suffices, the best
-  // one.
+  // Among the forms that suffice, takes those with the fewest levels, and of these the most precise
+  // one. If none suffices, takes the most precise one.
   const Candidate* frugal_usual() const {
     const Candidate *enough = nullptr, *best = nullptr;
     const auto left = [this](const Candidate& c) {
@@ -187,7 +187,7 @@ class Chooser {
 
   static bool is_first(const Candidate& c) { return c.options.slot_to_coeff_first; }
 
-  // Mean bits in closed form: enough to compare.
+  // The closed form of the mean bits is enough to compare forms.
   double mean_bits(const Candidate& c) const {
     const MessageProperties& known = request_.known;
     const double normal = std::numbers::pi / 4, noise = c.form.noise.total();
@@ -197,7 +197,7 @@ class Chooser {
     }
     const double random = (noise + taken_from_random(params_, c)) * normal;
     if (known.random_like) return -0.5 * std::log2(random);
-    // All slots are equal: one coefficient of that size, or every slot.
+    // All slots are equal: then one coefficient has that size, or every slot does.
     const double ratio = c.form.plan.message_ratio;
     const double bias = reduced_exactly(c.form.sine, known.largest * ratio) / ratio - known.largest;
     return -0.5 * std::log2(std::max(random, noise * normal + bias * bias));
@@ -229,7 +229,7 @@ class Chooser {
   const Params& params_;
   const FormRequest& request_;
   const bool levels_count_ = std::abs(std::log2(params_.scale(0)) - kLevelsCountAt) < 0.5;
-  std::vector<Complex> coefficients_;  // of the sample
+  std::vector<Complex> coefficients_;  // of the sample, if there is one
   std::vector<Candidate> candidates_;
   std::optional<ParameterError> refused_;
 };
@@ -250,7 +250,7 @@ std::string bits_text(const Bootstrapper::Precision& bits) {
   return formatted("about %.1f bits (worst slot %.1f)", bits.mean_bits, bits.max_bits);
 }
 
-// Why this form. `other`: the best form of the other order, if that order was possible.
+// The reason for this form. `other`: the best form of the other order, if that order was possible.
 std::string why(const Params& params, const FormRequest& request, const Chooser& chooser,
                 const Candidate& best, const Candidate* other) {
   const int first_level = params.bootstrap()->stc_levels;
@@ -304,7 +304,7 @@ void check_request(const Params& params, const FormRequest& request) {
 }  // namespace
 
 Choice choose_form(const Params& params, const FormRequest& request) {
-  params.level_after_bootstrap();  // throws without bootstrapping
+  params.level_after_bootstrap();  // throws for parameters without bootstrapping
   check_request(params, request);
   const Chooser chooser(params, request);
   const Candidate& best = chooser.best();

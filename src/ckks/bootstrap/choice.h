@@ -17,21 +17,22 @@ struct MessageProperties {
   bool random_like = false;
   // Bound on the size of every slot, and so of every coefficient.
   double largest = 1;
-  // A sample: slots like those of the messages, as many as the plan has. If it is given, it decides
-  // instead of the fields above.
+  // A sample: slots like those of the messages, as many as the plan has. If it is given, the fields
+  // above are not used.
   std::vector<Complex> sample;
 };
 
 // What a caller asks for; an option left empty is chosen.
 struct FormRequest {
-  int level = 0;  // of the ciphertext
+  int level = 0;  // level of the ciphertext
   int slots = 0;  // 0: N/2
   BootstrapOptions::Message message = BootstrapOptions::Message::Complex;
   bool minimal_keys = false;
   std::optional<bool> slot_to_coeff_first, over_mod_raise;
   std::optional<int> arcsine, log_message_ratio;  // as in BootstrapOptions
   MessageProperties known;
-  // The largest value may be that large. Nothing is chosen by it: predictions are for the unit box.
+  // The largest value may have this size. It does not influence the choice, because predictions are
+  // for the unit box.
   double reach = 1;
 };
 
@@ -41,7 +42,7 @@ struct Choice {
   // Predicted precision: for the sample, if there is one; for random messages, if that is declared;
   // else the worse one of random messages and of a constant of the largest size.
   Bootstrapper::Precision predicted;
-  std::string reason;  // one line
+  std::string reason;  // the reason, in one line
 };
 
 // Keeps every option of the caller. Throws ParameterError for an option that the set cannot meet,

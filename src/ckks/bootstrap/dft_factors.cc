@@ -71,7 +71,8 @@ Matrix identity(int n) {
   return m;
 }
 
-// From y = M x to y' = M' x' with x' = rotate(x, -in), y' = rotate(y, -out).
+// Turns the matrix M of y = M x into that of y' = M' x', where x' = rotate(x, -in) and y' =
+// rotate(y, -out).
 Matrix shifted(const Matrix& m, int n, int in, int out) {
   Matrix r;
   for (const auto& [index, x] : m) {
@@ -125,8 +126,8 @@ std::vector<int> cts_stages(int log_slots, int factors) {
   std::vector<int> k(static_cast<std::size_t>(factors), log_slots / factors);
   const int extra = log_slots % factors;
   if (log_slots < factors) {
-    // Some factors have no stage, and only multiply by a constant. They come first: later they
-    // would have to pass on a rotation that the factor before them left to be done.
+    // Some factors have no stage, and only multiply by a constant. They come first. If they came
+    // later, they would have to carry on a rotation that the factor before them left undone.
     std::fill(k.end() - extra, k.end(), 1);
   } else {
     for (int j = 0; j < extra; ++j) ++k[j];
@@ -148,7 +149,7 @@ std::vector<DftFactor> cts_factors(const FftTables& tables, int log_slots,
   int len = n, in = 0;  // `in`: a rotation that the input still needs
   for (std::size_t j = 0; j < stages.size(); ++j) {
     const bool last = j + 1 == stages.size();
-    const int next_len = len >> stages[j];  // the first block of the next group, and this stride
+    const int next_len = len >> stages[j];  // the first block of the next group has this stride
     const int rotation = last ? 0 : next_len;
     const Matrix m = shifted(group(tables, n, len, stages[j], true), n, in, rotation);
     const Ends ends = last && halves == Halves::Apart ? Ends::Split : Ends::Plain;

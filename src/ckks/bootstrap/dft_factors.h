@@ -14,7 +14,7 @@
 
 namespace latticino::ckks::bootstrap {
 
-// How the real and imaginary halves of n complex coefficients lie in slots between the two
+// How the real and imaginary halves of n complex coefficients are stored in slots between the two
 // transforms.
 enum class Halves {
   Together,  // n slots: re + i im (full slots; two real ciphertexts are made by conjugation)
@@ -23,8 +23,8 @@ enum class Halves {
 
 struct DftFactor {
   Diagonals diagonals;
-  int slots = 0;   // of the matrix: n, or 2n where halves are apart
-  int stages = 0;  // radix-2 stages in it; 0: a constant
+  int slots = 0;   // slots of the matrix: n, or 2n if the halves are apart
+  int stages = 0;  // radix-2 stages in the factor; 0: it is a constant
   int stride = 0;  // every diagonal index is a multiple of it (modulo slots)
 };
 

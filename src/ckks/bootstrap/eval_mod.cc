@@ -9,7 +9,8 @@
 namespace latticino::ckks::bootstrap {
 namespace {
 
-const double kWideError = 0x1p-40;  // of sine_for_range: far below the noise of the values
+// Error bound for sine_for_range: far below the noise of the values.
+const double kWideError = 0x1p-40;
 
 Polynomial polynomial(PolynomialBasis basis, const std::vector<double>& coefficients) {
   Polynomial p;
@@ -88,9 +89,10 @@ EvalMod::EvalMod(const Params& params, SinePolynomial sine, int output_level, do
       cosine_(polynomial(PolynomialBasis::Chebyshev, sine_.in_t2())),
       arcsine_(polynomial(PolynomialBasis::Monomial, sine_.arcsine)) {}
 
-// Backwards from the scale of the result: a double angle at level l turns s into s^2 / (2 r_l).
+// Computed backwards from the scale of the result: a double angle at level l turns s into s^2 / (2
+// r_l).
 double EvalMod::scale_before_double_angles(double scale) const {
-  int level = output_level_ + sine_.arcsine_depth();  // the arcsine's levels come last
+  int level = output_level_ + sine_.arcsine_depth();  // the levels of the arcsine come last
   if (before_arcsine_ > 0) scale = before_arcsine_;
   for (int i = 0; i < sine_.double_angles; ++i) {
     scale = std::sqrt(2 * params_.rescale_factor(++level) * scale);

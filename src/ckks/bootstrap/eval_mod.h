@@ -12,7 +12,7 @@
 namespace latticino::ckks::bootstrap {
 
 // The scale of EvalMod's input at `level`. With it, T_2(y) and the following elements keep scales
-// close to the rescale factors of their levels. The factors of CoeffToSlot are different ones.
+// close to the rescale factors of their levels. The rescale factors of CoeffToSlot are different.
 double eval_mod_input_scale(const Params& params, int level);
 
 // The closed form for any |x| <= range_k, right to 2^-40. Among the forms of at most `levels`
@@ -22,8 +22,9 @@ std::optional<SinePolynomial> sine_for_range(int range_k, bool arcsine, int leve
 
 class EvalMod {
  public:
-  // Results at `output_level`, of inputs sine.depth() levels above it; the set bootstraps.
-  // `before_arcsine`: the scale that the arcsine starts with; 0: the one it ends with.
+  // Results are at `output_level`, and inputs are sine.depth() levels above it. The parameter set
+  // must have bootstrapping. `before_arcsine`: the scale that the arcsine starts with; 0: the one
+  // it ends with.
   EvalMod(const Params& params, SinePolynomial sine, int output_level, double before_arcsine = 0);
   const SinePolynomial& sine() const { return sine_; }
   int input_level() const { return output_level_ + sine_.depth(); }

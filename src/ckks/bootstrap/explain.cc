@@ -53,7 +53,8 @@ std::string lines(const Params& params, const std::string& when, int level, bool
 
 std::string explain_choices(const Params& params) {
   if (!params.bootstrap()) return {};
-  const int first = params.bootstrap()->stc_levels;  // from which SlotToCoeff can come first
+  // The lowest level from which SlotToCoeff can come first.
+  const int first = params.bootstrap()->stc_levels;
   const std::string low = first == 1 ? "level 0" : "levels 0 to " + std::to_string(first - 1);
   const std::string high = "level " + std::to_string(first) + " and more";
   const std::string random = ", declared random-like";

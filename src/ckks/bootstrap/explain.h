@@ -1,4 +1,4 @@
-// Describes for people what bootstrapping does by default: the forms that choose_form takes.
+// A text for users about what bootstrapping does by default: the forms that choose_form takes.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace latticino::ckks::bootstrap {
 // Predictions take about two seconds at N = 2^16.
 std::string explain_choices(const Params& params);
 
-// Params::explain(), and the text above.
+// The text of Params::explain(), and then the text above.
 std::string explain(const Params& params);
 
 }  // namespace latticino::ckks::bootstrap

@@ -34,7 +34,7 @@ std::vector<std::array<Poly, 2>> OverRaisedFactor::apply(
   const int top = context_->params().top_level();
   Dot products;
   for (const auto& [b, a] : x) products.inputs.push_back({b, a, {}});
-  // Term by term, so that the switches by one key follow each other.
+  // One term after the other, so that the switches by the same key follow each other.
   std::vector<ExtendedPair> parts;
   std::vector<const rlwe::SwitchKey*> keys;
   for (const Term& term : terms_) {

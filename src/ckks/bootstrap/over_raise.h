@@ -1,5 +1,5 @@
-// OverModRaise (Cheon, Kim, Yeo 2025, eprint 2025/1298): the first CoeffToSlot factor before the
-// raised ciphertext meets a key, so that it costs no level.
+// OverModRaise (Cheon, Kim, Yeo 2025, eprint 2025/1298): the first CoeffToSlot factor is applied
+// before the raised ciphertext is multiplied by a key, so that it costs no level.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace latticino::ckks::bootstrap {
 
-// P must have so many bits. Then the key switching noise of the over-raised products, which is q0
-// P' times errors and signs, vanishes in the division by P.
+// P must have at least so many bits. Then the key switching noise of the over-raised products,
+// which is q0 P' times errors and signs, vanishes in the division by P.
 double over_raise_log_p(const Params& params);
 inline bool can_over_raise(const Params& params) {
   return over_raise_log_p(params) <= params.log_p();
@@ -28,12 +28,12 @@ class OverRaisedFactor {
   // dense. `like`: level top, for keys and errors.
   std::vector<std::array<Poly, 2>> apply(const Evaluator& evaluator, const Ciphertext& like,
                                          std::span<const std::array<PolyView, 2>> x) const;
-  std::size_t bytes() const;  // of the encoded diagonals
+  std::size_t bytes() const;  // bytes of the encoded diagonals
 
  private:
   struct Term {
     std::uint32_t galois;
-    Plaintext factor;  // key turned back by the rotation, which comes last
+    Plaintext factor;  // the key that turns back by the rotation, which is applied last
   };
   std::shared_ptr<const Context> context_;
   std::vector<Term> terms_;

@@ -11,7 +11,7 @@
 namespace latticino::ckks::bootstrap {
 namespace {
 
-constexpr int kRuns = 20;  // bootstrappings whose errors are sampled
+constexpr int kRuns = 20;  // number of bootstrappings whose errors are sampled
 
 // Random numbers for the samples. They need not be unpredictable.
 class Generator {

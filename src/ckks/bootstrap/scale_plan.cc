@@ -35,12 +35,12 @@ void check_levels(const Params& params, const SinePolynomial& sine, const ScaleP
                        "change evalmod_levels of the literal");
 }
 
-// The integer scale-up to q0 / 2^r.
+// The integer that scales up to q0 / 2^r.
 std::int64_t scale_up_for(const Params& params, int log_message_ratio) {
   if (log_message_ratio == 0) return params.bootstrap_scale_up();
   const double whole = params.base_modulus() / params.scale(0);
   const double asked = std::ldexp(whole, -log_message_ratio);
-  // A part of a bit may be missing, as in a set's own ratio.
+  // It may be less by a fraction of a bit, as a set's own ratio may.
   if (log_message_ratio < 1 || asked < 0.75) {
     throw ParameterError("ckks.bootstrap", "message ratio 2^" + std::to_string(log_message_ratio),
                          "2^1 to 2^" + std::to_string(static_cast<int>(std::log2(whole / 0.75))) +
@@ -111,8 +111,9 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, const Plan
     chain.rounding.push_back(merged ? params.key_switch_variance(level, true)
                                     : params.division_variance(params.leaving(level).size()));
   }
-  if (apart) chain.log_period.front() = log_slots + 1;  // and where they are joined
-  if (shape.slots_first) {                              // |z|^2 = 2/3 of a message in the unit box
+  // And the constant of the point where they are joined.
+  if (apart) chain.log_period.front() = log_slots + 1;
+  if (shape.slots_first) {  // |z|^2 = 2/3 for a message in the unit box
     const double scale = params.scale(plan.stc_level);
     chain.input_power = scale * scale * (2.0 / 3);
     return chain;
@@ -126,7 +127,7 @@ TransformChain stc_chain(const Params& params, const ScalePlan& plan, const Plan
 
 namespace {
 
-// All factors of SlotToCoeff together.
+// The constant of all factors of SlotToCoeff together.
 double stc_total(const Params& params, const ScalePlan& plan) {
   return params.scale(plan.end_level) / (plan.sine_scale * plan.message_ratio);
 }
@@ -157,19 +158,20 @@ class ArcsineNoise {
     square_ = kTwoPi * kTwoPi * ratio * ratio;  // v^2 of a coefficient of size 1
   }
 
-  // Mean square in a slot, if the arcsine starts at scale s and ends at t. An error next to v^2 or
-  // v^4 is multiplied by their values, which are large in few coefficients only: a message of |z|
-  // <= 1 has coefficients of power 1 in all.
+  // Mean square in a slot, if the arcsine starts at scale s and ends at t. An error of a term that
+  // is multiplied by v^2 or v^4 grows with their values. These are large in few coefficients only:
+  // a message of |z| <= 1 has coefficients of power 1 in all.
   double operator()(double s, double t) const {
     const double squared = s * s / factor_[depth_];  // scale of v^2
     const double working = t * factor_[1], v4 = square_ * square_;
     double noise =
         gain_ * (switched_[depth_ + 1] / (s * s) / (kTwoPi * kTwoPi) + switched_[1] / (t * t));
-    // The child c_3 v beside v^2.
+    // The child c_3 v, which is multiplied by v^2.
     const double child = working / squared;
     noise += structured_ * v4 * divided_[2] / (child * child);
     if (depth_ < 3) return noise;
-    // c_5 v + .. beside v^4, and in it c_7 v beside v^2.
+    // The child c_5 v + .., which is multiplied by v^4, and in it c_7 v, which is multiplied by
+    // v^2.
     const double high = working / (squared * squared / factor_[2]);
     const double inner = high * factor_[2] / squared;
     return noise + structured_ * v4 * v4 *
@@ -291,7 +293,7 @@ BootstrapNoise plan_noise(const Params& params, const SinePolynomial& sine, cons
     return noise;
   }
   BootstrapNoise noise = params.bootstrap_noise(slots);
-  // Everything before SlotToCoeff counts in units of the ratio.
+  // Noise of everything before SlotToCoeff is expressed in units of the ratio.
   const double own = params.bootstrap_message_ratio() / ratio, more = own * own;
   noise.raised *= more;
   noise.raised += 2.0 * slots / (ratio * ratio) * over_raised_noise(params, plan, shape);

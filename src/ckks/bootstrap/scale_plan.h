@@ -18,13 +18,13 @@ namespace latticino::ckks::bootstrap {
 // What a plan is for.
 struct PlanShape {
   int log_slots = 0;
-  bool halved = false;        // the result is added to its conjugate (real messages)
-  bool slots_first = false;   // SlotToCoeff before ModRaise
+  bool halved = false;        // the result is added to its conjugate, for real messages
+  bool slots_first = false;   // SlotToCoeff comes before ModRaise
   bool over_raised = false;   // one more CoeffToSlot factor, applied before the switch back
-  int log_message_ratio = 0;  // 0: the set's (BootstrapOptions)
-  int arcsine = 0;            // 0: the set's
+  int log_message_ratio = 0;  // 0: that of the set (BootstrapOptions)
+  int arcsine = 0;            // 0: that of the set
 
-  bool apart(const Params& params) const {  // one EvalMod for both halves
+  bool apart(const Params& params) const {  // one EvalMod serves both halves
     return !slots_first && log_slots < params.log_n() - 1;
   }
 };
@@ -32,16 +32,17 @@ struct PlanShape {
 PlanShape plan_shape(const BootstrapOptions& options, int slots);
 
 struct ScalePlan {
-  // Levels of the first input of each stage, of EvalMod's result and of the result.
+  // The level of the input of each stage, of EvalMod's result and of the final result.
   int cts_level = 0, evalmod_level = 0, sine_level = 0, stc_level = 0, end_level = 0;
   double q0 = 0;
   double message_ratio = 0;   // of a coefficient after ModRaise, in units of q0
-  std::int64_t scale_up = 1;  // integer that brings S_0 to (almost) q0 / 2^r
-  double raised_scale = 0;    // scale declared after ModRaise, kept through CoeffToSlot
-  double sine_scale = 0;      // at the end of the double angles (and the arcsine)
-  double before_arcsine = 0;  // at the start of an arcsine; 0: the same
+  std::int64_t scale_up = 1;  // the integer that brings S_0 to q0 / 2^r, almost
+  double raised_scale = 0;    // the scale declared after ModRaise, kept through CoeffToSlot
+  double sine_scale = 0;      // the scale at the end of the double angles (and of the arcsine)
+  double before_arcsine = 0;  // the scale at the start of an arcsine; 0: the same
   std::vector<double> cts_constants, stc_constants;
-  // The last division is not merged with ModDown if its error counts at the scale of the result.
+  // The last division is not merged with ModDown if its error is noticeable at the scale of the
+  // result.
   bool last_merged = true;
 };
 

@@ -16,8 +16,8 @@ using math::DoubleDouble;
 using math::kPi;
 
 constexpr int kArcsineDegree = 7;
-constexpr int kNodes = 7;       // Chebyshev nodes around each integer
-const double kFloor = 0x1p-60;  // least weight^2: keeps the ends bounded
+constexpr int kNodes = 7;       // Chebyshev nodes that are taken around each integer
+const double kFloor = 0x1p-60;  // least weight^2, which keeps the error at the ends bounded
 const double kNegligible = 0x1p-46;
 
 DoubleDouble cosine(DoubleDouble x) {
@@ -51,7 +51,7 @@ std::vector<DoubleDouble> even_bessel(DoubleDouble a, int count) {
   return out;
 }
 
-// A of sine.h.
+// The constants A of sine.h.
 DoubleDouble amplitude(int double_angles, bool arcsine) {
   if (arcsine) return DoubleDouble(1);
   DoubleDouble a = DoubleDouble(0.5) / kPi;
@@ -175,7 +175,7 @@ SinePolynomial sine_closed_form(int range_k, int double_angles, int degree, bool
 double overflow_density(int weight, double i) {
   // Cox-de Boor recursion on the cardinal B-spline of order weight + 1: all terms positive.
   const int order = weight + 1;
-  const double x = i + 0.5 * order;  // support [0, order]
+  const double x = i + 0.5 * order;  // the support is [0, order]
   if (x <= 0 || x >= order) return 0;
   std::vector<double> m(static_cast<std::size_t>(order) + 1, 0.0);  // M_k(x - j)
   for (int j = 0; j < order; ++j) m[j] = x - j >= 0 && x - j < 1 ? 1.0 : 0.0;

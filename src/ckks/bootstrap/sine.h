@@ -22,9 +22,9 @@ struct SinePolynomial {
   std::vector<double> arcsine;
 
   int depth() const;
-  int arcsine_depth() const;          // those that the arcsine takes
+  int arcsine_depth() const;          // levels that the arcsine takes
   std::vector<double> in_t2() const;  // c_0, c_2, ..: the same polynomial of T_2(y)
-  double evaluate(double x) const;    // the whole composition, in double
+  double evaluate(double x) const;    // the whole composition, computed in double
 };
 
 // Truncated Jacobi-Anger series: the error is nearly uniform over |x| <= K.

@@ -29,7 +29,7 @@ class SlotsToCoefficients {
   Ciphertext apply(const Evaluator& evaluator, const Ciphertext& x) const;
   std::vector<Ciphertext> apply(const Evaluator& evaluator, std::span<const Ciphertext> x) const;
   int input_level() const { return factors_.front().level(); }
-  std::size_t bytes() const;  // of the encoded matrices
+  std::size_t bytes() const;  // bytes of the encoded matrices
 
  private:
   int slots_;

@@ -14,11 +14,13 @@ struct TransformChain {
   // span.
   double noise_coefficients = 0;
   std::vector<int> stages;               // radix-2 stages of each factor
-  std::vector<int> log_period;           // a factor's diagonals repeat with period 2^this
+  std::vector<int> log_period;           // the diagonals of a factor repeat with period 2^this
   std::vector<double> plaintext_scales;  // of the factors
-  bool inverse = false;                  // CoeffToSlot: a stage halves the power, else doubles it
-  double input_power = 0;                // mean |slot|^2 of the integers that come in
-  std::vector<double> rounding;          // variance that the division after each factor brings
+  // Whether it is CoeffToSlot, in which a stage halves the power; in SlotToCoeff a stage doubles
+  // it.
+  bool inverse = false;
+  double input_power = 0;        // mean |slot|^2 of the integers that are the input
+  std::vector<double> rounding;  // variance that the division after each factor adds
 };
 
 // (noise / signal)^2 after the whole chain for factor constants `constants`.

@@ -8,7 +8,8 @@
 namespace latticino::ckks {
 namespace {
 
-constexpr std::size_t kMaxBatch = 16;  // ciphertexts of one batch of records: bounds the memory
+// The most ciphertexts in one batch of records, which limits memory.
+constexpr std::size_t kMaxBatch = 16;
 
 // The end of the run of ciphertexts from batch[first] on that have one level. A run has at most
 // kMaxBatch ciphertexts.

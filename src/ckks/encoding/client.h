@@ -1,5 +1,5 @@
-// The owner's side in slots: batches of plaintexts -> ciphertexts -> slots. Like rlwe/client.h, no
-// server code includes this file.
+// The key owner's side, for slots: encrypts batches of plaintexts and decrypts to slots. Like
+// rlwe/client.h, no server code includes this file.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace latticino::ckks {
 
-// All of one context. Plaintexts of one level are encrypted together.
+// All of them belong to one context. Plaintexts of one level are encrypted together.
 std::vector<Ciphertext> encrypt(const rlwe::SecretKey& secret, std::span<const Plaintext> batch,
                                 rlwe::Random& random);
 

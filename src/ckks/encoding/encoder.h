@@ -26,8 +26,8 @@ class Encoder {
   // The inverse on N real coefficients (already centred and divided by the scale).
   std::vector<Complex> project(std::span<const double> coefficients, int slots) const;
 
-  // In-place special FFT, coefficients (m_k + i m_(k+n) in bit-reversed order of k) -> slots, for
-  // n = values.size(), and its inverse (1/n included).
+  // The special FFT in place, for n = values.size(): from coefficients (m_k + i m_(k+n), in
+  // bit-reversed order of k) to slots. Then its inverse, with the factor 1/n.
   void forward(std::span<Complex> values) const;
   void inverse(std::span<Complex> values) const;
 
@@ -81,20 +81,20 @@ std::vector<Plaintext> encode_factors(const std::shared_ptr<const Context>& cont
 // each prime. expand() makes the factors that encode_factors() would have made, bit for bit. It can
 // be recorded.
 struct CompactFactor {
-  Plaintext form;   // without its polynomial
+  Plaintext form;   // the factors without their polynomials
   Buffer integers;  // coefficients of X^0, X^(N/2^log_n) ..
   int log_n = 0;
-  bool times_p = false;  // the polynomial is multiplied by P
+  bool times_p = false;  // whether the polynomial is multiplied by P
 };
 std::vector<CompactFactor> compact_factors(const std::shared_ptr<const Context>& context,
                                            const Factors& given, int level, double scale,
                                            bool extended);
-// What multiplies a plaintext modulo Q by P, in place.
+// The residues that multiply a plaintext modulo Q by P, in place.
 Linear::Item times_p(const Plaintext& x);
 std::vector<Plaintext> expand(std::span<const CompactFactor* const> factors);
 std::vector<Complex> decode(const Plaintext& plaintext);
 
-// Slots of polynomials in Coeff; their memory on the device is cleared if they are secret.
+// The slots of polynomials in Coeff. If they are secret, their memory on the device is cleared.
 struct Coefficients {
   PolyView view;
   double scale = 0;

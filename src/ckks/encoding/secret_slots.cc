@@ -13,8 +13,9 @@ namespace {
 __extension__ typedef __int128 Wide;
 using Words = crypto::LockedVector<std::int64_t>;
 
-constexpr int kTwiddleBits = 62;  // of the fraction: a part of a root of unity fits a word
-constexpr int kFraction = 61;     // of a part: differences of two fit a word
+// Bits of the fraction: a part of a root of unity fits into a word.
+constexpr int kTwiddleBits = 62;
+constexpr int kFraction = 61;  // bits of a part: the difference of two parts fits into a word
 
 std::int64_t twiddle(double x) { return static_cast<std::int64_t>(std::ldexp(x, kTwiddleBits)); }
 

@@ -13,7 +13,8 @@
 namespace latticino::ckks {
 namespace {
 
-constexpr std::size_t kMaxVectors = 64;  // vectors of one record: bounds what is staged for them
+// The most vectors of one record, which limits the host memory that is staged for them.
+constexpr std::size_t kMaxVectors = 64;
 
 double coefficient_bound(const Context& context, int level) {
   const Params& params = context.params();
@@ -43,7 +44,7 @@ void require_fit(const Context& context, Values values, double scale, double bou
   if (!fits) context.encoder().embed(values, scale, bound);
 }
 
-enum class Use { Once, Kept };  // Kept: see Queue::allocate_kept
+enum class Use { Once, Kept };  // blocks are kept: see Queue::allocate_kept
 
 Poly allocate(Queue& queue, const Ring& ring, const Basis& basis, Use use) {
   return use == Use::Kept ? queue.allocate_kept(ring, basis, Domain::Coeff)
@@ -159,7 +160,7 @@ const Ring& ring_of(const Context& context, int log_n) {
   return log_n == context.ring().log_n() ? context.ring() : context.subring(log_n);
 }
 
-// Integers of a factor on the device; in a dry run there are none.
+// The integers of a factor on the device; none in a dry run.
 CompactFactor placed(const std::shared_ptr<const Context>& context,
                      std::span<const std::int64_t> integers, int slots, int log_n, int level,
                      double scale, bool extended) {
@@ -192,7 +193,7 @@ std::vector<Plaintext> expand(std::span<const CompactFactor* const> factors, Use
     Transform transform;
     Linear scaled;
   };
-  std::map<int, Work> work;  // by degree: a record has one ring
+  std::map<int, Work> work;  // grouped by degree, because a record has one ring
   for (const CompactFactor* f : factors) {
     const Context& context = *f->form.context;
     const Params& params = context.params();
@@ -223,7 +224,7 @@ void require_dry(const Queue& queue) {
   }
 }
 
-// Throws what encoding values of this form would, whatever they are.
+// Throws what encoding values of this form would throw, whatever the values are.
 void require_form(const Context& context, int slots, int level, double scale) {
   std::vector<Complex> one(static_cast<std::size_t>(slots));
   one[0] = 1;

@@ -1,4 +1,5 @@
-// How functions of several ciphertexts share launches: consecutive ones of one form run together.
+// How functions of several ciphertexts share launches: consecutive ciphertexts of one form run
+// together.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +12,9 @@
 
 namespace latticino::ckks {
 
-// Key switches of so many ciphertexts at once gain nearly all that can be gained
+// With so many ciphertexts at once, key switches are nearly as fast as they can be per ciphertext
 // (docs/performance.md, "How it grows": two fifths of the time at 7 limbs, a quarter at 23; the
-// last doubling gains 3 to 4 %). More need more scratch memory.
+// last doubling gains 3 to 4 %). Larger batches need more scratch memory.
 inline constexpr std::size_t kMaxBatch = 16;
 
 inline bool one_form(const Ciphertext& x, const Ciphertext& y) {

@@ -1,5 +1,5 @@
-// What every CKKS function checks of its operands before it allocates anything. Each throws the
-// typed error that names the operation, what it had, what it needs and what to change.
+// Checks that every CKKS function makes of its operands before it allocates anything. Each throws
+// the typed error that names the operation, what it had, what it needs and what to change.
 #pragma once
 
 #include "ckks/ciphertext.h"
@@ -14,7 +14,7 @@ double snap_scale(const Params& params, int level, double scale);
 
 void require_context(const char* operation, const Context& context, const Ciphertext& x);
 void require_context(const char* operation, const Context& context, const Plaintext& x);
-// Same secret key and same number of slots.
+// Both have the same secret key and the same number of slots.
 void require_compatible(const char* operation, const Ciphertext& x, const Ciphertext& y);
 void require_slots(const char* operation, int had, int needs);
 void require_parts(const char* operation, const Ciphertext& x, int parts);

@@ -110,7 +110,7 @@ std::vector<Ciphertext> Evaluator::plus_scalar(Span x, const Scalar& c) const {
   const Basis basis = x[0].parts[0].view.basis();
   const ScalarResidues constant =
       c.residues("ckks.add_scalar", context_->ring(), basis, x[0].scale);
-  Ciphertexts out(x.begin(), x.end());  // the other parts are shared
+  Ciphertexts out(x.begin(), x.end());  // the other parts share memory with x
   Linear op;
   for (std::size_t i = 0; i < x.size(); ++i) {
     out[i].parts[0] = context_->queue().allocate(context_->ring(), basis, Domain::Eval);
@@ -132,7 +132,7 @@ std::vector<Ciphertext> Evaluator::add_scalar(Span x, const Scalar& c) const {
   return in_batches("ckks.add_scalar", x, [&](Span part) { return plus_scalar(part, c); });
 }
 
-// Every part times one constant.
+// Multiplies every part by one constant.
 std::vector<Ciphertext> Evaluator::scaled(Span x, const ScalarResidues& factor,
                                           double scale) const {
   Ciphertexts out;

@@ -1,8 +1,8 @@
-// The CKKS evaluator: reads like the papers. Every function returns a new ciphertext; operands stay
-// valid, also after an exception. Levels and scales are aligned automatically where the result is
-// exact: a higher operand is brought down to the lower one's level (adjust, paper: BitPacker,
-// Sec. 3). Functions of spans do the same to each element, and share launches and keys among those
-// of one level and scale: a long vector is a span of ciphertexts.
+// The CKKS evaluator, with the operations of the papers. Every function returns a new ciphertext;
+// operands stay valid, also after an exception. Levels and scales are aligned automatically where
+// the result is exact: a higher operand is brought down to the lower one's level (adjust, paper:
+// BitPacker, Sec. 3). Functions of spans do the same to each element, and share launches and keys
+// among those of one level and scale: a long vector is a span of ciphertexts.
 #pragma once
 
 #include <span>
@@ -40,8 +40,8 @@ class Evaluator {
   Ciphertext multiply(const Ciphertext& x, const Plaintext& y) const;
   // The result has scale S_(l-1) if x has S_l; any other scale is kept.
   Ciphertext multiply_scalar(const Ciphertext& x, const Scalar& c) const;
-  Ciphertext multiply_integer(const Ciphertext& x, std::int64_t c) const;  // no level
-  Ciphertext multiply_i(const Ciphertext& x, int power) const;             // x * i^power, no level
+  Ciphertext multiply_integer(const Ciphertext& x, std::int64_t c) const;  // takes no level
+  Ciphertext multiply_i(const Ciphertext& x, int power) const;  // x * i^power, takes no level
   std::vector<Ciphertext> multiply(std::span<const Ciphertext> x,
                                    std::span<const Ciphertext> y) const;
   std::vector<Ciphertext> multiply(std::span<const Ciphertext> x,
@@ -64,7 +64,8 @@ class Evaluator {
   Ciphertext multiply_no_rescale(const Ciphertext& x, const Plaintext& y) const;
   Ciphertext multiply_scalar_no_rescale(const Ciphertext& x, const Scalar& c, double scale) const;
 
-  // Brings x to `level`, scale S_level (or `scale` if given). Throws LevelError going up.
+  // Brings x to `level` at scale S_level (or `scale` if given). Throws LevelError for a level above
+  // that of x.
   Ciphertext to_level(const Ciphertext& x, int level) const;
   Ciphertext to_level_scale(const Ciphertext& x, int level, double scale) const;
   std::vector<Ciphertext> to_level(std::span<const Ciphertext> x, int level) const;
@@ -72,7 +73,7 @@ class Evaluator {
   // are among those of x.
   Ciphertext drop_to(const Ciphertext& x, int level) const;
 
-  Ciphertext rotate(const Ciphertext& x, int r) const;  // left by r, see rlwe/galois.h
+  Ciphertext rotate(const Ciphertext& x, int r) const;  // rotates left by r, see rlwe/galois.h
   Ciphertext conjugate(const Ciphertext& x) const;
   std::vector<Ciphertext> rotate_hoisted(const Ciphertext& x, std::span<const int> r) const;
   // sum over j < count of rotate(x, j * step), count a power of two.

@@ -162,7 +162,7 @@ std::vector<Ciphertext> Evaluator::lowered(Span x, int level, double scale) cons
   return out;
 }
 
-// x at a level whose primes y has: x itself, or x brought to y's level at `scale`.
+// Brings x to a level whose primes y has: returns x itself, or x at y's level and at `scale`.
 std::vector<Ciphertext> Evaluator::aligned(const char* operation, Span x,
                                            std::span<const Plaintext> y, double scale) const {
   for (std::size_t i = 0; i < x.size(); ++i) {

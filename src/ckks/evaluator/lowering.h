@@ -9,14 +9,15 @@
 
 namespace latticino::ckks {
 
-// At level `from`: times the integer next to `factor`, then rescaled to `scale` one level below.
+// From level `from`: multiplies by the integer nearest to `factor`, then rescales to `scale` one
+// level below.
 struct Adjustment {
   int from = 0;
   double factor = 0, scale = 0;
 };
 
-// The adjustment from `from` with one scale to `target` with another; none if dropping limbs is
-// enough.
+// The adjustment from level `from` with one scale to level `target` with another. None if dropping
+// limbs is enough.
 std::vector<Adjustment> lowering(const Params& params, int level, double scale, int target,
                                  double target_scale);
 

@@ -26,7 +26,7 @@ Batch allocate(const Batch& like, int parts, int level, double scale) {
 
 std::array<PolyView, 2> views(const Ciphertext& x) { return {x.parts[0].view, x.parts[1].view}; }
 
-// Residues of c for a term at `scale`.
+// The residues of c for a term at `scale`.
 ScalarResidues residues(const Context& context, int level, Complex c, double scale) {
   return scalar_residues(kName, context.ring(), context.params().basis(level), c, scale);
 }

@@ -9,12 +9,12 @@
 
 namespace latticino::ckks {
 
-using Batch = std::vector<Ciphertext>;  // of one level and scale
+using Batch = std::vector<Ciphertext>;  // all of one level and scale
 
 // factor sum_k a_k b_k + sum_t c_t x_t + constant.
 struct ProductSum {
   std::vector<std::pair<const Batch*, const Batch*>> products;  // at least one
-  int factor = 1;                                               // or 2
+  int factor = 1;                                               // one or two
   std::vector<std::pair<const Batch*, Complex>> terms = {};
   Complex constant = 0;
 };

@@ -1,6 +1,6 @@
 // Products and key switching. A product of two ciphertexts is tensor -> ModUp -> KeyMult with the
 // rest added times P -> one ModDown that also rescales (paper: Cheddar, Sec. 5 and 6). multiply()
-// writes no tensor: the passes that would read it multiply.
+// stores no tensor: the passes that would read it compute the products themselves.
 #include <cmath>
 #include <string>
 
@@ -104,7 +104,7 @@ std::vector<Ciphertext> Evaluator::multiply(Span x, Span y) const {
                     [&](Span a, Span b) { return product("ckks.multiply", a, b); });
 }
 
-// Key switches of third parts. The ciphertexts that they belong to give level and scale.
+// Switches keys of third parts. The ciphertexts that these belong to give level and scale.
 std::vector<Ciphertext> Evaluator::switched(std::span<const Ciphertext> products,
                                             std::span<const rlwe::SwitchInput> inputs,
                                             bool rescale) const {

@@ -27,7 +27,7 @@ void require_power_of_two(int count) {
 
 }  // namespace
 
-// Every ciphertext under every automorphism, ciphertext by ciphertext.
+// Applies every automorphism to every ciphertext. Results are in the order of the ciphertexts.
 std::vector<Ciphertext> Evaluator::galois_hoisted(const char* operation, Span x,
                                                   std::span<const std::uint32_t> galois) const {
   std::vector<rlwe::SwitchInput> inputs;

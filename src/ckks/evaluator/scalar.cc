@@ -49,7 +49,7 @@ double rounded(const char* operation, double x, double scale, double log_bound) 
   return y;
 }
 
-// X^(N/2) at psi.
+// The residue of X^(N/2) at psi.
 std::uint32_t unit_at(const Ring& ring, int prime, const Modulus& q) {
   return pow_mod(ring.psi(prime), ring.n() / 2, q);
 }

@@ -11,7 +11,7 @@
 namespace latticino::ckks {
 
 // One residue for each prime of `basis`, as in ops::Linear. `upper` is empty if it equals `lower`.
-// Or the place of both in backend memory.
+// Alternatively, the address of both in backend memory.
 struct ScalarResidues {
   std::vector<std::uint32_t> lower, upper;
   const std::uint32_t* stored = nullptr;
@@ -26,10 +26,10 @@ class Scalar {
   Scalar(double c) : value_(c) {}   // NOLINT: a number
   Scalar(Complex c) : value_(c) {}  // NOLINT
   Scalar(double re, double im) : value_(re, im) {}
-  // The number of that index among those of a program.
+  // The number with that index in the list of numbers of a program.
   Scalar(ScalarInputs& inputs, std::size_t index) : inputs_(&inputs), index_(index) {}
 
-  // As scalar_residues() says.
+  // The residues that scalar_residues() describes.
   ScalarResidues residues(const char* operation, const Ring& ring, const Basis& basis,
                           double scale) const;
 

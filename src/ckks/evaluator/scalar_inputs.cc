@@ -10,10 +10,11 @@
 namespace latticino::ckks {
 namespace {
 
-constexpr std::size_t kPieceWords = 4096;  // some forty uses over 47 limbs
-constexpr std::size_t kAligned = 4;        // words: records read memory at multiples of 16 bytes
+constexpr std::size_t kPieceWords = 4096;  // room for about forty uses over 47 limbs
+// In words, because records read memory at multiples of 16 bytes.
+constexpr std::size_t kAligned = 4;
 
-// The bounds are computed in another way than the values, so their rounding may differ.
+// Allows for rounding: the bounds are computed in another way than the values.
 bool within(Complex z, Complex bound) {
   const double slack = 1e-9 * std::max(bound.real(), bound.imag());
   return std::isfinite(z.real()) && std::abs(z.real()) <= bound.real() + slack &&
@@ -52,7 +53,8 @@ ScalarResidues ScalarInputs::use(const char* operation, std::size_t index, const
   }
   ScalarEncoding encoding(operation, context_->ring(), basis, scale);
   Words words(2 * encoding.limbs());
-  encoding.write(bounds_.at(index), words.data());  // if this does not throw, no run may throw
+  // If this does not throw, no later run may throw.
+  encoding.write(bounds_.at(index), words.data());
   encoding.write(values_[index], words.data());
   const std::size_t place = words_;
   words.resize((words.size() + kAligned - 1) / kAligned * kAligned);

@@ -30,10 +30,10 @@ class ScalarInputs {
   // only counts memory.
   ScalarResidues use(const char* operation, std::size_t index, const Basis& basis, double scale);
 
-  // What write() takes, from a value for each number. ShapeError for another count of numbers,
-  // ValueError for values that are not finite or exceed the bounds.
+  // The residues that write() takes, from a value for each number. ShapeError for another count of
+  // numbers, ValueError for values that are not finite or exceed the bounds.
   Words residues(std::span<const Complex> values) const;
-  // Writes the residues for the next run. The caller holds the lock of the queue.
+  // Writes the residues for the next run. The caller must hold the lock of the queue.
   void write(const Words& residues) const;
 
  private:
@@ -42,13 +42,13 @@ class ScalarInputs {
     Basis basis;
     double scale;
     ScalarEncoding encoding;
-    std::size_t place;  // of its words among those of all uses
+    std::size_t place;  // position of its words among those of all uses
     std::uint32_t* stored;
   };
   // Blocks are filled in the order of first use, so that a run copies few of them.
   struct Piece {
     Buffer block;
-    std::size_t first, words;  // among those of all uses
+    std::size_t first, words;  // position among the words of all uses
   };
   std::uint32_t* allocate(std::size_t words);
 

@@ -23,7 +23,7 @@ int nonzero(const std::vector<int>& steps) {
   return static_cast<int>(steps.size()) - (steps.front() == 0 ? 1 : 0);
 }
 
-// (cost, keys) to minimise.
+// (cost, keys), to be minimised in this order.
 std::tuple<int, int> price(const BabyGiant& s, StepCost cost) {
   const int babies = nonzero(s.babies), giants = nonzero(s.giants);
   if (cost == StepCost::Hoisted) return {babies + 3 * giants, babies + giants};

@@ -6,15 +6,17 @@
 namespace latticino::ckks {
 
 struct BabyGiant {
-  int stride = 1;           // all rotations are multiples of this
-  int steps = 1;            // giants are multiples of stride * steps, babies smaller
-  std::vector<int> babies;  // that occur, increasing, multiples of stride below stride * steps
-  std::vector<int> giants;  // that occur, increasing
+  int stride = 1;  // all rotations are multiples of this
+  int steps = 1;   // giants are multiples of stride * steps, babies smaller
+  // Babies that occur: increasing multiples of stride below stride * steps.
+  std::vector<int> babies;
+  std::vector<int> giants;  // giants that occur, increasing
   int baby_of(int rotation) const { return rotation % (stride * steps); }
   int giant_of(int rotation) const { return rotation - baby_of(rotation); }
 };
 
-// How the rotations of the steps are made. It decides their cost, in key products.
+// How the rotations of the steps are computed. This decides their cost, which is counted in key
+// products.
 enum class StepCost {
   // A baby shares its ModUp and costs one key product. A giant has its own ModUp and ModDown, which
   // cost as much as 3.4 to 3.6 babies on a GPU at 21 to 47 limbs. It is counted as 3, since keys

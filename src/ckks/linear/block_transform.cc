@@ -24,8 +24,8 @@ using Block = BlockTransform::Block;
 // mod n): for rotations 127, 254, 381 .. and u = 127 that finds the same steps as for 1, 2, 3 ..
 struct Steps {
   int slots = 1;
-  int unit = 1, inverse = 1;  // modulo `slots`
-  int size = 1;               // n
+  int unit = 1, inverse = 1;  // number of slots: rotations are modulo this
+  int size = 1;               // number n of baby steps
   std::vector<int> babies, giants;
 
   int product(int a, int b) const {
@@ -71,12 +71,13 @@ std::pair<int, int> turns(const std::vector<Block>& blocks, const Steps& steps) 
           static_cast<int>(distinct(std::move(giants)).size())};
 }
 
-// 1, and the odd parts of the most frequent distances between neighbouring rotations.
+// Candidates for the unit: 1, and the odd parts of the most frequent distances between neighbouring
+// rotations.
 std::vector<int> units(const std::set<int>& rotations, int slots) {
   constexpr std::size_t kTried = 3, kPairs = 1 << 18;
   const std::vector<int> all(rotations.begin(), rotations.end());
   const std::size_t near = std::max<std::size_t>(8, kPairs / all.size());
-  std::vector<int> count(slots);  // by unit
+  std::vector<int> count(slots);  // counts by unit
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t j = i + 1; j < std::min(all.size(), i + near); ++j) {
       for (const int step : {all[j] - all[i], slots - (all[j] - all[i])}) {
@@ -84,7 +85,7 @@ std::vector<int> units(const std::set<int>& rotations, int slots) {
       }
     }
   }
-  std::vector<std::pair<int, int>> found;  // (-count, unit)
+  std::vector<std::pair<int, int>> found;  // (-count, unit), to sort by decreasing count
   for (int unit = 1; unit < slots; unit += 2) {
     if (count[unit] > 0) found.push_back({-count[unit], unit});
   }

@@ -138,7 +138,7 @@ class DoubleHoisting {
   std::vector<ExtendedPair> giant_sum(std::vector<ExtendedPair> inner) const {
     if (sum_.giants.back() == 0) return inner;
     std::vector<ExtendedPair> still, turning;
-    std::vector<int> turns;  // of `turning`
+    std::vector<int> turns;  // addends of `turning`
     for_rows([&](std::size_t k, std::size_t, int giant) {
       (giant == 0 ? still : turning).push_back(std::move(inner[k]));
       if (giant != 0) turns.push_back(giant);
@@ -166,7 +166,7 @@ class DoubleHoisting {
     return out;
   }
 
-  // f(k, which result, giant) for every inner sum k.
+  // Calls f(k, which result, giant) for every inner sum k.
   template <class F>
   void for_rows(const F& f) const {
     std::size_t k = 0;
@@ -353,7 +353,7 @@ std::vector<Ciphertext> rows_of(const HoistedSum& sum, const std::vector<Ciphert
 
 Ciphertext iterated_sum(const Evaluator& evaluator, const HoistedSum& sum, int baby_step,
                         int giant_step, const Ciphertext& x) {
-  std::vector<Ciphertext> babies;  // by position in sum.babies
+  std::vector<Ciphertext> babies;  // indexed by position in sum.babies
   Ciphertext turned = x;
   for (int r = 0; r <= sum.babies.back(); r += baby_step) {
     if (r > 0) turned = evaluator.rotate(turned, baby_step);

@@ -1,5 +1,5 @@
-// sum_g rot_g( sum_b factor_(g,b) * rot_b(x) ): the two ways of evaluating it; the hoisted one also
-// for several ciphertexts x, the sources, and several such sums of them, the targets.
+// sum_g rot_g( sum_b factor_(g,b) * rot_b(x) ): the two ways of evaluating it; The hoisted one also
+// takes several ciphertexts x, the sources, and computes several such sums of them, the targets.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace latticino::ckks {
 struct HoistedSum {
   struct Term {
     int baby;          // position in `babies`
-    Plaintext factor;  // without its polynomial if there is `compact`
+    Plaintext factor;  // without its polynomial if `compact` is set
     int source = 0;
     std::shared_ptr<const CompactFactor> compact = {};
   };
@@ -21,11 +21,11 @@ struct HoistedSum {
   std::vector<int> babies, giants;  // rotations, increasing
   std::vector<std::vector<Term>>
       rows;            // target by target, one for each giant; empty if there is no term
-  bool merged = true;  // one division by P and the rescale factor together
+  bool merged = true;  // divides by P and by the rescale factor together
   bool rotates() const { return babies.back() != 0 || giants.back() != 0; }
-  const Plaintext& any_factor() const;  // there is at least one term
-  HoistedSum expanded() const;          // with the polynomials of all compact factors
-  std::size_t bytes() const;            // of the factors, as they are kept
+  const Plaintext& any_factor() const;  // whether there is at least one term
+  HoistedSum expanded() const;          // the terms, with the polynomials of all compact factors
+  std::size_t bytes() const;            // bytes of the factors, as they are stored
 };
 
 // The factors of a transform. Those that are not compact have no integers.
@@ -59,8 +59,8 @@ std::vector<Ciphertext> transform_inputs(const char* operation, const Evaluator&
                                          std::span<const Ciphertext> x, int slots,
                                          const Plaintext& factor);
 
-// Minimal keys (ARK, Kim et al. 2022): only rotations by `baby_step` and `giant_step`, one after
-// the other.
+// With minimal keys (ARK, Kim et al. 2022): uses only rotations by `baby_step` and `giant_step`,
+// one after the other.
 Ciphertext iterated_sum(const Evaluator& evaluator, const HoistedSum& sum, int baby_step,
                         int giant_step, const Ciphertext& x);
 

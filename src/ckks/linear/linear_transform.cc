@@ -44,7 +44,7 @@ Diagonals normalised(const Diagonals& diagonals, int slots, int r) {
     sum.resize(slots);
     for (int i = 0; i < slots; ++i) sum[i] += shifted[i];
   }
-  if (out.empty()) out[0].resize(slots);  // the zero matrix
+  if (out.empty()) out[0].resize(slots);  // this is the zero matrix
   return out;
 }
 
@@ -110,7 +110,7 @@ struct LinearTransform::Plan {
   int slots = 0;
   bool rotates = false;  // any key at all
   BabyGiant steps;
-  HoistedSum sum;  // babies, giants and encoded diagonals by position in `steps`
+  HoistedSum sum;  // indexed by position in `steps`: babies, giants and encoded diagonals
 };
 
 double weight_scale(const Params& params, int level) {

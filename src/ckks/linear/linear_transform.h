@@ -26,16 +26,17 @@ double weight_scale(const Params& params, int level);
 class LinearTransform {
  public:
   struct Options {
-    int level = 0;               // of the input; the result has level - 1
-    double plaintext_scale = 0;  // 0: weight_scale
+    int level = 0;               // level of the input; the result has level - 1
+    double plaintext_scale = 0;  // 0: the default, weight_scale
     int baby_steps = 0;          // a power of two; 0: chosen by counting key products
     int pre_rotation = 0;        // the transform is followed by a rotation by this (absorbed)
     // Whether to divide by P and the rescale factor at once. If false, it divides by one after the
     // other. That is one pass more, but its rounding error is smaller, which matters at small
     // scales.
     bool merged = true;
-    bool compact = false;  // diagonals are kept as integers, and expanded by each apply(); hoisted
-    bool hoisted = true;   // false: minimal keys, one rotation by `step` iterated
+    // Store diagonals as integers that each apply() expands; hoisted transforms only.
+    bool compact = false;
+    bool hoisted = true;  // false: minimal keys, with one rotation by `step` that is repeated
   };
   // Throws ShapeError for diagonals of another length than `slots`, LevelError, ValueError.
   LinearTransform(const std::shared_ptr<const Context>& context, const Diagonals& diagonals,
@@ -51,10 +52,10 @@ class LinearTransform {
   // Scale x.scale * plaintext_scale / rescale_factor(level). A higher input is brought to `level`.
   Ciphertext apply(const Evaluator& evaluator, const Ciphertext& x) const;
   std::vector<Ciphertext> apply(const Evaluator& evaluator, std::span<const Ciphertext> x) const;
-  std::vector<int> rotations() const;  // all that apply() uses
+  std::vector<int> rotations() const;  // rotations of all keys that apply() uses
   int level() const;
   double plaintext_scale() const;
-  std::size_t bytes() const;  // of the diagonals, as they are kept
+  std::size_t bytes() const;  // bytes of the diagonals, as they are stored
 
  private:
   void fill(const std::shared_ptr<const Context>& context, const Diagonals& given, int slots,

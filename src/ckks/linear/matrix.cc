@@ -55,7 +55,7 @@ Diagonals matrix_diagonals(std::span<const Complex> matrix, int rows, int column
   Diagonals out;
   for (int k = 0; k < std::min(n, m); ++k) {
     std::vector<Complex> diagonal(slots);
-    bool any = k == 0;  // a zero matrix keeps one
+    bool any = k == 0;  // a zero matrix keeps one diagonal
     for (int i = 0; i < slots; ++i) {
       const int row = (i + k) % n, column = i % m;
       if (row < rows && column < columns) {

@@ -26,7 +26,7 @@ class MatrixProduct {
   Ciphertext apply(const Evaluator& evaluator, const Ciphertext& x) const;
   int input_period() const { return input_period_; }
   int output_period() const { return output_period_; }
-  std::vector<int> rotations() const;  // all that apply() uses
+  std::vector<int> rotations() const;  // rotations of all keys that apply() uses
   std::size_t bytes() const { return transform_.bytes(); }
 
  private:

@@ -11,8 +11,8 @@ namespace {
 
 using Coefficients = std::vector<Complex>;
 
-// Coefficients that are smaller than the largest one by this factor are rounding errors of whoever
-// computed them.
+// Coefficients that are smaller than the largest one by this factor are taken to be rounding errors
+// of the code that computed them.
 constexpr double kZero = 0x1p-50;
 
 void trim(Coefficients& c) {

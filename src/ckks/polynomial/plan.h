@@ -29,7 +29,7 @@ struct PolynomialPlan {
   PolynomialBasis basis = PolynomialBasis::Monomial;
   PolynomialNode root;
   std::set<int> elements;  // indices >= 2 of the basis polynomials that must be computed
-  int products = 0;        // ciphertext products in all
+  int products = 0;        // number of all ciphertext products
 };
 
 // T_n = 2 T_high T_low - T_(high - low), x^n = x^high x^low.

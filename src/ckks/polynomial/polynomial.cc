@@ -115,7 +115,7 @@ class PolynomialRun {
     return evaluator_.multiply_integer(x, static_cast<std::int64_t>(std::ldexp(integer, -beyond)));
   }
 
-  // The node's polynomial at its depth, exactly at `scale`.
+  // Computes the node's polynomial at its depth, exactly at `scale`.
   Batch node(const PolynomialNode& n, double scale) {
     const int level = top_ - n.depth + 1;
     const double working = scale * params_.rescale_factor(level);
@@ -125,7 +125,8 @@ class PolynomialRun {
     for (const auto& [index, c] : n.terms) terms.push_back({&at(index, level), c});
     Batch out;
     if (n.products.empty()) {
-      // A polynomial that is only a constant is made from the input as well.
+      // A polynomial that is only a constant is also computed from the input, so that it becomes a
+      // ciphertext.
       if (terms.empty()) terms.push_back({&at(1, level), 0});
       out = evaluator_.rescale(linear_sum(terms, n.constant, level, working));
     } else {
@@ -164,7 +165,7 @@ double stretch(const Polynomial& p) {
 
 bool is_free(double factor) { return factor == std::nearbyint(factor) && factor < 0x1p20; }
 
-// All inputs at the lowest of their levels, as y = stretch * x - centre * stretch.
+// All inputs at the lowest of their levels, mapped to y = stretch * x - centre * stretch.
 Batch mapped(const Evaluator& evaluator, const Polynomial& p, std::span<const Ciphertext> x) {
   const double factor = stretch(p), shift = -factor * (p.lower + p.upper) / 2;
   const auto lowest = std::min_element(

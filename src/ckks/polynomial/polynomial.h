@@ -13,7 +13,7 @@ struct Polynomial {
   PolynomialBasis basis = PolynomialBasis::Monomial;
   std::vector<Complex> coefficients;  // c_0 .. c_d
   double lower = -1, upper = 1;
-  int degree() const;  // of the last coefficient that is not zero
+  int degree() const;  // degree of the last coefficient that is not zero
   int depth() const;   // ceil(log2(degree + 1))
   // Levels that evaluate() takes: depth(), and one more if the interval needs a scaling product
   // (that is, if its length is not 2/k for an integer k).

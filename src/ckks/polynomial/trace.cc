@@ -35,7 +35,7 @@ class Tracer {
 
   double factor(int level) const { return params_ == nullptr ? 1 : params_->rescale_factor(level); }
 
-  // What a factor or a summand becomes at a scale.
+  // The number that a factor or a summand is rounded to at a scale.
   RoundedNumber rounded(Complex c, double scale) const {
     if (params_ == nullptr) return {c, c};
     return {c,
@@ -130,7 +130,7 @@ class Tracer {
   const PolynomialPlan& plan_;
   int top_;
   std::map<int, Value> elements_;
-  std::map<std::pair<int, int>, Value> lowered_;  // by index and level
+  std::map<std::pair<int, int>, Value> lowered_;  // indexed by T's index and level
   std::vector<EvaluationStep> steps_;
 };
 
@@ -146,7 +146,7 @@ EvaluationTrace trace(const Params* params, int level, const Polynomial& p) {
     out.dropped[k] = left;
   }
   if (kept.empty()) kept = {0};
-  if (kept.size() == 1) params = nullptr;  // a constant: evaluate() takes no steps for it
+  if (kept.size() == 1) params = nullptr;  // a constant has no steps
   const PolynomialPlan plan = plan_polynomial(p.basis, kept);
   out.steps = Tracer(params, plan, level).run();
   return out;

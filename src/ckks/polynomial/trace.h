@@ -10,7 +10,7 @@
 
 namespace latticino::ckks {
 
-// A number, and what evaluate() multiplies by or adds in its place.
+// A number, and the rounded number that evaluate() multiplies by or adds instead of it.
 struct RoundedNumber {
   Complex exact = 0, rounded = 0;
 };
@@ -18,16 +18,17 @@ struct RoundedNumber {
 // factor sum_k a_k b_k + sum_t c_t x_t + constant, and a rescaling. Values are named by numbers: 0
 // is the argument y, and i + 1 is the result of step i.
 struct EvaluationStep {
-  int level = 0;     // of the result
-  double scale = 0;  // of the result; without parameters 0
+  int level = 0;     // scale of the result
+  double scale = 0;  // level of the result; 0 if there are no parameters
   double factor = 1;
-  std::vector<std::pair<int, int>> products;  // with them, a key switch comes before the rescaling
+  // With these parts, a key switch comes before the rescaling.
+  std::vector<std::pair<int, int>> products;
   std::vector<std::pair<int, RoundedNumber>> terms;
   RoundedNumber constant;
 };
 
 struct EvaluationTrace {
-  std::vector<EvaluationStep> steps;  // the last one is p
+  std::vector<EvaluationStep> steps;  // the last step computes p
   // Coefficients that evaluate() leaves out because they are far smaller than the largest one. The
   // index is that of the coefficient; empty if there are none.
   std::vector<Complex> dropped;
