@@ -20,27 +20,31 @@ namespace latticino::conformance {
 
 struct Options {
   std::uint64_t seed = 1;
-  int levels = 0;  // 0: every level; otherwise this many, evenly spread with both ends
+  // 0: every level; otherwise this many levels, evenly spaced, with the lowest and the highest
+  int levels = 0;
   int part = 0,
-      parts = 1;  // every parts-th of these levels, from the part-th on, to split the work
-  bool adversarial = true;  // with random inputs, one adversarial pattern in turn ...
-  bool thorough = false;    // ... or all of them, replayed as well
-  int replays = 1;          // runs of each recorded case; 0: immediate only
-  bool exact = true;        // compare with big integers too
-  std::string record;       // only cases of this one ("BlindRotate"); of all where none is named
-  std::string without;      // no cases whose names contain this ("FP64"); all where it is empty
+      parts = 1;  // to split the work: every parts-th of these levels, from the part-th on
+  // Runs each case with random inputs, and one adversarial pattern in turn.
+  bool adversarial = true;
+  bool thorough = false;  // runs each case with all adversarial patterns, replayed as well
+  int replays = 1;        // runs of each recorded case; 0: no recordings
+  bool exact = true;      // also compares with big integers
+  // Runs only cases of this record (for example "BlindRotate"); empty: of all records.
+  std::string record;
+  // Leaves out cases whose names contain this (for example "FP64"); empty: none.
+  std::string without;
 };
 
-// One comparison of one case.
+// The result of one comparison of one case.
 struct Row {
-  std::string set;      // preset or ring
-  int level = -1;       // -1: belongs to no level
-  std::string record;   // "KeyInner"
-  std::string name;     // "three targets, Half outputs"
+  std::string set;      // name of the preset or ring
+  int level = -1;       // -1 if the case belongs to no level
+  std::string record;   // for example "KeyInner"
+  std::string name;     // for example "three targets, Half outputs"
   std::string pattern;  // "random", "q-1", ...
   std::string mode;     // "immediate", "replayed", "exact"
   std::uint64_t words = 0, mismatches = 0;
-  std::string detail;  // the first mismatch or the exception
+  std::string detail;  // the first mismatch, or the exception
   bool passed() const { return mismatches == 0 && detail.empty(); }
   std::string str() const;
 };
@@ -55,11 +59,11 @@ struct Report {
 using Factory = std::function<std::unique_ptr<Backend>()>;
 using Progress = std::function<void(const Row&)>;
 
-// All cases of a parameter set.
+// Runs all cases of a parameter set.
 Report run(const std::shared_ptr<const Params>& params, const Factory& oracle,
            const Factory& device, const Options& options = {}, const Progress& progress = {});
 
-// The cases that need no parameters, for any ring (log N = 10 .. 17, primes below 2^31).
+// Runs the cases that need no parameters, for any ring (log N = 10 .. 17, primes below 2^31).
 Report run(int log_n, const std::vector<std::uint32_t>& primes, const Factory& oracle,
            const Factory& device, const Options& options = {}, const Progress& progress = {});
 

@@ -5,7 +5,7 @@
 namespace latticino::conformance::exact {
 namespace {
 
-// Product of all primes but the j-th.
+// The product of all primes except number j.
 BigUint cofactor(const std::vector<std::uint32_t>& primes, std::size_t j) {
   BigUint product(1);
   for (std::size_t k = 0; k < primes.size(); ++k) {

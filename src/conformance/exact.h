@@ -1,4 +1,4 @@
-// Arithmetic for checking results against their definitions: shares no code with any backend.
+// Arithmetic for checking results against their definitions. It shares no code with any backend.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::uint32_t inverse(std::uint64_t x, std::uint32_t q);
 std::uint32_t residue(std::int64_t x, std::uint32_t q);
 std::uint32_t reverse_bits(std::uint32_t x, int bits);
 
-// Positions for cheap checks: all of a small polynomial, some thousand of a large one.
+// Positions that a cheap check looks at: all of a small polynomial, some thousands of a large one.
 std::vector<std::size_t> positions(std::size_t n);
 // A few positions of a polynomial: both ends, the middle, some in between.
 std::vector<std::size_t> samples(std::size_t n);
@@ -50,7 +50,7 @@ BigUint reconstruct(const std::vector<std::uint32_t>& residues,
 BigUint converted(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& extra,
                   const std::vector<std::uint32_t>& primes);
 
-// Reports the first difference.
+// Reports the first difference, if there is one.
 class Verdict {
  public:
   void expect(const char* what, int prime, std::size_t index, std::uint32_t got,

@@ -51,7 +51,8 @@ void expect_converted(Verdict& verdict, const Ring& ring, const Basis& from, con
   }
 }
 
-// All digits of a ModUp in one record; the Half path must give the integers of the Coeff path.
+// All digits of a ModUp in one record. With Half inputs the integers must be the same as with Coeff
+// inputs.
 Case mod_up(const Params& params, int level, Domain domain) {
   const Basis basis = params.basis(level);
   const int groups = static_cast<int>(params.digit_groups(level).size());
@@ -93,17 +94,19 @@ Case mod_up(const Params& params, int level, Domain domain) {
 
 struct KeyShape {
   std::string name;
-  std::vector<std::uint32_t> galois;  // one target each; elements modulo 2N
-  Basis half;                         // primes whose sums go on to Half
+  std::vector<std::uint32_t> galois;  // galois: one element for each target, modulo 2N
+  Basis half;                         // primes whose sums are also transformed to Half
   bool add = false;
   Domain converted = Domain::Half;
   int groups = 1;
-  bool wide_keys = false;  // as wide as the ring: keys are made for the highest level of use
-  bool product = false;    // digits and addends of a product, a square in every second group
-  bool one_key = false;    // for all targets
+  // Keys that are as wide as the ring, as keys are made for the highest level of use.
+  bool wide_keys = false;
+  // Whether digits and addends belong to a product; every second group has a square.
+  bool product = false;
+  bool one_key = false;  // one group for all targets
 };
 
-// Digits with `own` primes. The targets share the keys in rotation, or use one key.
+// `own`: the primes of each digit. The targets use the keys in turn, or all use one key.
 Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& added,
                const KeyShape& shape) {
   Case c{"KeyInner", shape.name, {}, {}};
@@ -161,7 +164,7 @@ Case key_inner(const Basis& all, const std::vector<Basis>& own, const Basis& add
   return c;
 }
 
-// Sums of one target, one group, straight from the record's formula.
+// The sums of one target and one group, computed directly from the record's formula.
 Case key_inner_exact(const Basis& all, const std::vector<Basis>& own, const Basis& added,
                      KeyShape shape) {
   shape.groups = 1;
@@ -170,8 +173,8 @@ Case key_inner_exact(const Basis& all, const std::vector<Basis>& own, const Basi
     Verdict verdict;
     const Ring& ring = *seen.ring;
     const std::size_t n = ring.n(), beta = own.size();
-    // Inputs: 2 beta keys, a0, a1, b0, b1 of a product, then a digit's own (of a product: none) and
-    // converted limbs, then `add`.
+    // Order of inputs: 2 beta keys; a0, a1, b0, b1 of a product; then each digit's own (unless it
+    // belongs to a product) and converted limbs; then `add`.
     std::vector<const Observed::Array*> own_limbs, other_limbs;
     const std::size_t factors = 2 * beta;
     std::size_t next = factors + (shape.product ? 4 : 0), eval_copy = 0;
@@ -184,7 +187,7 @@ Case key_inner_exact(const Basis& all, const std::vector<Basis>& own, const Basi
     }
     const std::uint32_t g = shape.galois[0] % (2 * n);
     for (int h = 0; h < 2; ++h) {
-      // A target's outputs: Eval, then Half and its copy in Eval.
+      // Order of a target's outputs: Eval, then Half and its copy in Eval.
       const std::size_t at = eval_copy + h * (shape.half.size() > 0 ? 3 : 1);
       for (int k = 0; k < all.size(); ++k) {
         const int p = all.prime(k);

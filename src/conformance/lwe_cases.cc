@@ -134,7 +134,7 @@ Case extract(const Ring& ring, const Basis& basis, int k, std::uint32_t step = 1
     const std::uint32_t q = seen.ring->prime(basis.prime(0));
     const Words& in = *seen.input_words[0];
     const Batch out{*seen.output_words[0], static_cast<std::size_t>(k) * words, 8};
-    // (x - centred(x mod q1)) / q1 modulo q0, of word i of polynomial `poly`.
+    // The expected value: (x - centred(x mod q1)) / q1 modulo q0, for word i of polynomial `poly`.
     const auto value = [&](std::size_t poly, std::size_t i) {
       const std::uint32_t* x = in.data() + poly * basis.size() * n + i;
       if (basis.size() == 1) return x[0];

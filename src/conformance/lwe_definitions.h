@@ -1,4 +1,4 @@
-// What the definitions of the TFHE records have in common: integers, digits, batches.
+// What the definitions of the TFHE records share: integers, digits and batches.
 #pragma once
 
 #include <vector>
@@ -42,7 +42,7 @@ inline Gadget gadget_for(std::uint64_t q, int levels) {
   return {(bits_of(q) - 3) / levels < 9 ? (bits_of(q) - 3) / levels : 9, levels};
 }
 
-// Ciphertexts of a batch, in the words of a side, which may leave gaps between them.
+// The ciphertexts of a batch in memory of a side. There may be gaps between them.
 struct Batch {
   const Words& words;
   std::size_t dimension, count;

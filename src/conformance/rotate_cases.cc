@@ -132,7 +132,7 @@ double fit_fourier(Gadget& gadget, int log_n, const RotateShape& s, const Basis&
   return shape.log_sum();
 }
 
-// The words of `out` are those of `acc`.
+// Checks that the words of `out` are those of `acc`.
 void compare(Verdict& verdict, const Schoolbook::Glwe& acc, const std::uint32_t* out,
              std::size_t n) {
   for (std::size_t x = 0; x < acc.size(); ++x) {
@@ -142,7 +142,7 @@ void compare(Verdict& verdict, const Schoolbook::Glwe& acc, const std::uint32_t*
   }
 }
 
-// The integers of `out` differ from those of `acc` by at most `slack`, modulo q.
+// Checks that the integers of `out` differ from those of `acc` by at most `slack`, modulo q.
 void compare_within(Verdict& verdict, const Schoolbook& book, const Schoolbook::Glwe& acc,
                     const std::uint32_t* out, std::size_t n, std::int64_t q, std::int64_t slack) {
   Schoolbook::Glwe got(acc.size());

@@ -56,7 +56,7 @@ class Runner {
         row.detail = c.exact(oracle_.observed(expected));
         add(row);
       }
-    } catch (const Error& e) {  // not an interrupt
+    } catch (const Error& e) {  // an interrupt is not caught
       row.detail = e.what();
       add(row);
     }
@@ -72,7 +72,7 @@ class Runner {
     return side.results(row.detail);
   }
 
-  // The device's operations are the last ones built.
+  // Uses the operations that the device built last.
   void replay(const std::vector<Words>& expected, Row row) {
     row.mode = "replayed";
     Program program = device_.queue().record([&] {

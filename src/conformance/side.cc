@@ -6,7 +6,7 @@
 namespace latticino::conformance {
 namespace {
 
-constexpr std::uint32_t kPoison = 0xFFFFFFFF;  // never a residue
+constexpr std::uint32_t kPoison = 0xFFFFFFFF;  // a word that is never a residue
 
 // Numbers from 2^-60 to 1 in size; +-0; the corners of the box; alternating; a spike; and, for one
 // slot at 2^40, halves of units, where rounding ties.
@@ -153,7 +153,7 @@ PolyArray Side::output_array(const Basis& basis, Domain domain, std::uint32_t co
 
 LweView Side::add_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count,
                       bool read) {
-  constexpr std::size_t kGap = 3;  // belongs to nobody: stays poisoned
+  constexpr std::size_t kGap = 3;  // guard limbs are no output: they must stay poisoned
   const std::size_t n = ring_->n();
   Slot slot{};
   slot.words = -1;
@@ -283,7 +283,7 @@ Words Side::read(const Slot& slot, Domain domain) {
 }
 
 std::vector<Words> Side::results(std::string& error) {
-  const std::size_t n = ring_->n();  // written views are of this ring
+  const std::size_t n = ring_->n();  // views that are written belong to this ring
   std::vector<Words> results;
   Words guard(n);
   for (std::size_t s = 0; s < slots_.size(); ++s) {

@@ -1,4 +1,4 @@
-// One machine under comparison, and the cases that run on it.
+// One of the two backends that are compared (a side), and the cases that run on it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ const char* name(Pattern pattern);
 void fill(Pattern pattern, std::uint64_t salt, std::uint32_t q, std::uint32_t* out, std::size_t n);
 std::uint64_t mix(std::uint64_t x);  // splitmix64
 
-// What a case read and wrote, on the host, in the order the case asked for it.
+// The data that a case read and wrote, on the host, in the order in which the case asked for them.
 struct Observed {
   struct Array {
     Array(const Ring& ring, const Basis& basis, Domain domain, const Words& words);
@@ -33,14 +33,15 @@ struct Observed {
     const std::uint32_t* limb(int prime) const { return limbs_[prime]; }
 
    private:
-    std::vector<const std::uint32_t*> limbs_;  // by prime of the ring; null where there is none
+    // Indexed by prime of the ring; null for primes without a limb.
+    std::vector<const std::uint32_t*> limbs_;
   };
   const Ring* ring = nullptr;
   std::size_t n = 0;
-  std::vector<Array> inputs, outputs;                   // polynomials only
-  std::vector<const Words*> input_words, output_words;  // of everything
+  std::vector<Array> inputs, outputs;                   // for polynomials only
+  std::vector<const Words*> input_words, output_words;  // words of all kinds
   const std::vector<std::vector<std::int64_t>>* integers = nullptr;
-  const std::vector<std::vector<double>>* slots = nullptr;  // pairs
+  const std::vector<std::vector<double>>* slots = nullptr;  // for slots: pairs of doubles
 };
 
 class Side;
@@ -48,7 +49,7 @@ class Side;
 struct Case {
   std::string record, name;
   std::function<std::vector<Operation>(Side&)> build;
-  // Empty, or what is wrong with the results (on random inputs).
+  // Returns an empty text, or what is wrong with the results (for random inputs).
   std::function<std::string(const Observed&)> exact;
 };
 
@@ -69,46 +70,47 @@ class Side {
   const Ring& ring() const { return *ring_; }
   const rlwe::Constants& constants() const { return *constants_; }
   Queue& queue() { return queue_; }
-  const Ring& subring();  // a quarter of the degree
+  const Ring& subring();  // a ring of a quarter of the degree
 
   // Memory of the current case.
   PolyView input(const Basis& basis, Domain domain);
   PolyView subring_input(const Basis& basis, Domain domain);
   PolyView output(const Basis& basis, Domain domain);
   PolyView in_out(const Basis& basis, Domain domain);
-  // The same memory, which the case left in another domain: the physical order may differ between
-  // domains.
+  // The same memory for data that the case left in another domain, whose physical order may differ.
   PolyView in_out(const Basis& basis, Domain from, Domain to);
   const std::int64_t* integers();
-  const double* slots(int count);      // complex numbers in the unit box
-  double* numbers(std::size_t count);  // between operations of a case: not compared
+  const double* slots(int count);  // complex numbers in the unit box
+  // Scratch between operations of a case, which is not compared.
+  double* numbers(std::size_t count);
   const SlotTransform& slot_transform() const { return slot_transform_; }
-  // Arrays of polynomials and LWE ciphertexts (with gaps between them).
+  // Arrays of polynomials and of LWE ciphertexts. There are gaps between the ciphertexts.
   PolyArray input_array(const Basis& basis, Domain domain, std::uint32_t count);
   PolyArray output_array(const Basis& basis, Domain domain, std::uint32_t count);
   LweView input_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count);
   LweView output_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count);
 
-  void begin(SharedInputs* inputs);  // drops the memory of the last case
-  void reset();                      // inputs as they were, outputs and guards poisoned
-  // Words of every output; `error` names a guard limb that was written.
+  void begin(SharedInputs* inputs);  // releases the memory of the last case
+  void reset();                      // resets inputs, and poisons outputs and guards
+  // Returns the words of every output. `error` names a guard limb that was written.
   std::vector<Words> results(std::string& error);
-  std::string changed_inputs();  // empty, or which read-only input was written
-  Observed observed(const std::vector<Words>& results);  // refers to `results` and the inputs
+  std::string changed_inputs();  // returns an empty text, or which read-only input was written
+  // Its result refers to `results` and to the inputs.
+  Observed observed(const std::vector<Words>& results);
 
  private:
   struct Slot {
     Poly memory;                  // a guard limb, the words, a guard limb
-    std::vector<PolyView> views;  // none: LWE ciphertexts
+    std::vector<PolyView> views;  // none for LWE ciphertexts
     LweView lwe;
     int words;  // index into the shared inputs; -1 for outputs
     bool written;
-    Domain result;  // of a written view, after the case
+    Domain result;  // domain of a written view after the case
   };
   Slot& add(const Ring& ring, const Basis& basis, Domain domain, std::uint32_t count, bool read,
             bool written);
   LweView add_lwe(std::uint32_t modulus, std::uint32_t dimension, std::uint32_t count, bool read);
-  Words& new_words(Slot& slot);  // of the slot's input; empty if they must be made
+  Words& new_words(Slot& slot);  // the input of the slot; empty if it must be made
   Words read(const Slot& slot, Domain domain);
   template <class T>
   const T* upload(const std::vector<T>& values);

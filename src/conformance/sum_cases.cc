@@ -160,7 +160,7 @@ Case stored_scalars(const Basis& basis) {
   return c;
 }
 
-// Terms of output o: the inputs it reads.
+// The terms of output o, which are the inputs that it reads.
 std::vector<int> dot_terms(int output, int inputs) {
   std::vector<int> terms;
   for (int i = 0; i < inputs; ++i) {
@@ -198,7 +198,8 @@ Case dot(const Basis& basis, const Basis& wide, int parts, int inputs, bool accu
   };
   c.exact = [=](const Observed& seen) {
     Verdict verdict;
-    std::size_t next = static_cast<std::size_t>(parts) * inputs;  // after the inputs: factors
+    // The factors come after the inputs.
+    std::size_t next = static_cast<std::size_t>(parts) * inputs;
     for (int o = 0; o < 2; ++o) {
       const std::vector<int> terms = dot_terms(o, inputs);
       for (int k = 0; k < basis.size(); ++k) {

@@ -1,5 +1,5 @@
-// ChaCha20 blocks side by side, one per vector lane (GCC and Clang vector extension). Everything is
-// inlined into its caller, so that the caller's target decides on the instructions.
+// Computes several ChaCha20 blocks at once, one per vector lane (GCC and Clang vector extension).
+// Everything is inlined into its caller, so that the caller's target decides on the instructions.
 #pragma once
 
 #include <array>
@@ -7,9 +7,10 @@
 
 namespace latticino::crypto {
 
-using ChachaState = std::array<std::uint32_t, 16>;  // constants, key, counter, nonce (RFC 8439)
+// Order of the words: constants, key, counter, nonce (RFC 8439).
+using ChachaState = std::array<std::uint32_t, 16>;
 
-// One type per width, because GCC takes no vector size that depends on a template argument.
+// One type per width, because GCC accepts no vector size that depends on a template argument.
 typedef std::uint32_t Lane4 __attribute__((vector_size(16)));
 typedef std::uint32_t Lane8 __attribute__((vector_size(32)));
 typedef std::uint32_t Lane16 __attribute__((vector_size(64)));

@@ -62,7 +62,8 @@ Fixed from_double(double x) {
   return r;
 }
 
-// exp(-x), 0 <= x < 8: 1 / sum x^k / k!, the inverse by Newton from a double.
+// exp(-x) for 0 <= x < 8, as the inverse of sum x^k / k!. Newton's method computes the inverse,
+// starting from a double.
 Fixed exp_minus(const Fixed& x) {
   Fixed sum, term;
   sum.w[3] = term.w[3] = 1;
@@ -73,7 +74,7 @@ Fixed exp_minus(const Fixed& x) {
   const auto two_minus = [](const Fixed& v) {
     Fixed r;
     for (int i = 0; i < 4; ++i) r.w[i] = ~v.w[i];
-    r.w[3] += 2;  // 2 - v, one unit low
+    r.w[3] += 2;  // 2 - v, one unit too low
     return r;
   };
   // Powers of two only, so that no rounding of std::exp can enter: 1/2^(b+1) < 1/sum <= 1/2^b.
@@ -135,7 +136,7 @@ std::vector<Wide> gaussian_table(double sigma) {
   std::vector<Wide> table;
   for (const Fixed& c : cumulative) {
     const Wide entry = ratio(c, cumulative.back());
-    if (entry >> 127 != 0) break;  // rounds to 1: nothing above
+    if (entry >> 127 != 0) break;  // the rest rounds to 1, so the table ends here
     table.push_back(entry);
   }
   return table;

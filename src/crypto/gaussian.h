@@ -19,8 +19,8 @@ inline constexpr double kMaxSigma = 144115188075855872.0;  // 2^57
 // where the tail rounds to nothing.
 std::vector<Wide> gaussian_table(double sigma);
 
-// |x| = the number of entries that the low 127 bits of `word` reach (full scan, no branch, no
-// look-up), signed by the top bit.
+// |x| is the number of entries that are at most the low 127 bits of `word` (full scan, no branch,
+// no look-up); the top bit is the sign.
 std::int64_t gaussian_from_word(const std::vector<Wide>& table, Wide word);
 
 // The same for many words of 16 bytes (little endian), several at once: one implementation for each

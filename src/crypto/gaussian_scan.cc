@@ -9,7 +9,7 @@
 namespace latticino::crypto {
 namespace {
 
-// One type a width: GCC takes no vector size that depends on a template argument.
+// One type per width: GCC accepts no vector size that depends on a template argument.
 typedef std::uint64_t Lane4 __attribute__((vector_size(32)));
 typedef std::uint64_t Lane8 __attribute__((vector_size(64)));
 

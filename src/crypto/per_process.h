@@ -1,5 +1,5 @@
-// Values that follow from their key alone, such as the checked set of a preset's name. A process
-// makes each of them once.
+// Values that depend only on their key, such as the checked parameter set of a preset's name. A
+// process computes each of them once.
 #pragma once
 
 #include <atomic>
@@ -16,9 +16,9 @@ namespace latticino::crypto {
 // May be used by all threads. Those that ask for one key wait for the one that makes its value;
 // those that ask for other keys do not wait.
 //
-// The child of a fork begins with none: a thread that it does not have may have held a lock.
-// Objects of this class are never destroyed (`static auto& x = *new PerProcess<...>`), as
-// destructors of other static objects may come later and ask.
+// The child of a fork starts without any values, because another thread of the parent may have held
+// a lock at the time of the fork. Objects of this class are never destroyed (`static auto& x = *new
+// PerProcess<...>`), because destructors of other static objects may still use them.
 template <class Key, class Value>
 class PerProcess {
  public:
@@ -52,7 +52,7 @@ class PerProcess {
   struct State {
     State(std::uint64_t generation, State* left) : process(generation), before(left) {}
     const std::uint64_t process;
-    State* const before;  // of the parent process: neither read nor freed
+    State* const before;  // those of the parent process are neither read nor freed
     std::mutex mutex;
     std::map<Key, std::shared_ptr<Entry>> entries;
   };
@@ -66,7 +66,8 @@ class PerProcess {
     return state.entries.emplace(key, std::make_shared<Entry>()).first->second;
   }
 
-  // Keys without a value are not kept. Otherwise many wrong names would fill the memory.
+  // Keys for which no value could be made are not kept. Otherwise many wrong names would fill the
+  // memory.
   void forget(const Key& key, const std::shared_ptr<Entry>& entry) {
     State& state = state_of_process();
     const std::lock_guard lock(state.mutex);

@@ -40,7 +40,8 @@ Mark* make_mark() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* p = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return nullptr;
-  // Some systems (QEMU's user mode) accept any advice and ignore it, even one that does not exist.
+  // Some systems (QEMU's user mode) accept any advice and ignore it, even advice that does not
+  // exist. Such systems are found out here.
   const bool checks = madvise(p, page, -1) != 0;
   if (checks && madvise(p, page, MADV_WIPEONFORK) == 0) return new (p) Mark(0);
   munmap(p, page);
@@ -56,7 +57,7 @@ Mark* mark() {
 }  // namespace
 
 void system_entropy(std::span<std::uint8_t> out) {
-  constexpr std::size_t kMaxAtOnce = 256;  // that getentropy gives
+  constexpr std::size_t kMaxAtOnce = 256;  // the most bytes that one call of getentropy gives
   while (!out.empty()) {
     const std::size_t bytes = std::min(out.size(), kMaxAtOnce);
     if (getentropy(out.data(), bytes) != 0) {
@@ -68,7 +69,7 @@ void system_entropy(std::span<std::uint8_t> out) {
   }
 }
 
-// Operations ask for this very often, so a process makes the system call only once.
+// Operations call this very often, so a process makes the system call only once.
 std::uint64_t fork_generation() {
   Mark* const word = mark();
   if (word == nullptr) return asked_of_system();
@@ -109,7 +110,8 @@ void RandomStream::rekey(std::span<std::uint8_t> out) {
 }
 
 void RandomStream::fill(std::span<std::uint8_t> out) {
-  constexpr std::size_t kMaxAtOnce = std::size_t{1} << 30;  // below the 2^32 blocks of a key
+  // Below the 2^32 blocks that one key may give.
+  constexpr std::size_t kMaxAtOnce = std::size_t{1} << 30;
   while (!out.empty()) {
     if (out.size() >= buffer_.size()) {
       const std::size_t bytes = std::min(out.size(), kMaxAtOnce);

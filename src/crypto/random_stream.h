@@ -18,8 +18,8 @@ std::uint64_t fork_generation();
 // runs no handlers of pthread_atfork.
 std::uint64_t counted_generation();
 
-// Secrets in locked memory are wiped in the child of a fork. Throws KeyError there for an object
-// that was made when fork_generation() was `made_in`.
+// Secrets in locked memory are wiped in the child of a fork. This throws KeyError if the object was
+// made when fork_generation() was `made_in`, and the process has forked since.
 void require_same_process(const char* operation, std::uint64_t made_in);
 
 // A keystream that replaces its key by its own first 32 bytes at every refill, so that a state read

@@ -14,7 +14,7 @@ namespace latticino::crypto {
 namespace {
 
 using Words = ClearingVector<std::uint32_t>;
-constexpr std::size_t kBlock = 16;  // words of Salsa20
+constexpr std::size_t kBlock = 16;  // number of words of a Salsa20 block
 
 // PBKDF2-HMAC-SHA-256 with one iteration (RFC 8018).
 void pbkdf2(std::span<const std::uint8_t> passphrase, std::span<const std::uint8_t> salt,

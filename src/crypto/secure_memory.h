@@ -1,4 +1,5 @@
-// Memory of secrets: cleared so that no compiler may drop the stores, locked where allowed.
+// Memory for secrets. It is cleared in a way that compilers may not remove, and locked where the
+// system allows it.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +23,10 @@ void lock_memory(void* p, std::size_t bytes) noexcept;
 void unlock_memory(void* p, std::size_t bytes) noexcept;
 
 // Whole pages of their own, so that unlocking never affects a neighbour's page. The child of a fork
-// finds zeros there (Linux 4.14). Code that reads them checks that its process wrote them
-// (crypto/random_stream.h, require_same_process).
+// finds zeros there (Linux 4.14). Code that reads such pages must check that its own process wrote
+// them (crypto/random_stream.h, require_same_process).
 void* allocate_locked(std::size_t bytes);               // throws std::bad_alloc; contents zero
-void free_locked(void* p, std::size_t bytes) noexcept;  // clears first
+void free_locked(void* p, std::size_t bytes) noexcept;  // clears the memory first
 
 template <class T>
 struct LockedAllocator {

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for parameter hashes and file checks; not constant-time critical.
+// SHA-256 (FIPS 180-4), for parameter hashes and file checks. It need not be constant time.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@ namespace latticino::crypto {
 
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
-// Feed bytes in any pieces, then finish once.
+// Takes bytes in pieces of any size. Call finish() once, at the end.
 class Sha256 {
  public:
   Sha256() = default;
-  ~Sha256();  // clears the last input: files of secret keys are hashed too
+  ~Sha256();  // also clears the last input, because files of secret keys are hashed too
   Sha256(const Sha256&) = default;
   Sha256& operator=(const Sha256&) = default;
   void update(std::span<const std::uint8_t> bytes);
@@ -27,7 +27,7 @@ class Sha256 {
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::uint8_t, 64> block_{};
   std::size_t filled_ = 0;
-  std::uint64_t length_ = 0;  // bytes fed
+  std::uint64_t length_ = 0;  // number of bytes taken so far
 };
 
 Sha256Digest sha256(std::span<const std::uint8_t> bytes);

@@ -2,7 +2,8 @@
 // where a signature follows the container, then the name and the length of each part. Payload: the
 // parts, each a file of its own without a signature, in that order.
 //
-// A bundle can be read from a stream that does not know its length: nothing behind it is touched.
+// A bundle can be read from a stream that does not know its length: the reader reads nothing beyond
+// its end.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace latticino::io {
 
 struct BundlePart {
   std::string name;
-  std::function<void(Sink&)> save;  // called twice: for the length, and for the bytes
+  std::function<void(Sink&)> save;  // is called twice: first for the length, then for the bytes
 };
 
 // All parts belong to these parameters (their hash, in hex) and to this key.
@@ -26,14 +27,14 @@ void save_bundle(Sink& sink, Scheme scheme, const std::string& params_hash, cons
 
 class BundleReader {
  public:
-  // Reads header and metadata; FileError for what is no bundle of the scheme.
+  // Reads header and metadata. FileError if it is no bundle of the scheme.
   BundleReader(Source& source, Scheme scheme);
   const Reader& reader() const { return reader_; }
-  // In their order; names are unique.
+  // The names in their order; each is unique.
   const std::vector<std::string>& names() const { return names_; }
-  // Hands the next part to `load` as a source of its own, all of which it must read.
+  // Gives the next part to `load` as a source of its own. `load` must read all of it.
   void next(const std::function<void(Source&)>& load);
-  void finish();  // checks all, and the signature: trust nothing before
+  void finish();  // checks the checksum and the signature; before this, nothing may be trusted
 
  private:
   Reader reader_;

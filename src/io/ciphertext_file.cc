@@ -14,7 +14,7 @@ namespace {
 using ckks::Ciphertext;
 using ckks::Context;
 
-// level, slots, parts, seeded, scale; a seed follows where seeded
+// Fields: level, slots, parts, seeded, scale; a seed follows if seeded.
 constexpr std::size_t kCkksEntryBytes = 4 + 4 + 1 + 1 + 8;
 
 struct CkksEntry {
@@ -24,7 +24,7 @@ struct CkksEntry {
   std::array<std::uint8_t, 32> seed{};
 };
 
-// Whether a is what the seed of the ciphertext makes. Operations may have changed it since.
+// Whether part a still is the expansion of the seed. Operations may have changed it.
 bool is_seeded(const Ciphertext& x) {
   if (!x.seed || x.parts.size() != 2) return false;
   Queue& queue = x.context->queue();

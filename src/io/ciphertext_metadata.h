@@ -1,4 +1,4 @@
-// What files of ciphertexts have in common, of either scheme. Internal to src/io.
+// What the ciphertext files of both schemes have in common. Internal to src/io.
 #pragma once
 
 #include <span>

@@ -18,7 +18,7 @@ T load(std::span<const std::uint8_t> bytes) {
 
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
-    const auto at = [&](std::size_t k) {  // 0, which continues nothing, behind the end
+    const auto at = [&](std::size_t k) {  // past the end this is 0, which is no continuation byte
       return i + k < text.size() ? static_cast<std::uint8_t>(text[i + k]) : std::uint8_t{0};
     };
     const std::uint8_t head = at(0);
@@ -27,7 +27,7 @@ bool is_utf8(std::string_view text) {
     for (int k = 1; k <= more; ++k) {
       if ((at(static_cast<std::size_t>(k)) & 0xc0) != 0x80) return false;
     }
-    // Overlong forms, surrogates, and what lies above U+10FFFF show in the second byte.
+    // Overlong forms, surrogates, and values above U+10FFFF can be recognised by the second byte.
     if ((head == 0xe0 && at(1) < 0xa0) || (head == 0xed && at(1) > 0x9f) ||
         (head == 0xf0 && at(1) < 0x90) || (head == 0xf4 && at(1) > 0x8f)) {
       return false;

@@ -1,4 +1,5 @@
-// Small values in metadata: little endian, every read checked against what is left.
+// Encodes small values in metadata. All are little endian. Every read is checked against the number
+// of bytes left.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@ class Encoder {
   void u8(std::uint8_t x) { bytes_.push_back(x); }
   void u32(std::uint32_t x);
   void u64(std::uint64_t x);
-  void f64(double x);  // the bits
+  void f64(double x);  // by its bits
   void raw(std::span<const std::uint8_t> bytes);
-  void text(const std::string& s);  // length, bytes
+  void text(const std::string& s);  // its length, then its bytes
   const std::vector<std::uint8_t>& bytes() const { return bytes_; }
 
  private:
@@ -31,8 +32,9 @@ class Decoder {
   std::uint64_t u64();
   double f64();
   void raw(std::span<std::uint8_t> out);
-  std::string text(std::size_t longest);  // UTF-8 of at most so many bytes
-  // A count of entries of at least `entry_bytes` each: cannot exceed what is left.
+  std::string text(std::size_t longest);  // text of at most so many bytes of UTF-8
+  // A count of entries of at least `entry_bytes` each. FileError if so many cannot fit into what is
+  // left.
   std::uint32_t count(std::size_t entry_bytes);
   void finish() const;  // FileError if bytes are left
 
@@ -41,9 +43,9 @@ class Decoder {
   std::span<const std::uint8_t> rest_;
 };
 
-bool is_utf8(std::string_view text);  // as RFC 3629 has it: no surrogates, nothing overlong
+bool is_utf8(std::string_view text);  // UTF-8 as in RFC 3629: no surrogates and no overlong forms
 
-// FileError of a file whose content contradicts itself or the parameters.
+// The FileError for a file whose content contradicts itself or the parameters.
 [[noreturn]] void refuse(const std::string& had, const std::string& needs);
 
 }  // namespace latticino::io

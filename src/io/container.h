@@ -42,14 +42,15 @@ enum class ObjectType : std::uint32_t {
   PublicKey = 3,
   Ciphertexts = 4,
   SecretKey = 5,  // with a magic of its own
-  Bundle = 6,     // files in one (io/bundle_file.h)
+  Bundle = 6,     // several files in one (io/bundle_file.h)
 };
 const char* name(ObjectType type);
 
 enum class Scheme : std::uint32_t { Ckks = 1, Tfhe = 2, Switching = 3 };
 const char* name(Scheme scheme);
 
-std::uint32_t newest_version(Scheme scheme, ObjectType type);  // that is read
+// The newest version that can be read.
+std::uint32_t newest_version(Scheme scheme, ObjectType type);
 inline constexpr std::size_t kHeaderBytes = 96, kDigestBytes = 32;
 inline constexpr std::uint64_t kMaxMetadata = std::uint64_t{16} << 20;
 
@@ -70,8 +71,9 @@ class Writer {
   // Writes header and metadata; `header`'s metadata_bytes is filled in.
   Writer(Sink& sink, Header header, const Encoder& metadata);
   void payload(std::span<const std::uint8_t> bytes);
-  void finish();  // the trailer, and a signature where the sink has a signer
-  bool skipped() const { return skipped_; }  // true: nobody wants the payload (Sink::only_length)
+  void finish();  // writes the trailer, and a signature if the sink has a signer
+  // If true, the payload need not be written (Sink::only_length).
+  bool skipped() const { return skipped_; }
 
  private:
   void put(std::span<const std::uint8_t> bytes);

@@ -45,7 +45,7 @@ void save_public_key(Sink& sink, const rlwe::Constants& constants, Queue& queue,
 rlwe::PublicKey load_public_key(Source& source, const rlwe::Constants& constants, Queue& queue);
 
 // Versions of ciphertexts of CKKS whose note states the range of their values, and of those whose
-// note calls the range calibrated. Notes are the caller's, who therefore names the version.
+// note calls the range calibrated. Callers write the notes, so they also say which version it is.
 inline constexpr std::uint32_t kRangeVersion = 3, kCalibratedVersion = 5;
 
 // Any number of ciphertexts of one context and one key, with a note (at most 64 KiB of UTF-8; what
@@ -56,7 +56,7 @@ void save_ciphertexts(Sink& sink, std::span<const ckks::Ciphertext> ciphertexts,
 struct Ciphertexts {
   std::vector<ckks::Ciphertext> ciphertexts;
   std::string note;
-  bool final = false;  // for decryption alone (io/final_ciphertext.h)
+  bool final = false;  // for answers that are only decrypted (io/final_ciphertext.h)
 };
 Ciphertexts load_ciphertexts(Source& source, const std::shared_ptr<const ckks::Context>& context);
 
@@ -64,7 +64,7 @@ Ciphertexts load_ciphertexts(Source& source, const std::shared_ptr<const ckks::C
 // the salt, outside of this library (Python: hashlib.scrypt), with costs N = 2^log_n, r and p.
 struct Scrypt {
   std::uint32_t log_n = 17, r = 8, p = 1;
-  std::array<std::uint8_t, 32> salt{};  // fresh for every file
+  std::array<std::uint8_t, 32> salt{};  // must be new for every file
 };
 struct SecretSeal {
   Scrypt kdf;

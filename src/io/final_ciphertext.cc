@@ -17,8 +17,10 @@ using ckks::Context;
 using Integers = std::vector<std::uint64_t>;
 __extension__ using Wide = unsigned __int128;
 
-constexpr int kFewestBits = 8;  // per coefficient: a file stands for little more memory than it has
-// slots, scale, both shifts
+// Limits the slots per byte, so that loading a small file does not allocate much more than its
+// size.
+constexpr int kFewestBits = 8;
+// Fields: slots, scale, both shifts.
 constexpr std::size_t kFinalEntryBytes = 4 + 8 + 1 + 1;
 
 // Level 0: one or two primes (ops/operations.h, ModRaise), so q0 is below 2^62.
@@ -32,7 +34,7 @@ struct Modulus0 {
     if (primes.size() == 2) inverse = inverse_of(primes[0] % primes[1], primes[1]);
   }
 
-  // a^(p - 2) mod p
+  // a^(p - 2) mod p, the inverse of a
   static std::uint64_t inverse_of(std::uint64_t a, std::uint64_t p) {
     std::uint64_t out = 1;
     for (std::uint64_t e = p - 2; e > 0; e >>= 1) {

@@ -32,7 +32,7 @@ void require_same_params(const Constants& constants, const std::string& hash) {
                      "one of the context's parameters", "save it with its own context");
 }
 
-// kind, galois, level, seed
+// Fields: kind, galois, level, seed.
 constexpr std::size_t kEntryHeadBytes = 1 + 4 + 4 + 32;
 
 struct EntryHead {
@@ -66,7 +66,7 @@ EntryHead read_entry(Decoder& metadata, const Constants& constants) {
   return e;
 }
 
-// Header and metadata.
+// Writes header and metadata.
 Writer begin_keys(Sink& sink, const Constants& constants, const rlwe::KeyId& id,
                   std::span<const KeyEntry> keys) {
   Encoder metadata;

@@ -8,7 +8,7 @@
 namespace latticino::io {
 namespace {
 
-constexpr std::uint32_t kScrypt = 1;  // kind of key derivation
+constexpr std::uint32_t kScrypt = 1;  // kind of the key derivation
 
 // One byte per coefficient: dense secret, then the sparse one where the parameters bootstrap.
 std::size_t coefficients_of(const Params& params) {

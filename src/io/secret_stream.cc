@@ -18,8 +18,8 @@ namespace {
                   "check the path, its permissions and the free space");
 }
 
-// A new file of its owner, without a name if the file system allows that. If it still has a
-// temporary name at the end, it is deleted.
+// A new file that only its owner may read, without a name if the file system allows that. If it
+// still has a temporary name at the end, it is deleted.
 class SecretSink : public Sink {
  public:
   explicit SecretSink(const std::string& path) : path_(path), temporary_(temporary_name(path)) {
@@ -56,7 +56,7 @@ class SecretSink : public Sink {
       if (errno != EEXIST || !link_to(temporary_)) fail(path_);
       named_ = true;
     }
-    require_replaceable(path_);  // another process may have made it meanwhile
+    require_replaceable(path_);  // another process may have created it in the meantime
     if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_);
     named_ = false;
   }

@@ -21,7 +21,7 @@
 namespace latticino::io {
 
 struct Signature {
-  std::array<std::uint8_t, 32> public_key{};  // who claims to have signed
+  std::array<std::uint8_t, 32> public_key{};  // the key of whoever claims to have signed
   std::array<std::uint8_t, 64> bytes{};
 };
 
@@ -30,7 +30,8 @@ inline constexpr std::size_t kSignatureBytes = 8 + 4 + 4 + 32 + 64;
 std::vector<std::uint8_t> signed_message(const crypto::Sha256Digest& trailer);
 
 std::vector<std::uint8_t> encode(const Signature& signature);
-Signature decode_signature(std::span<const std::uint8_t> block);  // FileError for anything else
+// FileError if the block has any other form
+Signature decode_signature(std::span<const std::uint8_t> block);
 
 using Message = std::span<const std::uint8_t>;
 using Signer = std::function<Signature(Message)>;

@@ -18,7 +18,7 @@
 namespace latticino::io {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 24;  // between two looks at interrupts
+constexpr std::size_t kPiece = std::size_t{1} << 24;  // bytes between two checks for an interrupt
 
 [[noreturn]] void fail(const char* operation, const std::string& path) {
   throw FileError(operation, path + ": " + std::strerror(errno), "a file that can be used",
@@ -189,7 +189,7 @@ std::string temporary_name(const std::string& path) {
 }
 
 void write_file(const std::string& path, const std::function<void(Sink&)>& body) {
-  require_replaceable(path);  // before the work; again right before the rename
+  require_replaceable(path);  // checked before the work, and again right before the rename
   DescriptorSink sink(path);
   body(sink);
   sink.keep();

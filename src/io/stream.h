@@ -1,4 +1,5 @@
-// Where bytes of files come from and go to. Sizes are 64-bit; nothing is mapped or read whole.
+// Sources and destinations for the bytes of files. Sizes are 64-bit. Files are neither mapped nor
+// read as a whole.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +22,22 @@ class Sink {
   // Before it writes, the writer of a container says how long the file will be. If this returns
   // true, only the length was wanted, and neither payload nor checks are made.
   virtual bool only_length(std::uint64_t) { return false; }
-  Signer signer;       // if set, files that may be signed are
-  ByteCount progress;  // if set, is told the bytes of a container
+  Signer signer;       // if set, it signs the files that may be signed
+  ByteCount progress;  // if set, it is told the bytes of a container
 };
 
 class Source {
  public:
   virtual ~Source() = default;
-  virtual void read(std::span<std::uint8_t> out) = 0;           // all of it, or FileError
-  virtual std::uint64_t remaining() const = 0;                  // known before reading, or:
-  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};  // a stream, for bundles only
-  Verifier verifier;   // if set, files that it refuses do not load
-  ByteCount progress;  // if set, is told the bytes of a container
+  virtual void read(std::span<std::uint8_t> out) = 0;  // reads all of it, or throws FileError
+  virtual std::uint64_t remaining() const = 0;         // the length, if it is known before reading
+  // A stream of unknown length, which only bundles allow.
+  static constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+  Verifier verifier;   // if set, files that it refuses are not loaded
+  ByteCount progress;  // if set, it is told the bytes of a container
 };
 
-// Drops all bytes, and tells how long a file would be.
+// Drops all bytes, and counts how long a file would be.
 class LengthSink : public Sink {
  public:
   void write(std::span<const std::uint8_t>) override {}
@@ -53,7 +55,8 @@ class LengthSink : public Sink {
 class SpanSink : public Sink {
  public:
   explicit SpanSink(std::span<std::uint8_t> out) : rest_(out) {}
-  void write(std::span<const std::uint8_t> bytes) override;  // FileError for more than fits
+  // FileError if more is written than fits
+  void write(std::span<const std::uint8_t> bytes) override;
   std::size_t left() const { return rest_.size(); }
 
  private:
@@ -91,7 +94,7 @@ class FileSource : public Source {
   std::uint64_t remaining() const override { return remaining_; }
 
  protected:
-  unsigned mode() const { return mode_; }  // of stat
+  unsigned mode() const { return mode_; }  // as stat gives it
 
  private:
   std::string path_;
@@ -105,11 +108,11 @@ class FileSource : public Source {
 // symbolic link, a device and a pipe stay what they are. Files of secrets: io/secret_stream.h.
 void write_file(const std::string& path, const std::function<void(Sink&)>& body);
 
-// Parts of it. Throws FileError unless a file may be written to `path`, because renaming replaces
-// whatever has that name.
+// The steps of the function above. The first throws FileError unless a file may be written to
+// `path`, because renaming replaces whatever has that name.
 void require_replaceable(const std::string& path);
-// A name beside `path` that nobody else has, its folder, and making a rename durable (a file system
-// that cannot is no reason to fail).
+// Creates a name beside `path` that no other process has; opens the folder of a path; makes a
+// rename durable (it is no error if the file system cannot do that).
 std::string temporary_name(const std::string& path);
 std::string folder_of(const std::string& path);
 void sync_folder(const std::string& path);

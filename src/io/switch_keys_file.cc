@@ -26,7 +26,7 @@ rlwe::KeyShape packing_shape(const switching::Context& context, std::uint32_t ga
   return rlwe::key_shape(context.packing(), {KeyKind::Galois, galois}, 0);
 }
 
-// Every ciphertext's seed, by shape.
+// The seeds of all ciphertexts, by shape.
 using Seeds = std::vector<std::array<std::uint8_t, 32>>;
 using MatvecSeeds = std::map<MatvecShape, Seeds>;
 
@@ -49,7 +49,7 @@ MatvecSeeds decode_shapes(Decoder& metadata, const SwitchParams& params) {
   const std::uint32_t count = metadata.count(2 * sizeof(std::uint32_t));
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t rows = metadata.u32(), slots = metadata.u32();
-    // Numbers from 2^31 on become negative: no shape has them.
+    // Numbers from 2^31 on become negative, which no valid shape has.
     const MatvecShape shape{static_cast<int>(rows), static_cast<int>(slots)};
     try {
       Seeds seeds(static_cast<std::size_t>(shape.diagonals(params)));

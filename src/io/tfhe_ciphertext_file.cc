@@ -16,11 +16,11 @@ using tfhe::Ciphertext;
 using tfhe::Context;
 using tfhe::Encoding;
 
-// count, encoding, seeded, norm2, largest; a seed follows where seeded
+// Fields: count, encoding, seeded, norm2, largest; a seed follows if seeded.
 constexpr std::size_t kTfheEntryBytes = 4 + 1 + 1 + 8 + 4;
 
 struct TfheEntry {
-  LweView shape;  // without data
+  LweView shape;  // allocates no data
   Encoding encoding = Encoding::Boolean;
   double norm2 = 0;
   std::uint32_t largest = 0;
@@ -59,15 +59,15 @@ TfheEntry read_entry(Decoder& metadata, const TfheParams& params) {
   return e;
 }
 
-// The figure in the file is only a claim of its sender. If a seed makes the masks, they are those
-// of a fresh encryption, whose error is below that of a bootstrapping. Anything else counts as the
-// noisiest ciphertext that the set's tables and gates take.
+// The noise that the file states is only a claim of its sender. If a seed makes the masks, they are
+// those of a fresh encryption, whose error is below that of a bootstrapping. Anything else counts
+// as the noisiest ciphertext that the set's tables and gates take.
 double counted_norm2(const Context& context, const TfheEntry& e) {
   return std::max(e.norm2, e.seed ? 1 : largest_norm2(context, e.encoding));
 }
 
 tfhe::Origins origins_of(Queue& queue, const LweView& x) {
-  constexpr std::uint32_t kMaxBatch = 1024;  // ciphertexts in host memory at once
+  constexpr std::uint32_t kMaxBatch = 1024;  // the most ciphertexts in host memory at once
   std::vector<tfhe::Origins> parts;
   std::vector<std::uint32_t> words;
   for (std::uint32_t i = 0; i < x.count; i += kMaxBatch) {
@@ -79,7 +79,8 @@ tfhe::Origins origins_of(Queue& queue, const LweView& x) {
   return tfhe::Origins::concatenated(parts);
 }
 
-// Other processes also take memory meanwhile, and a host without free memory ends this process.
+// Leaves memory for other processes. On a host without free memory, the system would kill this
+// process.
 void require_memory(Queue& queue, std::uint64_t bytes) {
   const std::uint64_t free = queue.device().free_bytes;
   if (bytes <= free - free / 8) return;

@@ -15,8 +15,8 @@ namespace latticino::io {
 namespace {
 
 constexpr std::size_t kLongestText = 1 << 12;
-constexpr std::uint32_t kRowsPerRecord = 1024;      // of a bootstrapping key, in one record
-constexpr std::uint32_t kVersionWithPublicKey = 3;  // a seed and a body more
+constexpr std::uint32_t kRowsPerRecord = 1024;  // polynomials of a bootstrapping key in one record
+constexpr std::uint32_t kVersionWithPublicKey = 3;  // the public key adds a seed and a body
 
 std::uint64_t public_key_bytes(const tfhe::Context& context) {
   return std::uint64_t{sizeof(std::uint32_t)} * static_cast<std::uint64_t>(context.ring().n()) *
@@ -31,7 +31,7 @@ Header header_of(ObjectType type, const TfheParams& params) {
   return h;
 }
 
-// Bodies of the bootstrapping key's rows; the first of each row's polynomials.
+// Writes the bodies of the bootstrapping key's rows, which are the first polynomial of each row.
 std::uint32_t rows_of(const tfhe::ServerKeys& keys, const TfheParams& params) {
   return keys.bootstrap.view.count / (static_cast<std::uint32_t>(params.glwe_dimension()) + 1);
 }

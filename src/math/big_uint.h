@@ -15,14 +15,14 @@ class BigUint {
   bool is_zero() const { return limbs_.empty(); }
   int bit_length() const;
   std::uint32_t mod(std::uint32_t q) const;  // q >= 1
-  double log2() const;                       // of a non-zero value, to about 2^-50
+  double log2() const;                       // log2 of a value that is not zero, to about 2^-50
 
   BigUint& operator*=(std::uint32_t x);
   BigUint operator*(const BigUint& other) const;
   BigUint& operator+=(const BigUint& other);
-  BigUint& operator-=(const BigUint& other);  // asks for other <= *this
+  BigUint& operator-=(const BigUint& other);  // requires other <= *this
   BigUint& operator<<=(int bits);
-  BigUint divided_by(std::uint32_t x) const;  // floor
+  BigUint divided_by(std::uint32_t x) const;  // rounded down
   std::strong_ordering operator<=>(const BigUint& other) const;
   bool operator==(const BigUint&) const = default;
 
@@ -32,7 +32,7 @@ class BigUint {
 
  private:
   void trim();
-  std::vector<std::uint32_t> limbs_;  // little endian, no leading zero
+  std::vector<std::uint32_t> limbs_;  // digits in little endian, without leading zeros
 };
 
 // Product of a list of factors.

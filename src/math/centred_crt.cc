@@ -8,7 +8,7 @@
 namespace latticino {
 namespace {
 
-constexpr std::size_t kMaxFew = 8;  // primes of the guess
+constexpr std::size_t kMaxFew = 8;  // number of primes that the guess is made from
 
 __extension__ typedef __int128 Signed128;
 

@@ -12,7 +12,7 @@ namespace latticino {
 // Moduli of any length. The integer is guessed from the first few residues (balanced mixed radix,
 // below 2^120), and the guess is compared with all other residues. It is right for every value far
 // below Q, at the cost of one reduction per residue. Values that fail the comparison are
-// reconstructed in full. Branches depend on the value: for the owner of the key.
+// reconstructed in full. Branches depend on the value, so only the owner of the key may use it.
 class CentredCrt {
  public:
   explicit CentredCrt(std::span<const std::uint32_t> primes);
@@ -30,7 +30,7 @@ class CentredCrt {
   std::vector<std::vector<std::uint32_t>> prefix_;
   std::vector<std::uint32_t> inverse_;
   std::vector<std::uint32_t> two_64_;  // 2^64 mod q_i
-  std::size_t few_ = 0;                // primes of the guess
+  std::size_t few_ = 0;                // number of primes that the guess is made from
 };
 
 }  // namespace latticino

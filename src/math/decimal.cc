@@ -9,7 +9,7 @@
 namespace latticino {
 namespace {
 
-constexpr int kMaxDigits = 17;  // tell any two doubles apart
+constexpr int kMaxDigits = 17;  // so many digits tell any two doubles apart
 
 std::string scientific(const Decimal& x) {
   std::string out = x.digits.substr(0, 1);
@@ -27,7 +27,7 @@ std::string fixed(const Decimal& x, double value) {
     const auto whole = static_cast<std::size_t>(x.exponent) + 1;
     return x.digits.substr(0, whole) + "." + x.digits.substr(whole);
   }
-  return formatted("%.0f", std::abs(value));  // an integer, all of its digits
+  return formatted("%.0f", std::abs(value));  // an integer, written with all of its digits
 }
 
 // Adds one to the last digit; false where all digits are nines.

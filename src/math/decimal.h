@@ -10,7 +10,7 @@ namespace latticino {
 // Decimal digits of a finite number: d.ddd 10^exponent, as few as read back to the same double.
 struct Decimal {
   bool negative = false;
-  std::string digits;  // without zeros at the end; "0" of zero
+  std::string digits;  // without trailing zeros; "0" for zero
   int exponent = 0;
 };
 Decimal decimal(double x);

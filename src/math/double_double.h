@@ -13,7 +13,7 @@ struct DoubleDouble {
   constexpr DoubleDouble() = default;
   constexpr DoubleDouble(double x) : hi(x) {}
   constexpr DoubleDouble(double h, double l) : hi(h), lo(l) {}
-  explicit operator double() const { return hi; }  // normalised: hi is the sum rounded
+  explicit operator double() const { return hi; }  // normalised: hi is the rounded sum hi + lo
 };
 
 // a + b = result exactly; fast_two_sum needs |a| >= |b|.

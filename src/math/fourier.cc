@@ -39,8 +39,8 @@ std::vector<Complex> unit_powers(int log_n) {
 }
 
 // The combination of the 2^group - 1 keys of a step is larger than one of them by the root of twice
-// their number where they are random, as their masks and errors make them. Chosen ones could reach
-// the square of that: over one prime 2^(50 + (group + 1) / 2), 2^52.5 in groups of four, where sums
+// their number if they are random, which their masks and errors ensure. Chosen keys could reach the
+// square of that: over one prime 2^(50 + (group + 1) / 2), 2^52.5 in groups of four, where sums
 // have no places below the point. Rounding::one_prime() takes what is below 2^53: the multiple of Q
 // that is nearest to x (1/Q, rounded) goes off without a rounding, and at most Q/2 + |x| 2^-53
 // stays, of which an integer is (Q + 1) / 2 or less.

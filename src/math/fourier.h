@@ -28,7 +28,8 @@ namespace latticino::fourier {
 #define LATTICINO_FOURIER inline __attribute__((always_inline))
 #endif
 
-// Over doubles, or over vectors of them (backend/cpu/simd) with the operations below of their own.
+// For doubles, or for vectors of doubles (backend/cpu/simd), which have their own versions of the
+// operations below.
 template <class Real>
 struct Numbers {
   Real re, im;
@@ -100,18 +101,19 @@ struct Rotation {
   bool ternary = false;
   Gadget gadget;
   int primes = 1;
-  std::uint64_t modulus = 0;  // the primes' product
+  std::uint64_t modulus = 0;  // product of the primes
 
   int rows() const { return (glwe_dimension + 1) * gadget.levels; }
   // log2 of the largest sum of a coefficient: rows N (B/2) (Q/2); several keys: fourier.cc.
   double log_sum() const;
 };
-// Sums modulo one prime up to 2^kMaxExactLogSum are exact integers after rounding. Of sums modulo
-// two primes up to 2^kMaxRoundedLogSum, a multiple of Q below 2^51 Q is subtracted. tfhe.md bounds
-// the errors. The digits of two primes are the low bits of a double.
+// Sums modulo one prime up to 2^kMaxExactLogSum are exact integers after rounding. From sums modulo
+// two primes, up to 2^kMaxRoundedLogSum, a multiple of Q below 2^51 Q is subtracted. docs/tfhe.md
+// bounds the errors. The digits of two primes are the low bits of a double.
 constexpr double kMaxExactLogSum = 50, kMaxRoundedLogSum = 100;
 constexpr int kMaxRoundedDigitBits = 50;
-// Empty, or the reason why a rotation is out of reach, and what would not be.
+// Empty if this arithmetic can compute the rotation. Otherwise why it cannot, and which rotation it
+// could compute.
 struct Refusal {
   std::string had, needs;
   bool empty() const { return had.empty(); }

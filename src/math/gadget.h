@@ -31,7 +31,8 @@ LATTICINO_HD constexpr std::int64_t gadget_round(std::int64_t x, int shift) {
   return shift == 0 ? x : (x + (std::int64_t{1} << (shift - 1))) >> shift;
 }
 
-// Takes the least significant digit off y: digits levels - 1 .. 1; what is left is digit 0.
+// Removes the least significant digit from y and returns it, for digits levels - 1 .. 1. What is
+// left at the end is digit 0.
 LATTICINO_HD constexpr std::int32_t gadget_take(std::int64_t& y, int log_base) {
   const std::int64_t half = std::int64_t{1} << (log_base - 1);
   const std::int64_t digit = ((y + half) & (2 * half - 1)) - half;

@@ -15,7 +15,7 @@ inline std::atomic<void (*)()> handle{nullptr};  // called by the thread that se
 
 }  // namespace interrupt
 
-// Throws what the installed function throws. Does nothing where none is installed.
+// Throws what the installed function throws. Does nothing if no function is installed.
 inline void check_interrupt() {
   if (!interrupt::requested.load(std::memory_order_relaxed)) [[likely]]
     return;

@@ -86,7 +86,8 @@ struct Modulus {
 };
 
 constexpr Modulus make_modulus(std::uint32_t q) {
-  std::uint32_t inverse = q;  // right to 3 bits for odd q; each Newton step doubles them
+  // Correct to 3 bits for odd q; each Newton step doubles the number of correct bits.
+  std::uint32_t inverse = q;
   for (int i = 0; i < 4; ++i) inverse *= 2 - q * inverse;
   return {q, static_cast<std::int32_t>(inverse), ~std::uint64_t{0} / q};
 }

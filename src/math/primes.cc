@@ -21,7 +21,7 @@ class Walk {
  public:
   Walk(int log_n, std::int64_t k, int step) : shift_(log_n + 1), k_(k), step_(step) {}
 
-  // The next prime of the walk; 0 at the end of the range.
+  // The next prime of the walk, or 0 at the end of the range.
   std::uint32_t next() {
     for (;; k_ += step_) {
       const std::int64_t q = (k_ << shift_) + 1;

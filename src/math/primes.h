@@ -1,4 +1,4 @@
-// Primes that allow the negacyclic transform, and base-2 logarithms that decide between them.
+// Primes that allow the negacyclic transform, and base-2 logarithms by which they are chosen.
 // Everything here is integer arithmetic, so that a generated prime list is the same everywhere.
 #pragma once
 
@@ -14,11 +14,11 @@ bool is_prime(std::uint32_t n);
 // q is prime, q < 2^31 and q = 1 mod 2N.
 bool is_ntt_prime(int log_n, std::uint32_t q);
 
-// log2 in units of 2^-40; the last unit may be off, always in the same way.
+// log2 in units of 2^-40. The last unit may be wrong, but is the same on every machine.
 using Log2 = std::int64_t;
 inline constexpr int kLog2Bits = 40;
 Log2 log2_fixed(std::uint32_t x);  // x >= 1
-Log2 log2_fixed(double bits);      // the nearest unit to `bits`
+Log2 log2_fixed(double bits);      // `bits`, rounded to the nearest unit
 inline double to_double(Log2 x) { return static_cast<double>(x) / (std::int64_t{1} << kLog2Bits); }
 
 // The largest `count` NTT primes below `bound` (<= 2^31), in decreasing order.

@@ -5,7 +5,7 @@
 
 namespace latticino {
 
-// What printf prints, without a limit of length.
+// Formats like printf, without a limit on the length.
 __attribute__((format(printf, 1, 2))) std::string formatted(const char* pattern, ...);
 
 }  // namespace latticino

@@ -313,7 +313,7 @@ void check_record(Checker& c, const Project& op) {
   }
 }
 
-void check_record(Checker&, const ExpandUniform&) {}  // fields() says it all
+void check_record(Checker&, const ExpandUniform&) {}  // the checks of fields() are enough
 
 void check_record(Checker& c, const SampleGaussian& op) {
   c.require(op.table != nullptr, "no table", "a GaussianTable");

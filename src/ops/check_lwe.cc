@@ -27,7 +27,7 @@ void check_count(Checker& c, std::uint64_t count, std::uint64_t needs, const Lab
   c.require(count == needs, label + number(" with count", count), number("count", needs));
 }
 
-// A prime below 2^31 as kernels need it; that it is prime is the parameters' affair.
+// A prime below 2^31, as kernels need it. The parameters check that it is prime.
 void check_odd(Checker& c, const LweView& v, const Label& label) {
   c.require(v.modulus % 2 == 1 && v.modulus < (1u << 31), label + number(" modulo", v.modulus),
             "an odd modulus below 2^31");
@@ -156,7 +156,7 @@ void check_record(Checker& c, const FourierKey& op) {
     c.domain(item.in.first, in, {Domain::Coeff});
     const Basis basis = item.in.first.basis();
     c.require(basis.size() <= 2, in + " over " + basis.str(), "one or two primes");
-    fourier::Rotation shape;  // of sums nothing is known here
+    fourier::Rotation shape;  // for sums nothing more is known here
     shape.log_n = c.ring()->log_n();
     shape.glwe_dimension = op.glwe_dimension;
     check_fourier("FourierKey", shape);

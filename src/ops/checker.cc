@@ -18,7 +18,7 @@ void Checker::same_ring(const Ring* ring, const Label& label) {
       ring == ring_, [&] { return label + " of another ring"; }, "views and tables of one ring");
 }
 
-// A factor that repeats may be of another ring; alone it says nothing of the record's.
+// A factor that repeats may belong to another ring, so the ring of the record is not taken from it.
 void Checker::view(const PolyView& v, const Field& field) {
   const bool other = field.repeats && v.ring != nullptr && ring_ != nullptr && v.ring != ring_;
   if (other) {
@@ -187,7 +187,7 @@ void Checker::finish() {
         "outputs that lie apart");
   }
   for (const Span& in : read_) {
-    // Outputs lie apart, so those that meet [begin, end) are neighbours.
+    // Outputs do not overlap, so those that overlap [begin, end) are neighbours.
     auto out = std::partition_point(written_.begin(), written_.end(),
                                     [&](const Span& w) { return w.end <= in.begin; });
     for (; out != written_.end() && out->begin < in.end; ++out) {

@@ -1,4 +1,4 @@
-// What check() knows about one record: its ring, and which memory it reads and writes.
+// What check() knows about a record: its ring, and which memory it reads and writes.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +34,12 @@ class Checker : public FieldVisitor {
   void domain(const PolyView& v, const Label& label, std::initializer_list<Domain> allowed);
   void same_domain(const PolyView& x, const PolyView& y, const Label& label);
   void same_basis(const PolyView& v, const Basis& basis, const Label& label);
-  void covers(const PolyView& v, const Basis& basis, const Label& label);  // v has all
-  void within(const PolyView& v, const Basis& basis, const Label& label);  // v has no more
+  // V has all of these primes.
+  void covers(const PolyView& v, const Basis& basis, const Label& label);
+  void within(const PolyView& v, const Basis& basis, const Label& label);  // v has no other primes
   void galois(std::uint32_t g);
   void residues(const std::vector<std::uint32_t>& values, const Basis& basis, const Label& label);
-  // `had` and `needs`: words, a Label, or a function that makes them.
+  // `had` and `needs` are words, a Label, or a function that returns words.
   template <class Had, class Needs>
   void require(bool holds, const Had& had, const Needs& needs) const {
     if (!holds) fail(words(had), words(needs));
@@ -46,7 +47,7 @@ class Checker : public FieldVisitor {
   void same_ring(const Ring* ring, const Label& label);
   const Ring* ring() const { return ring_; }
 
-  void finish();  // no output overlaps anything it must not
+  void finish();  // checks that no output overlaps memory that it must not overlap
 
  private:
   struct Span {

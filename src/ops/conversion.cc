@@ -70,7 +70,7 @@ BaseConversion::BaseConversion(const Ring& ring, const Basis& from, const Basis&
     const std::uint32_t r = reduce_u64(std::uint64_t{1} << 32, m);
     const std::uint32_t r2 = mul_mod(r, r, m);
     const std::vector<std::uint32_t> entries = cofactors(q, m);
-    std::uint64_t bound = 0;  // saturates at 2^63; a term is below 2^60
+    std::uint64_t bound = 0;  // saturates at 2^63; each term is below 2^60
     for (std::size_t j = 0; j < q.size(); ++j) {
       const std::uint32_t entry =
           scale.empty() ? entries[j] : mul_mod(entries[j], scale[i] % m.q, m);

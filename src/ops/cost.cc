@@ -18,7 +18,7 @@ std::size_t coefficient_bytes(const PolyView& v, std::size_t polynomials) {
 
 namespace {
 
-// The limb of a prime in memory; -1: none. Of views that nobody has checked yet.
+// The limb of a prime in memory, or -1 if there is none. The views may not have been checked yet.
 std::int64_t place(const PolyView& v, int prime) {
   for (int s = 0; s < v.segments && s < Basis::kMaxRuns; ++s) {
     const int k = prime - v.segment[s].prime;

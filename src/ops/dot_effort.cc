@@ -15,12 +15,12 @@ namespace {
 // row is one input with at most one factor for each output.
 struct Tile {
   std::vector<int> rows;
-  bool repeats = false;  // the factors of its first rows
+  bool repeats = false;  // factors of its first rows
   std::uint64_t read = 0, out = 0;
 };
 
 Tile tile_of(const Dot& op, std::size_t first, std::size_t last) {
-  std::map<std::pair<int, int>, int> rows;  // by repetition of the factor, and input
+  std::map<std::pair<int, int>, int> rows;  // indexed by repetition of the factor, and by input
   Tile tile;
   for (std::size_t o = first; o < last; ++o) {
     std::map<std::pair<int, int>, int> own;
@@ -50,7 +50,7 @@ Tile tile_of(const Dot& op, std::size_t first, std::size_t last) {
 struct Launches {
   int count = 0, tiles = 0, rows = 0;
   bool repeats = false;
-  std::uint64_t again = 0;  // bytes of outputs
+  std::uint64_t again = 0;  // bytes of the outputs
 
   void flush() {
     count += tiles > 0;

@@ -1,11 +1,11 @@
-// How a GPU computes the record Dot: in tiles of a few outputs, several tiles a launch.
+// How a GPU computes the record Dot: in tiles of a few outputs, several tiles per launch.
 #pragma once
 
 #include "ops/effort.h"
 
 namespace latticino {
 
-// Of one launch: its parameters take at most 4 KB (backend/cuda/poly/dot.cu).
+// Limits of one launch: its parameters take at most 4 KB (backend/cuda/poly/dot.cu).
 inline constexpr int kDotTiles = 6, kDotRows = 42, kDotOutputs = 4;
 
 // Outputs of a tile.

@@ -50,7 +50,7 @@ struct Count {
     for (const BlindRotate::Item& item : op.items) {
       const Effort one = rotation_effort(op, key.ring->log_n(), static_cast<int>(key.limbs()),
                                          item.exponents.dimension, item.exponents.count);
-      e.path = one.path;  // items go side by side
+      e.path = one.path;  // items run at the same time
       e.fourier_path = one.fourier_path;
       e.work += one.work;
       e.fourier_work += one.fourier_work;

@@ -43,7 +43,7 @@ struct Field {
   // A polynomial that may belong to a ring of a quarter of the degree or less, with the same
   // primes.
   bool repeats = false;
-  std::uint64_t bytes = kWholeField;    // moved at least; by default the field once
+  std::uint64_t bytes = kWholeField;    // bytes moved at least; by default each field once
   const PolyView* primes_of = nullptr;  // only limbs of this view's primes are moved
 };
 
@@ -65,12 +65,13 @@ std::size_t coefficient_bytes(const PolyView& v, std::size_t polynomials = 1);
 // Pairs of doubles.
 constexpr std::size_t slot_bytes(std::size_t slots) { return slots * 2 * sizeof(double); }
 
-// Whether both hold the limb of `prime` in the same memory: a square is read once.
+// Whether both views hold the limb of `prime` in the same memory. Then it is a square, and is read
+// once.
 bool same_limb(const PolyView& a, const PolyView& b, int prime);
 
 // A visitor that ignores everything: the base of the others.
 struct FieldVisitor {
-  static constexpr bool kOwners = false;  // whether Field::owner matters
+  static constexpr bool kOwners = false;  // whether the visitor needs Field::owner
   template <class View>
   void read(const View&, const Field&) {}
   template <class View>

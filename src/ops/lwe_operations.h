@@ -54,7 +54,7 @@ struct LweKeySwitch {
 
   template <class Visitor>
   void fields(Visitor& v) const {
-    v.read(key, {.label = "key"});  // once for a batch, whatever a backend does
+    v.read(key, {.label = "key"});  // computed once for a batch; a backend does not change that
     for (std::size_t i = 0; i < items.size(); ++i) {
       v.read(items[i].in, {.label = {"in of item", i}});
       v.write(items[i].out, {.label = {"out of item", i}});
@@ -93,13 +93,13 @@ struct ModSwitch {
 // zero: out has the k N / step words that meet these, i = 0, 1, .. of each polynomial.
 struct SampleExtract {
   struct Item {
-    PolyArray in;  // (k + 1) for each ciphertext
+    PolyArray in;  // (k + 1) polynomials for each ciphertext
     std::vector<std::uint32_t> coefficients;
     LweView out;
   };
   int glwe_dimension = 1;
   std::vector<Item> items;
-  std::uint32_t step = 1;  // a power of two
+  std::uint32_t step = 1;  // must be a power of two
 
   template <class Visitor>
   void fields(Visitor& v) const {
@@ -124,7 +124,7 @@ struct LweSlots {
     LweView in;
     std::vector<std::int32_t> rows;
     double* out = nullptr;
-    std::uint32_t slots = 0, first = 0, count = 0;  // of diagonals
+    std::uint32_t slots = 0, first = 0, count = 0;  // number of diagonals
   };
   bool bodies = false;
   std::vector<Item> items;
@@ -153,7 +153,7 @@ enum class BlindRotateArithmetic : std::uint8_t { Exact, Fft64 };
 struct FourierKey {
   struct Item {
     PolyArray in;
-    double* out = nullptr;  // backend memory, N for each polynomial
+    double* out = nullptr;  // backend memory, N doubles for each polynomial
   };
   int glwe_dimension = 1, levels = 1;
   std::vector<Item> items;
@@ -191,22 +191,22 @@ struct FourierKey {
 // of doubles (math/fourier.h, Rounding), and acc is rounded at the end.
 struct BlindRotate {
   struct Item {
-    LweView exponents;  // modulus 2N
-    PolyView table;     // Coeff
-    PolyArray out;      // Coeff, (k + 1) for each ciphertext
+    LweView exponents;  // its modulus is 2N
+    PolyView table;     // polynomials in Coeff
+    PolyArray out;      // in Coeff, (k + 1) for each ciphertext
   };
   PolyArray key;
   Gadget gadget;
   int glwe_dimension = 1;
   int group = 1;
-  bool ternary = false;  // group is 1 then
+  bool ternary = false;  // then group is 1
   BlindRotateArithmetic arithmetic = BlindRotateArithmetic::Exact;
   std::vector<Item> items;
   const double* fourier = nullptr;
 
   int keys_per_step() const { return ternary ? 2 : (1 << group) - 1; }
   int rows() const { return (glwe_dimension + 1) * gadget.levels; }
-  // Polynomial of the key.
+  // Number of a polynomial of the key.
   std::uint32_t key_index(std::uint32_t step, int key_of_step, int row, int component) const {
     const auto rows32 = static_cast<std::uint32_t>(rows());
     return ((step * keys_per_step() + key_of_step) * rows32 + row) * (glwe_dimension + 1) +

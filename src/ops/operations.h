@@ -87,7 +87,7 @@ struct KeyInner {
     PolyView own = {}, converted = {};
   };
   struct Target {
-    std::vector<std::array<PolyView, 2>> key;  // one pair (b, a) per digit
+    std::vector<std::array<PolyView, 2>> key;  // one pair (b, a) for each digit
     std::array<PolyView, 2> eval = {}, half = {};
     std::array<PolyView, 2> add = {};
     std::uint32_t galois = 1;
@@ -103,7 +103,7 @@ struct KeyInner {
   };
   std::vector<Group> groups;
   std::vector<std::uint32_t> add_factor =
-      {};  // indexed by the Ring's prime; empty when nothing adds
+      {};  // indexed by the Ring's prime; empty if no target has an addend
 
   template <class Visitor>
   void fields(Visitor& v) const {
@@ -117,14 +117,15 @@ struct KeyInner {
         if (digit.own.segments == 0) continue;
         square = same_limb(group.product.a[1], group.product.b[1], digit.own.segment[0].prime);
       }
-      if (!group.product.empty()) {  // a1 was read as digits, b1 of a square with it
+      // a1 was read as digits, and so was b1 if the product is a square
+      if (!group.product.empty()) {
         v.read(group.product.a[0], {.label = "product", .bytes = own});
         v.read(group.product.a[1], {.label = "product", .bytes = 0});
         v.read(group.product.b[0], {.label = "product", .bytes = square ? 0 : own});
         v.read(group.product.b[1], {.label = "product", .bytes = square ? 0 : own});
       }
       for (const Target& target : group.targets) {
-        // Keys are wider than the digits at low levels: only the digits' primes are read.
+        // Keys have more primes than the digits at low levels. Only the digits' primes are read.
         for (const std::array<PolyView, 2>& pair : target.key) {
           for (int h = 0; h < 2; ++h) {
             const int limbs = target.eval[h].limbs() + target.half[h].limbs();
@@ -193,7 +194,7 @@ struct Linear {
     PolyView out;
     std::vector<std::uint32_t> constant = {}, constant_upper = {};  // added to all entries (Eval)
     const std::uint32_t* constant_stored = nullptr;
-    int stored_limbs = 0;  // 0: the limbs of out
+    int stored_limbs = 0;  // 0: as many as `out` has
     int stored_stride() const { return stored_limbs > 0 ? stored_limbs : out.limbs(); }
   };
   std::vector<Item> items;
@@ -281,8 +282,8 @@ struct Dot {
   std::vector<std::array<PolyView, 3>> inputs;
   std::vector<Output> outputs;
 
-  // For each input the only output that reads it, if with whole factors, which may overlap it; else
-  // a negative number.
+  // For each input, the only output that reads it, if that output uses whole factors: it may
+  // overlap the input. Otherwise a negative number.
   std::vector<int> sole_readers() const;
 
   template <class Visitor>
@@ -334,7 +335,7 @@ struct Automorphism {
 };
 
 // Exact centred lift: in (Coeff, one or two primes, modulus Q0) -> the representative in
-// (-Q0/2, Q0/2), reduced into every prime of out (Coeff). Opens bootstrapping.
+// (-Q0/2, Q0/2), reduced into every prime of out (Coeff). The first step of bootstrapping.
 struct ModRaise {
   static constexpr bool kLimbsApart = true;
   struct Item {
@@ -396,9 +397,9 @@ struct Embed {
   }
 };
 
-// The way back: with x_i the integer in (-Q/2, Q/2) that coefficient i of `in` (Coeff, any primes,
-// product Q) stands for and c_i = x_i / divisor (x_i rounded to double, then the quotient), out is
-// the special FFT of w_rev(k) = c_(k gap) + i c_(N/2 + k gap). Branches on the values.
+// The inverse of Embed: with x_i the integer in (-Q/2, Q/2) that coefficient i of `in` (Coeff, any
+// primes, product Q) stands for and c_i = x_i / divisor (x_i rounded to double, then the quotient),
+// out is the special FFT of w_rev(k) = c_(k gap) + i c_(N/2 + k gap). It branches on the values.
 struct Project {
   struct Item {
     const SlotTransform* table = nullptr;
@@ -446,7 +447,7 @@ struct ExpandUniform {
 // (runtime/queue.h). So neither the record nor what a backend makes of it (launch parameters, the
 // queue of a driver) holds a secret that nobody would clear. No two items may have the same seed
 // and index, because equal errors reveal the difference of two messages.
-inline constexpr int kMaxSampleEntries = 56;  // of the table: what sigma = 4 has
+inline constexpr int kMaxSampleEntries = 56;  // table for sigma = 4 by default
 struct SampleGaussian {
   static constexpr bool kLimbsApart = true;
   struct Item {

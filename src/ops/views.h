@@ -14,8 +14,7 @@ void for_each_view(const Operation& op,
 // The limbs of those primes of `part` that the view has; empty if it has none.
 PolyView limbs_on(const PolyView& view, const Basis& part);
 
-// Calls visit(address) for the memory that a record names in other ways: integers, slots, LWE
-// ciphertexts.
+// Calls visit(address) for other memory that a record names: integers, slots, LWE ciphertexts.
 void for_each_address(const Operation& op, const std::function<void(const void* address)>& visit);
 
 }  // namespace latticino

@@ -41,7 +41,7 @@ void check_primes(const ParamsLiteral& x) {
   }
 }
 
-// The terminals of a level that names them, of a list with `listed`.
+// The terminals of a level that names them, from a list with `listed` terminals.
 void check_chosen(const std::string& at, int count, std::uint16_t chosen, std::size_t listed) {
   if (chosen == 0) return;
   need(std::popcount(chosen) == count && (listed >= 16 || chosen >> listed == 0),
@@ -52,7 +52,7 @@ void check_chosen(const std::string& at, int count, std::uint16_t chosen, std::s
        "no numbers where a level has the first ones of a list", "leave them out");
 }
 
-// Whether a prime leaves between a level and the one below it.
+// Whether some prime leaves between a level and the one below it.
 bool leaves(const ParamsLiteral& x, const LevelShape& s, const LevelShape& below) {
   bool any = s.mains > below.mains;
   for (int i = 0; i < static_cast<int>(x.terminals.size()); ++i) {
@@ -64,7 +64,7 @@ bool leaves(const ParamsLiteral& x, const LevelShape& s, const LevelShape& below
   return any;
 }
 
-// Whether each of the `listed` terminals of a list is in some level. has(s, i): shape s has
+// Whether each of the `listed` terminals of a list is used by some level. has(s, i): shape s has
 // terminal i.
 template <class Has>
 bool all_used(const ParamsLiteral& x, std::size_t listed, const Has& has) {

@@ -8,9 +8,10 @@
 
 namespace latticino::params {
 
-// Fields, primes, level shapes: what must hold before anything is derived.
+// Fields, primes and level shapes: the conditions that everything else relies on.
 void check_literal(const ParamsLiteral& literal);
-// The primes of levels, and what operations form of them, are few runs in the ring's order.
+// The primes of levels, and the sets that operations form of them, are few runs in the ring's
+// order.
 void check_runs(const ParamsLiteral& literal);
 void check_runs_of_sums(const Params& p);  // the same for sums of digits of keys
 // Every key-switching digit's product is at most P.
@@ -22,7 +23,7 @@ void check_scales(const Params& p);
 // The 64-bit bound of every base conversion that key switching and rescaling use.
 void check_accumulators(const Params& p);
 
-// A preset's name is that preset's alone.
+// The name of a preset may only be used for the parameters of that preset.
 void check_preset_name(const Params& p);
 
 std::string to_text(const ParamsLiteral& literal);

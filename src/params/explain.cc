@@ -1,4 +1,4 @@
-// What a parameter set means to a person: Params::explain().
+// Params::explain(): a text that says what a parameter set offers.
 #include <cmath>
 #include <string>
 

@@ -15,9 +15,9 @@
 namespace latticino {
 namespace {
 
-// Errors of keys may add at most so many times the variance that rounding in the division by P
-// adds. The noise of a switch then grows by one bit at most, and stays well below that of a public
-// encryption.
+// A limit for errors of keys: the variance that they add, divided by the variance that rounding in
+// the division by P adds. The noise of a switch then grows by one bit at most, and stays well below
+// that of a public encryption.
 constexpr double kMaxKeyErrors = 3;
 
 }  // namespace

@@ -15,7 +15,7 @@ void check_name(const char* operation, const std::string& name, ParamsLiteral::S
 void check_plain_name(const char* operation, const std::string& name,
                       ParamsLiteral::Security security);
 
-// ParameterError: `name` is that of a preset, and these are not its parameters.
+// The ParameterError for parameters that use the name of a preset, but are not its parameters.
 [[noreturn]] void refuse_preset_name(const char* operation, const std::string& name);
 
 }  // namespace latticino::params

@@ -30,7 +30,7 @@ BigUint Params::product_of(const Basis& basis) const {
 }
 
 std::string LevelShape::str() const {
-  // The numbers of the terminals of a list, in its order.
+  // The numbers of the terminals of a list, in the order of the list.
   const auto numbers = [](std::uint16_t set) {
     std::string out;
     for (int i = 0; i < 16; ++i) {
@@ -71,7 +71,7 @@ void Params::derive() {
     default_level_ = x.bootstrap ? level_after_bootstrap() + x.bootstrap->stc_levels : top_level();
   }
   for (const LevelShape& s : x.levels) basis_.push_back(basis_of(s));
-  rescale_factor_.push_back(0);  // of a level below the lowest
+  rescale_factor_.push_back(0);  // for a level below the lowest one
   for (int l = 0; l <= top_level(); ++l) {
     double log_q = 0;
     const Basis b = basis(l);
@@ -142,8 +142,8 @@ Basis Params::digit(int j) const {
     throw ParameterError("params.digit", "digit " + std::to_string(j),
                          "0 <= digit < " + std::to_string(dnum_), "choose a digit of the set");
   }
-  // The outer terminals count as the first primes, so that the first digit has them: low levels
-  // then meet few digits.
+  // The outer terminals count as the first primes, so that the first digit has them. Low levels
+  // then have few digits.
   const int outer = static_cast<int>(literal_.outer.size()), inner = q_count() - outer;
   const int begin = j * alpha(), end = std::min(begin + alpha(), q_count());
   const auto from = [&](int x) { return u16(std::max(0, x - outer)); };

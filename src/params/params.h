@@ -1,5 +1,6 @@
-// Parameters: a literal that a person writes, checked into an immutable Params that all other code
-// reads. Prime lists, level shapes, canonical scales and the security check are here.
+// Parameters. A literal, which a person writes, is checked and becomes an immutable Params, which
+// all other code reads. Prime lists, level shapes, canonical scales and the security check are
+// here.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ struct LevelShape {
   std::uint16_t mains = 0;
   std::uint16_t terminals = 0;
   std::uint16_t outer = 0;
-  // Bit i: the level has terminal i of that list. 0: it has the first ones.
+  // Bit i: the level has terminal i of that list. 0: the level has the first ones.
   std::uint16_t chosen = 0, chosen_outer = 0;
 
   bool free() const { return chosen != 0 || chosen_outer != 0; }
@@ -38,31 +39,31 @@ struct LevelShape {
 };
 
 struct BootstrapLiteral {
-  int cts_levels = 4;  // CoeffToSlot factors, top levels
+  int cts_levels = 4;  // number of CoeffToSlot factors, at the top levels
   int evalmod_levels = 8;
-  int stc_levels = 3;         // SlotToCoeff factors, below EvalMod
+  int stc_levels = 3;         // number of SlotToCoeff factors, below EvalMod
   int log_message_ratio = 5;  // r: messages |m| <= 1 are raised to q0 / 2^r
   int range_k = 16;           // K: bound on |I| after ModRaise
   int evalmod_degree = 30;
   int double_angles = 3;
-  int sparse_weight = 32;  // Hamming weight of the encapsulation secret
-  bool arcsine = false;    // arcsine correction after the sine (costs levels)
+  int sparse_weight = 32;  // Hamming weight of the sparse encapsulation secret
+  bool arcsine = false;    // arcsine correction after the sine, which takes levels
 };
 
-// The parameters that a person (or a file) states. Everything derived is in Params.
+// The parameters that a person or a file states. Params has everything that follows from them.
 struct ParamsLiteral {
-  std::string name;  // versioned: "n16-d40-boot-v1"
+  std::string name;  // name with a version, such as "n16-d40-boot-v1"
   int log_n = 16;
   std::vector<std::uint32_t> terminals, mains, aux;
   std::vector<std::uint32_t> outer = {};  // the second list of terminals
   std::vector<LevelShape> levels;         // [0] is the base level, back() the top
-  int alpha = 12;                         // primes in a key-switching digit == aux.size()
+  int alpha = 12;                         // primes per key-switching digit; equals aux.size()
   double log_scale = 40;                  // Delta of level 0: S_0 = 2^log_scale
   std::vector<double> level_log_scale;    // BitPacker: one target per level; empty otherwise
   // Level of fresh ciphertexts; -1: with bootstrapping the level where SlotToCoeff starts (the
   // highest with a canonical scale), else the top.
   int default_level = -1;
-  int hamming_weight = 0;  // of the secret; 0: uniform ternary
+  int hamming_weight = 0;  // Hamming weight of the secret; 0: uniform ternary
   std::optional<BootstrapLiteral> bootstrap;
   enum class Security { Bits128, Legacy, Insecure } security = Security::Bits128;
 };
@@ -74,20 +75,21 @@ struct PrecisionBits {
 
 // Predicted precision of one full-slot bootstrapping, by kind of message.
 struct BootstrapPrecision {
-  PrecisionBits random;       // slots uniform in the unit box
-  PrecisionBits spike;        // one slot 1: small coefficients, noise only
-  PrecisionBits constant;     // all slots 1: one coefficient of size 1, limited by the sine
-  PrecisionBits alternating;  // slots 1, -1, 1, ...: two coefficients of size 2^-1/2
+  PrecisionBits random;  // slots are uniform in the unit box
+  PrecisionBits spike;   // one slot is 1: all coefficients are small, so only noise matters
+  // All slots are 1: one coefficient has size 1, and the error of the sine limits the precision.
+  PrecisionBits constant;
+  PrecisionBits alternating;  // slots are 1, -1, 1, ...: two coefficients have size 2^-1/2
 };
 
 // Mean squares (complex modulus) of the noise of one slot after bootstrapping, by where it arises.
 // The distance of EvalMod's function from the exact reduction is not counted here: it depends on
 // the message (BootstrapPrecision).
 struct BootstrapNoise {
-  double raised = 0;         // both key switches of the encapsulation, the trace
-  double coeff_to_slot = 0;  // of its last division, and of the conjugation
+  double raised = 0;         // both key switches of the encapsulation, and the trace
+  double coeff_to_slot = 0;  // the last division of CoeffToSlot, and the conjugation
   double eval_mod = 0;       // divisions inside the polynomial and the double angles
-  double slot_to_coeff = 0;  // its last division
+  double slot_to_coeff = 0;  // the last division of SlotToCoeff
   double total() const { return raised + coeff_to_slot + eval_mod + slot_to_coeff; }
   // The part that is a random polynomial times the secret. In a slot it is a product of two normal
   // numbers; that of the secret is always the same. The rest is a sum of many numbers and so
@@ -114,7 +116,7 @@ class Params {
   int top_level() const { return static_cast<int>(literal_.levels.size()) - 1; }
   int default_level() const { return default_level_; }
   const std::optional<BootstrapLiteral>& bootstrap() const { return literal_.bootstrap; }
-  int level_after_bootstrap() const;  // throws ParameterError without bootstrapping
+  int level_after_bootstrap() const;  // throws ParameterError for parameters without bootstrapping
 
   // Prime order of the ring: terminals reversed, mains, outer terminals reversed, aux. So a level
   // is one run, or two with outer terminals: these are the neighbours of the auxiliary primes. With
@@ -126,8 +128,9 @@ class Params {
   }
   int limbs(int level) const;
   Basis basis(int level) const;
-  bool free_terminals() const;  // whether a level has others than the first ones of a list
-  Basis aux_basis() const;      // P
+  // Whether some level has other terminals than the first ones of a list.
+  bool free_terminals() const;
+  Basis aux_basis() const;  // the auxiliary primes, of product P
   // The j-th alpha primes of Q_max, counted from the outer terminals on, then in the ring's order.
   Basis digit(int j) const;
   std::vector<int> active_digits(int level) const;
@@ -137,18 +140,19 @@ class Params {
   // P_level. If there is one group, it takes as few primes as possible; several groups take all of
   // them.
   const std::vector<std::vector<int>>& digit_groups(int level) const;
-  Basis group_basis(int level, const std::vector<int>& group) const;  // its primes in basis(level)
-  Basis aux_basis(int level) const;                                   // P_level
-  Basis extended(int level) const;                                    // basis(level) + P_level
+  // Primes of the group in basis(level).
+  Basis group_basis(int level, const std::vector<int>& group) const;
+  Basis aux_basis(int level) const;  // the primes of P_level
+  Basis extended(int level) const;   // basis(level) and the primes of P_level
   // Variance that one coefficient gains: from the keys' errors, and by a whole switch, merged with
   // the rescale of `level` or not (rlwe/noise.h).
   double key_error_variance(int level) const;
   double key_switch_variance(int level, bool drop_level) const;
-  Basis encapsulation_basis() const;  // base primes + as many leading aux primes
+  Basis encapsulation_basis() const;  // base primes and as many leading auxiliary primes
 
   // P': the first two auxiliary primes, by which OverModRaise goes beyond the top level.
   Basis over_raise_basis() const;
-  double over_raise_factor() const;  // their product
+  double over_raise_factor() const;  // product of the primes of P'
 
   // Primes that leave and enter between level and level-1 (rational rescale).
   Basis leaving(int level) const;
@@ -158,8 +162,8 @@ class Params {
   // level; above it (bootstrapping levels) the exact rescale factor is what counts.
   // In plain double arithmetic from S_0 on: the same bits everywhere.
   double scale(int level) const;
-  double target_log_scale(int level) const;  // what scale(level) was meant to be
-  double rescale_factor(int level) const;    // Q_level / Q_(level-1), exact product rounded once
+  double target_log_scale(int level) const;  // the target of scale(level)
+  double rescale_factor(int level) const;  // Q_level / Q_(level-1): an exact product, rounded once
   double log_q(int level) const;
   double log_q_max() const;
   double log_p() const;
@@ -169,11 +173,11 @@ class Params {
   // Largest coefficient magnitude of a message (before the scale) that survives at `level`;
   // for inputs of bootstrapping the bound is 2^-r q0 (see log_message_ratio).
   double message_bound(int level) const;
-  double bootstrap_log_failure() const;  // log2 Pr[some |I| > K] at full slots
+  double bootstrap_log_failure() const;  // log2 Pr[some |I| > K] with all slots
 
   // Variance that one coefficient gains from a division by `primes` primes: their base conversion
-  // leaves a sum of that many centred fractions (it is no exact rounding), in b and, times the
-  // secret, in a: primes (h + 1) / 12.
+  // leaves a sum of that many centred fractions (because it does not round exactly). It does so in
+  // b, and in a, where the secret multiplies it: primes (h + 1) / 12.
   double division_variance(int primes) const;
 
   // The number of coefficients whose noise reaches a slot in a bootstrapping of `slots` slots: N,
@@ -182,27 +186,27 @@ class Params {
 
   double base_modulus() const;  // q0 = Q_0 (at most two primes), rounded once
 
-  // Below, each throws ParameterError without bootstrapping.
-  // The integer that multiplies a level-0 ciphertext before ModRaise, so that its scale comes close
-  // to q0 / 2^log_message_ratio from below; 1 where q0 falls short of it by a part of a bit.
+  // The functions from here on throw ParameterError for parameters without bootstrapping. The
+  // integer that multiplies a level-0 ciphertext before ModRaise, so that its scale comes close to
+  // q0 / 2^log_message_ratio from below; 1 where q0 falls short of it by a part of a bit.
   std::int64_t bootstrap_scale_up() const;
   // A coefficient m of the level-0 message becomes m times this after ModRaise, in units of q0.
   double bootstrap_message_ratio() const;
   // Whether the last factor of SlotToCoeff rescales together with its key switch. At small scales,
-  // two divisions one after the other round less.
+  // two separate divisions have a smaller rounding error.
   bool bootstrap_merges_last() const;
-  // Closed forms, nothing fitted (docs/bootstrapping.md, Precision). slots == 0: N/2.
+  // Closed forms; nothing is fitted (docs/bootstrapping.md, Precision). slots == 0: N/2.
   BootstrapNoise bootstrap_noise(int slots = 0) const;
   // With SlotToCoeff first: coefficients then hold the slots times `ratio`, in units of q0.
   BootstrapNoise bootstrap_noise_slots_first(int slots, double ratio) const;
   // The power of two for which the sum of noise and the error of the sine is smallest.
   double bootstrap_slots_first_ratio(int slots) const;
   BootstrapPrecision bootstrap_precision() const;
-  std::size_t switching_key_bytes() const;  // one key in memory: dnum pairs over Q_max P
+  std::size_t switching_key_bytes() const;  // bytes of one key in memory: dnum pairs over Q_max P
 
   const std::string& hash() const { return hash_; }  // SHA-256 of the canonical text, hex
-  std::string canonical_text() const;                // what is hashed and stored in files
-  std::string explain() const;                       // table for people
+  std::string canonical_text() const;                // the text that is hashed and stored in files
+  std::string explain() const;                       // a table for people
 
  private:
   Params() = default;
@@ -220,7 +224,8 @@ class Params {
   ParamsLiteral literal_;
   int dnum_ = 0, default_level_ = 0;
   std::vector<std::uint32_t> ring_primes_;
-  std::vector<Basis> basis_;  // by level, as the next ones; operations ask for them often
+  // By level, like the next ones; stored because operations ask for them often.
+  std::vector<Basis> basis_;
   std::vector<double> scale_, log_q_, rescale_factor_;
   std::vector<KeySwitching> key_switching_;
   std::string hash_;

@@ -1,5 +1,5 @@
-// Whether the primes of all levels, and of what operations form of them, are few enough runs of the
-// ring's order.
+// Checks that the primes of all levels, and the sets that operations form of them, are few enough
+// runs of the ring's order.
 #include <bitset>
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 namespace latticino::params {
 namespace {
 
-using Primes = std::bitset<256>;  // in the ring's order; check_literal allows 250
+using Primes = std::bitset<256>;  // positions in the ring's order; check_literal allows 250
 
 int runs(const Primes& x) { return static_cast<int>((x & ~(x << 1)).count()); }
 
@@ -41,7 +41,7 @@ class Order {
         need(runs(level_[below] & ~level_[l]), l, "that enter " + to);
       }
     }
-    Primes all;  // of a key
+    Primes all;  // primes of a key
     for (int l = 0; l < static_cast<int>(level_.size()); ++l) {
       all |= level_[l];
       need(runs(all | aux_), l, "of a key up to it");

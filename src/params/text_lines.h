@@ -1,5 +1,5 @@
-// Canonical texts of parameter sets, read strictly: a "key value..." line per field, in a fixed
-// order; and what texts about sets share. Internal to src/params.
+// Reads canonical texts of parameter sets strictly: a "key value..." line per field, in a fixed
+// order. It also has what texts about sets share. Internal to src/params.
 #pragma once
 
 #include <charconv>
@@ -13,14 +13,15 @@
 
 namespace latticino::params {
 
-// FileError of a text that is no canonical one.
+// The FileError for a text that is not canonical.
 [[noreturn]] void refuse_text(const std::string& had);
 
-std::string text(double x);  // for people: six digits
+std::string text(double x);  // a number for people, with six digits
 const char* security_name(ParamsLiteral::Security security);
 ParamsLiteral::Security read_security(const std::string& word);
 
-// Words of the next line, which must start with `key`; the one word that it must have.
+// The words of the next line, which must start with `key`; and its only word, if there must be
+// exactly one.
 std::vector<std::string> read_line(std::istream& in, const std::string& key);
 std::string read_word(std::istream& in, const std::string& key);
 
@@ -46,7 +47,7 @@ std::vector<T> read_numbers(std::istream& in, const std::string& key) {
   return out;
 }
 
-// Exactly `count` of them.
+// Exactly `count` numbers.
 template <class T>
 std::vector<T> read_numbers(std::istream& in, const std::string& key, std::size_t count) {
   std::vector<T> out = read_numbers<T>(in, key);

@@ -10,8 +10,8 @@
 namespace latticino {
 namespace {
 
-// The primes that `keep` chooses, by whether x and y have them. That changes only at the ends of
-// runs, so runs are compared and not primes: bases are made for every record.
+// The primes that `keep` chooses, depending on whether x and y have them. This changes only at the
+// ends of runs, so runs are compared and not primes, because bases are computed for every record.
 template <class Keep>
 Basis chosen(const Basis& x, const Basis& y, Keep keep, const char* operation) {
   std::array<std::uint16_t, 4 * Basis::kMaxRuns> edge;

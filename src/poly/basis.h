@@ -31,14 +31,14 @@ class Basis {
   int runs() const { return count_; }
   const PrimeRange& run(int i) const { return run_[i]; }
   int size() const;        // number of primes
-  int prime(int i) const;  // i-th prime's index in the Ring, 0 <= i < size()
+  int prime(int i) const;  // index in the Ring of prime number i, 0 <= i < size()
   bool contains(int prime) const;
   bool contains(const Basis& other) const;
   Basis without(const Basis& other) const;  // set difference; ShapeError over kMaxRuns runs
-  Basis with(const Basis& other) const;     // union of disjoint sets, in prime order
+  Basis with(const Basis& other) const;     // union of disjoint sets, in the order of primes
   Basis intersect(const Basis& other) const;
   bool operator==(const Basis&) const = default;
-  std::string str() const;  // "[2,7)+[47,59)"
+  std::string str() const;  // text such as "[2,7)+[47,59)"
 
  private:
   std::array<PrimeRange, kMaxRuns> run_{};

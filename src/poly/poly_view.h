@@ -10,7 +10,8 @@ namespace latticino {
 
 class Ring;
 
-// Where a run of a view's primes lies: limb `limb + k` of the buffer holds prime `prime + k`.
+// The position of a run of a view's primes in its buffer: limb `limb + k` of the buffer holds prime
+// `prime + k`.
 struct Segment {
   std::uint16_t prime = 0;
   std::uint16_t count = 0;
@@ -28,11 +29,12 @@ struct PolyView {
 
   Basis basis() const;
   int limbs() const;
-  std::uint32_t limb_index(int prime) const;  // buffer limb of a prime; throws ShapeError
-  std::uint32_t* limb(int prime) const;       // address of that limb
+  // Index of the buffer's limb for a prime; throws ShapeError.
+  std::uint32_t limb_index(int prime) const;
+  std::uint32_t* limb(int prime) const;  // address of that limb
   // The same limbs restricted to `sub` (a subset of basis()); throws ShapeError otherwise.
   PolyView select(const Basis& sub) const;
-  // The same memory seen in another domain (an output about to be written).
+  // The same memory seen in another domain, for an output that is about to be written.
   PolyView in(Domain d) const;
   std::string str() const;
 

@@ -7,7 +7,7 @@
 
 namespace latticino {
 
-// What a backend keeps beside a table of constants (device copies, derived tables).
+// What a backend stores with a table of constants, such as copies on the device or derived tables.
 class BackendTable {
  public:
   virtual ~BackendTable() = default;
@@ -25,11 +25,12 @@ class Ring {
   int prime_count() const { return static_cast<int>(primes_.size()); }
   std::uint32_t prime(int i) const { return primes_[i]; }
   const std::vector<std::uint32_t>& primes() const { return primes_; }
-  // The primitive 2N-th root used for prime i: x^((q-1)/2N) for the least x >= 2 that gives one.
+  // The primitive 2N-th root that is used for prime i: x^((q-1)/2N) for the least x >= 2 that gives
+  // one.
   std::uint32_t psi(int i) const { return psi_[i]; }
 
-  // The owning backend's derived tables; built once, by the first operation that needs them.
-  // A Ring serves one backend instance.
+  // The derived tables of the backend that owns the ring. The first operation that needs them
+  // builds them, once. A Ring serves one backend instance.
   std::shared_ptr<BackendTable>& backend_table() const { return backend_table_; }
   std::once_flag& backend_once() const { return backend_once_; }
 

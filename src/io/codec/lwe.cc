@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::uint32_t>;
 
-constexpr std::uint32_t kMaxBatch = 1024;  // ciphertexts in host memory at once
+constexpr std::uint32_t kMaxBatch = 1024;  // the most ciphertexts in host memory at once
 
 void expand_mask(const std::array<std::uint8_t, 32>& seed, std::uint64_t stream, std::uint32_t q,
                  std::span<std::uint32_t> mask) {

@@ -1,5 +1,5 @@
-// LWE ciphertexts in payloads: the words of each, without those between them. If a seed stands for
-// the masks, only the bodies.
+// LWE ciphertexts in payloads: the words of each ciphertext, without gaps between them. If the
+// masks come from a seed, only the bodies.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ std::uint64_t payload_bytes(const LweView& x, bool seeded);
 bool masks_come_from(Queue& queue, const LweView& x, const std::array<std::uint8_t, 32>& seed);
 
 void write_lwe(Writer& writer, Queue& queue, const LweView& x, bool seeded);
-// Into memory that is there; throws FileError for a word that is not below the modulus.
+// Reads into existing memory. Throws FileError for a word that is not below the modulus.
 void read_lwe(Reader& reader, Queue& queue, const LweView& out, const MaskSeed& seed);
 
 }  // namespace latticino::io

@@ -10,7 +10,7 @@ namespace latticino::io {
 
 std::uint64_t server_keys_bytes(const tfhe::Context& context);
 void write_server_keys(Writer& writer, const tfhe::Context& context, const tfhe::ServerKeys& keys);
-// Into keys that have their shape and seeds.
+// Reads into keys that already have their shape and seeds.
 void read_server_keys(Reader& reader, const tfhe::Context& context, tfhe::ServerKeys& keys);
 
 }  // namespace latticino::io

@@ -8,7 +8,7 @@ namespace latticino {
 
 namespace {
 
-using Row = std::array<double, 8>;  // N = 2^10 .. 2^17; 0: no table covers it
+using Row = std::array<double, 8>;  // for N = 2^10 .. 2^17; 0: no table covers it
 constexpr Row kClassical[] = {{26, 53, 106, 214, 430, 868, 1747, 3523},
                               {0, 36, 73, 147, 297, 597, 1199, 2411},
                               {0, 27, 56, 114, 230, 462, 929, 1866}};

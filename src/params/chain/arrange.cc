@@ -10,32 +10,33 @@
 namespace latticino {
 namespace {
 
-constexpr int kStarts = 4;         // of the search
-constexpr int kOneConversion = 3;  // runs from which a GPU converts in one pass
-constexpr int kHalf = 6;           // terminals of one look-up
+constexpr int kStarts = 4;         // rounds of the search
+constexpr int kOneConversion = 3;  // the number of runs that a GPU converts in one pass
+constexpr int kHalf = 6;           // terminals of one table look-up
 constexpr std::uint32_t kLookUp = (1u << kHalf) - 1;
 
 // The ring's order as a line of bits: terminals on the left, three bits for the mains, terminals on
-// the right, one bit for the auxiliary primes. Of the mains, the first, those between, and the last
-// of all: a level that lacks the last one does not touch the terminals on the right.
+// the right, one bit for the auxiliary primes. The three bits for the mains stand for the first
+// one, those between, and the very last one: a level without the last one is not next to the
+// terminals on the right.
 constexpr std::uint32_t kFirst = 1, kBetween = 2, kLast = 4, kMains = 3;
 
-// Primes that operations handle together.
+// Sets of primes that operations handle together.
 struct Set {
   std::uint32_t terminals = 0, mains = 0;
   bool aux = false;
-  int beside = 0;       // runs more of a level without a digit that lies amid its mains
-  bool source = false;  // of a conversion
+  int beside = 0;       // additional runs of a level without a digit that lies among its mains
+  bool source = false;  // runs of a conversion
   auto operator<=>(const Set&) const = default;
 };
 
 struct Arrangement {
-  std::vector<int> order;  // terminals from left to right
-  int left = 0;            // of them, those before the mains
+  std::vector<int> order;  // terminals in order from left to right
+  int left = 0;            // how many of them come before the mains
 };
 
 struct Score {
-  int most = 0, sum = 0;  // runs
+  int most = 0, sum = 0;  // number of runs
   auto operator<=>(const Score&) const = default;
 };
 
@@ -124,7 +125,7 @@ class Search {
   }
 
   Score score(const Arrangement& x) const {
-    std::array<std::uint32_t, kLookUp + 1> low{}, high{};  // terminals to bits of the line
+    std::array<std::uint32_t, kLookUp + 1> low{}, high{};  // maps terminals to bits of the line
     for (int place = 0; place < count_; ++place) {
       const std::uint32_t bit = std::uint32_t{1} << (place < x.left ? place : place + kMains);
       const int t = x.order[place];
@@ -150,7 +151,7 @@ class Search {
   std::uint64_t random_ = 1;
 };
 
-// The lists as PackedChain::outer names them, or as an arrangement places them.
+// The lists in the order of PackedChain::outer, or in that of an arrangement.
 std::pair<std::vector<int>, std::vector<int>> lists_of(const PackedChain& chain) {
   std::pair<std::vector<int>, std::vector<int>> out;
   if (chain.outer) {

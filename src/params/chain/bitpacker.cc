@@ -26,11 +26,11 @@ PackedChain chain_of(const Supply& supply, const Candidate& user, const RaisedLe
   return packing::with_used_primes(std::move(out));
 }
 
-// A chain, or the reason for a refusal.
+// A chain, or the reason why there is none.
 struct Attempt {
   std::optional<PackedChain> chain;
   packing::Found found;
-  int user = 0, stuck = -1;  // the candidate with the most raised levels, and their number
+  int user = 0, stuck = -1;  // the candidate with the most raised levels, and how many it has
 };
 
 Attempt pack(const Supply& supply, Terminals layout) {

@@ -30,11 +30,12 @@ struct PackedStep {
 struct PackingPlan {
   int log_n = 16;
   int word_bits = 28;                   // primes below 2^word_bits, 28..31; mains are the largest
-  double base_bits = 0;                 // log2 Q_0
-  std::vector<double> level_log_scale;  // log2 of the canonical scale wanted at level l
-  int alpha = 12;                       // auxiliary primes
-  std::vector<PackedStep> raised = {};  // upwards; empty: no bootstrapping
-  int most_terminals = 4;               // of one level
+  double base_bits = 0;                 // log2 of Q_0
+  std::vector<double> level_log_scale;  // log2 of the canonical scale that is wanted at level l
+  int alpha = 12;                       // number of auxiliary primes
+  // Raised levels, in increasing order; empty: no bootstrapping.
+  std::vector<PackedStep> raised = {};
+  int most_terminals = 4;  // the most terminals of one level
   // Prefix: every level has the first terminals of the list, so that it is one run of primes.
   // Sides: of two lists, one before the mains and one behind them, so that it is at most two runs.
   // Free: any subset; chain/arrange.h finds an order in which that is a few runs. Either: the first
@@ -55,9 +56,9 @@ struct PackedLevel {
 
 struct PackedChain {
   std::vector<std::uint32_t> terminals, mains, aux;
-  std::vector<PackedLevel> levels;  // user levels, then the raised ones
-  // Prefix: 0. Sides: bit i: terminal i is of the list behind the mains. Every level has the first
-  // terminals of both lists. Free: not set.
+  std::vector<PackedLevel> levels;  // first the user levels, then the raised ones
+  // Prefix: 0. Sides: bit i says that terminal i belongs to the list behind the mains. Every level
+  // has the first terminals of both lists. Free: not set.
   std::optional<std::uint32_t> outer;
 };
 
@@ -69,7 +70,7 @@ class PackingRefusal : public ParameterError {
       : ParameterError("params.pack_primes", had, needs, remedy),
         level_(level),
         nearest_(std::move(nearest)) {}
-  int level() const { return level_; }  // the first one that cannot be met
+  int level() const { return level_; }  // the first level that cannot be met
   // What it can be met with: log2 of its scale, of Q_0 at level 0, or of its factor if it is a
   // level of bootstrapping.
   const std::vector<double>& nearest() const { return nearest_; }

@@ -10,14 +10,16 @@
 namespace latticino {
 namespace {
 
-constexpr int kPool = 70;  // candidates a pair is chosen from
+constexpr int kPool = 70;  // number of candidates that a pair is chosen from
 const Log2 kWidths[] = {log2_fixed(0.25), log2_fixed(0.5), log2_fixed(1.0)};
-const Log2 kAcceptedError = log2_fixed(0.005);  // of a pair; above it wider pools are tried
-const Log2 kEqualErrors = log2_fixed(2e-4);     // errors up to this count as equal
+// The error of a pair above which wider pools are tried.
+const Log2 kAcceptedError = log2_fixed(0.005);
+const Log2 kEqualErrors = log2_fixed(2e-4);  // errors up to this count as equal
 
 std::string bits(Log2 x) { return "2^" + std::to_string(to_double(x)); }
 
-// The error (all up to kEqualErrors are equal), then how far the primes are from equal size.
+// Compared first by the error, where all up to kEqualErrors are equal, and then by how far the
+// primes are from equal size.
 using Rank = std::tuple<Log2, Log2, std::uint32_t, std::uint32_t>;
 
 Rank best_pair(const std::vector<std::uint32_t>& pool, Log2 target) {

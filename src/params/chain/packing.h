@@ -11,16 +11,18 @@
 
 namespace latticino::packing {
 
-inline const Log2 kTolerance = log2_fixed(0.5);  // of log2 Q_l of a user level
-constexpr int kMaxPool = 12;                     // terminals of a chain
+// Bits by which log2 Q_l of a user level may differ.
+inline const Log2 kTolerance = log2_fixed(0.5);
+constexpr int kMaxPool = 12;  // the most terminals of a chain
 
 // The primes of a plan, by decreasing size.
 struct Supply {
-  explicit Supply(const PackingPlan& plan);  // throws ParameterError for word sizes and alpha
+  // Throws ParameterError for word sizes and alpha that are out of range.
+  explicit Supply(const PackingPlan& plan);
 
   const PackingPlan& plan;
   Log2 word = 0;
-  std::uint32_t bound = 0;  // of every prime
+  std::uint32_t bound = 0;  // the bound of every prime
   // The auxiliary primes, which are the largest, and the primes of word size below them.
   std::vector<std::uint32_t> aux, words;
   std::vector<Log2> main_logs;            // [m]: log2 of the product of the first m words
@@ -33,14 +35,15 @@ struct Supply {
   Log2 log_of(std::uint32_t candidate) const;
 };
 
-// A choice of terminals: log2 of their product.
+// One choice of terminals, with log2 of their product.
 struct Choice {
   Log2 sum = 0;
   std::uint32_t set = 0;
   int count = 0;
 };
 
-// Which terminals a level may choose: the first ones of one list, of two lists, or any.
+// Which terminals a level may choose: the first ones of one list, the first ones of two lists, or
+// any.
 using Layout = PackingPlan::Terminals;
 
 // A pool of terminals, and which of them a level may choose: at most `most`, the first ones of one
@@ -58,7 +61,7 @@ class Pool {
   bool divides(const PackedLevel& from, const PackedLevel& to) const;
   Log2 sum(std::uint32_t set) const;
   Layout layout() const { return layout_; }
-  std::uint32_t outer() const { return outer_; }  // bit i: terminal i is of the second list
+  std::uint32_t outer() const { return outer_; }  // bit i: terminal i belongs to the second list
 
   // Both lists, the same for pools that allow the same choices.
   std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> lists() const;
@@ -80,7 +83,7 @@ class Pool {
 struct Levels {
   std::vector<PackedLevel> shape;
   std::vector<Log2> log_q, scale;
-  int limbs = 0;  // of all levels together
+  int limbs = 0;  // limbs of all levels together
 };
 
 struct Candidate {
@@ -117,7 +120,7 @@ Found search(const Supply& supply, Layout layout, std::size_t enough = SIZE_MAX)
 struct RaisedLevels {
   std::vector<PackedLevel> shape;
   std::vector<std::uint32_t> mains, terminals;
-  std::uint32_t outer = 0;  // of all terminals, as Pool::outer()
+  std::uint32_t outer = 0;  // the lists of all terminals, as Pool::outer()
 };
 std::optional<RaisedLevels> raise(const Supply& supply, const Candidate& user, Work& work,
                                   int& stuck);

@@ -17,17 +17,17 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kWords = 200;  // mains that a chain may have
+constexpr int kWords = 200;  // the most mains that a chain may have
 constexpr int kBeam = 32;    // pools of one size that are extended
-constexpr int kMaxIdle = 4;  // rounds without a further level after which a search ends
+constexpr int kMaxIdle = 4;  // a search ends after so many rounds without a further level
 constexpr int kFound = 12;   // complete pools that are kept
-constexpr int kNearest = 6;  // primes of one size that groups of new terminals take
+constexpr int kNearest = 6;  // primes of one size from which groups of new terminals are taken
 const Log2 kGrid = log2_fixed(0.125);
 // Bits by which a level may miss its goal while pools are compared.
 const Log2 kGoalTolerance = log2_fixed(0.4);
-const Log2 kMinLog = log2_fixed(0.5);  // of Q_l / Q_(l-1)
+const Log2 kMinLog = log2_fixed(0.5);  // bits of Q_l / Q_(l-1)
 
-constexpr std::size_t kMaxLevels = 200;  // of a plan
+constexpr std::size_t kMaxLevels = 200;  // the goals of a plan
 using LevelSet = std::bitset<kMaxLevels>;
 
 // A pool in the search, and the levels that it serves if scales stay on their targets.
@@ -36,11 +36,13 @@ struct Draft {
   LevelSet served;
 };
 
-// A pool with more terminals. Most of them are dropped at once, so the pool itself is made later.
+// A pool with more terminals. Most such pools are dropped at once, so the pool itself is built
+// later.
 struct Step {
   const Draft* from = nullptr;
-  std::vector<std::uint32_t> primes;  // of the pool, in the order in which they were added
-  std::uint32_t outer = 0;            // bit i: the i-th new one is added to the second list
+  // New terminals of the pool, in the order in which they were added.
+  std::vector<std::uint32_t> primes;
+  std::uint32_t outer = 0;  // bit i: the i-th new one is added to the second list
   LevelSet served;
   std::size_t rank = 0;
 
@@ -121,7 +123,8 @@ class Extension {
     return false;
   }
 
-  // Whether more levels are served. Bit i of `outer`: the i-th is added to the second list.
+  // Whether more levels are served. Bit i of `outer`: the i-th new terminal is added to the second
+  // list.
   bool add(const std::vector<std::uint32_t>& primes, std::uint32_t outer) {
     const Pool& before = from_->pool;
     if (before.size() + static_cast<int>(primes.size()) > kMaxPool) return false;
@@ -148,7 +151,7 @@ class Extension {
 
   // `count` new terminals of about equal size, for each choice of the present ones.
   bool equal(Log2 goal, int count) {
-    if (supply_.candidates.empty()) return false;  // the mains take every prime
+    if (supply_.candidates.empty()) return false;  // the mains already take every prime
     bool better = false;
     std::vector<Log2> tried;
     for (int m = std::min(supply_.mains_below(goal), supply_.most_mains); m >= 0; --m) {
@@ -171,7 +174,8 @@ class Extension {
     return better;
   }
 
-  // Whether a level with this choice may have more terminals of the first list, or of the second.
+  // Whether a level with this choice may have further terminals of the first list, or of the
+  // second.
   bool extends(const Choice& c, bool outer) const {
     const Pool& pool = from_->pool;
     const std::uint32_t all = (std::uint32_t{1} << pool.size()) - 1;
@@ -213,7 +217,8 @@ class Extension {
   std::vector<Step>* out_ = nullptr;
 };
 
-// The most levels first, then the smallest pool, then the fewest limbs; by value in the end.
+// Compared by the most levels first, then by the smallest pool, then by the fewest limbs. Ties are
+// decided by the primes' values.
 bool better(const Candidate& a, const Candidate& b) {
   const auto rank = [](const Candidate& x) {
     return std::tuple(-static_cast<int>(x.levels.shape.size()), x.pool.primes().size(),

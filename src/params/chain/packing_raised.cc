@@ -13,21 +13,21 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kMaxNew = 3;    // mains that one level adds
-constexpr int kMaxExtra = 3;  // terminals added for the raised levels alone
+constexpr int kMaxNew = 3;    // the most mains that one level adds
+constexpr int kMaxExtra = 3;  // the most terminals that are added for the raised levels alone
 // With more choices of terminals than this, a CoeffToSlot level may only add terminals.
 constexpr std::size_t kMaxSwapped = 512;
-const Log2 kSmallest = log2_fixed(3.0);  // bits that a main may fall short of a word
+const Log2 kSmallest = log2_fixed(3.0);  // bits by which a main may be smaller than a word
 // Bits by which the factor of a level that takes terminals in may exceed its target.
 const Log2 kExcess = log2_fixed(4.0);
 const Log2 kExtraGrid = log2_fixed(0.5);
 
-// The best way so far to reach a choice of terminals: that with the fewest limbs.
+// The best way found so far to reach a choice of terminals: the one with the fewest limbs.
 struct Reached {
   int limbs = 0;
-  Log2 excess = 0;  // log2 Q above the sum of the steps' bits
+  Log2 excess = 0;  // log2 Q, minus the sum of the steps' bits
   int mains = 0, from = -1;
-  Log2 rest = 0;  // of the new mains that are to be chosen
+  Log2 rest = 0;  // bits of the new mains that are still to be chosen
   bool known = false;
 };
 
@@ -92,7 +92,7 @@ class RaisedLevelSearch {
     std::vector<int> index(steps);
     int at = 0;
     for (std::size_t j = 0; j < sets_.size(); ++j) {
-      if (reached_.back()[j].known) at = static_cast<int>(j);  // the full set alone is allowed
+      if (reached_.back()[j].known) at = static_cast<int>(j);  // only the full set is allowed
     }
     for (std::size_t k = steps; k-- > 0;) {
       index[k] = at, path[k] = &reached_[k][at];
@@ -104,7 +104,7 @@ class RaisedLevelSearch {
       for (const std::uint32_t q : *list) groups.reserve(q);
     }
     for (int m = 0; m < fixed_; ++m) groups.reserve(supply_.words[m]);
-    Log2 missed = 0;  // by which the mains so far are too small
+    Log2 missed = 0;  // bits by which the mains so far are too small
     for (std::size_t k = 0; k < steps; ++k) {
       const std::size_t before = out.mains.size();
       const int total = path[k]->mains - fixed_;
@@ -169,7 +169,7 @@ class RaisedLevelSearch {
   const Levels& levels_;
   int fixed_ = 0;  // mains of the user levels
   std::vector<Choice> sets_;
-  std::vector<std::vector<Reached>> reached_;  // [step][set]
+  std::vector<std::vector<Reached>> reached_;  // indexed by [step][set]
 };
 
 std::optional<RaisedLevels> try_raise(const Supply& supply, const Candidate& user, Work& work,
@@ -192,7 +192,7 @@ std::optional<RaisedLevels> raise(const Supply& supply, const Candidate& user, W
   if (supply.plan.raised.empty()) return RaisedLevels{{}, {}, {}, user.pool.outer()};
   Candidate now = user;
   std::optional<RaisedLevels> out = try_raise(supply, now, work, stuck);
-  // Adds the terminal with which the most steps are met, again and again.
+  // Repeatedly adds the terminal with which the most steps are met.
   for (int extra = 0; !out && extra < kMaxExtra && now.pool.size() < kMaxPool; ++extra) {
     std::optional<Candidate> best;
     int furthest = -1;

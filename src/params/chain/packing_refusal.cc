@@ -1,4 +1,5 @@
-// What to say if a level cannot be packed: which one it is, and the nearest scales that can be.
+// The error message for a level that cannot be packed: which level it is, and the nearest scales
+// with which it can be packed.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -13,10 +14,10 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kMaxTries = 3;                  // scales on either side of a refused one
-constexpr double kScaleStep = 0.2;            // bits between them
-const Log2 kSearchRadius = log2_fixed(24.0);  // of log2 Q around a refused one
-constexpr std::int64_t kMaxWork = 5'000'000;  // of the search for factors that can be met
+constexpr int kMaxTries = 3;        // scales that are tried on either side of a refused one
+constexpr double kScaleStep = 0.2;  // bits between them
+const Log2 kSearchRadius = log2_fixed(24.0);  // range of log2 Q around a refused one
+constexpr std::int64_t kMaxWork = 5'000'000;  // rounds of the search for factors that can be met
 
 std::string number(double x) { return formatted("%.2f", x); }
 
@@ -72,7 +73,7 @@ std::vector<double> scales_in_reach(const Supply& supply, const Levels& below, b
   return out;
 }
 
-// Whether a search with this scale (or base) gets beyond the level.
+// Whether a search with this scale (or base) gets past the level.
 bool passes(const PackingPlan& plan, std::size_t level, double value, Layout layout) {
   PackingPlan other = plan;
   if (level == 0) {
@@ -129,7 +130,8 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
   const PackingPlan& plan = supply.plan;
   const double wanted = plan.raised[step].bits;
   std::int64_t spent = 0;
-  // Whether the step can be met with these bits, and with it every other step of the same bits.
+  // Whether the step can be met with these bits, together with every other step that has the same
+  // bits.
   const auto does = [&](double bits) {
     PackingPlan other = plan;
     for (PackedStep& s : other.raised) {

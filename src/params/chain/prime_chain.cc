@@ -80,7 +80,7 @@ class Picker {
     for (const RaisedLevel& r : plan_.raised) {
       const Log2 pulled = sum_of_logs(chain_.terminals, r.shape.terminals) -
                           sum_of_logs(chain_.terminals, below.terminals);
-      // Mains that the level below gave up are used again.
+      // Mains that the level below has given up are used again.
       const std::size_t all = chain_.mains.size();
       const Log2 again = sum_of_logs(chain_.mains, all) -
                          sum_of_logs(chain_.mains, std::min<std::size_t>(below.mains, all));

@@ -34,14 +34,15 @@ struct RaisedLevel {
 
 struct ChainPlan {
   int log_n = 16;
-  std::vector<LevelShape> shapes;   // user levels, [0] the base
+  std::vector<LevelShape> shapes;   // shapes of user levels; [0] is the base
   std::vector<double> steps;        // log2 Q_l / Q_(l-1), l = 1..; size shapes.size() - 1
-  double base_main_bits = 0;        // bits of the base's mains together; 0: the base has none
+  double base_main_bits = 0;        // bits of all mains of the base together; 0: the base has none
   double terminal_bits = 25;        // terminals come in pairs with product 2^(2 terminal_bits)
-  std::vector<RaisedLevel> raised;  // bootstrapping levels, upwards
+  std::vector<RaisedLevel> raised;  // bootstrapping levels, in increasing order
   int alpha = 12;
-  std::uint32_t aux_bound = std::uint32_t{1} << 31;   // auxiliaries are the largest below it
-  std::uint32_t main_bound = std::uint32_t{1} << 31;  // mains stay below it
+  // Auxiliary primes are the largest ones below this.
+  std::uint32_t aux_bound = std::uint32_t{1} << 31;
+  std::uint32_t main_bound = std::uint32_t{1} << 31;  // mains are below this
 };
 
 struct PrimeChain {

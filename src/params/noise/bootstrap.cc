@@ -1,5 +1,6 @@
-// Predicted precision of bootstrapping, in closed form (docs/bootstrapping.md, Precision). One
-// model: explain() prints it, the bootstrapping code asks it, bench/precision.cc measures it.
+// Predicted precision of bootstrapping, in closed form (docs/bootstrapping.md, Precision). There is
+// one model: explain() prints it, the bootstrapping code uses it, and bench/precision.cc compares
+// it with measurements.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -9,9 +10,10 @@
 namespace latticino {
 namespace {
 
-// From this slot error of the last merged division on, a separate rescaling is worth its pass.
+// From this slot error of the last merged division on, a separate rescaling is worth its additional
+// pass.
 constexpr double kMergedError = 0x1p-22;
-constexpr int kRuns = 20;  // over which the largest error is predicted
+constexpr int kRuns = 20;  // number of slot errors over which the largest one is predicted
 constexpr double kTwoPi = 2 * std::numbers::pi;
 
 // Mean square of one coefficient's I after ModRaise: a sum of weight + 1 uniforms on [-1/2, 1/2].
@@ -58,12 +60,12 @@ double Params::spanned_coefficients(int slots) const { return std::min(1.0 * n()
 
 double Params::base_modulus() const {
   const Basis base = basis(0);
-  double q0 = 1;  // at most two primes: below 2^62, rounded once
+  double q0 = 1;  // the product of at most two primes, below 2^62, rounded once
   for (int i = 0; i < base.size(); ++i) q0 *= ring_primes_[base.prime(i)];
   return q0;
 }
 
-// Part of a stored value: exact products and quotients only.
+// This is a part of a stored value, so it only uses exact products and quotients.
 std::int64_t Params::bootstrap_scale_up() const {
   level_after_bootstrap();
   const double headroom =
@@ -92,7 +94,7 @@ BootstrapNoise Params::middle_noise(double count, double gain) const {
   // The switch back to the dense secret divides by P; the trace adds terms that double.
   const double trace = count < max_slots() ? 4.0 / 3 : 1.0;
   const double raised = overflow_power(b) + trace * division_variance(alpha());
-  // Divisions of one EvalMod level: merged with its key switch, or separate.
+  // The divisions of one EvalMod level, which may be merged with its key switch or separate.
   int top = default_level_ + b.evalmod_levels;
   // Free terminals may be exchanged at any level, so the level with the most leaving primes counts.
   if (free_terminals()) {
@@ -103,7 +105,7 @@ BootstrapNoise Params::middle_noise(double count, double gain) const {
   const double scale = rescale_factor(top);
   const double merged = slot_error(key_switch_variance(top, true), scale);
   const double apart = slot_error(division_variance(leaving(top).size()), scale);
-  // CoeffToSlot ends with scale sqrt(2) larger.
+  // CoeffToSlot ends with a scale that is larger by sqrt(2).
   const double key_switch = slot_error(key_switch_variance(top, false), scale) / 2,
                factor = merged / 2;
   BootstrapNoise noise;

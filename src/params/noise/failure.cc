@@ -31,7 +31,7 @@ double log_tail(int n, int k) {
 }  // namespace
 
 double Params::bootstrap_log_failure() const {
-  level_after_bootstrap();  // throws without bootstrapping
+  level_after_bootstrap();  // throws for parameters without bootstrapping
   const BootstrapLiteral& b = *literal_.bootstrap;
   // Both tails of N coefficients, by the union bound.
   return std::min(0.0, log_n() + 1 + log_tail(b.sparse_weight + 1, b.range_k));

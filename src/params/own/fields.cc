@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMaxScale = 60;
 constexpr int kMaxLevels = 150;
-constexpr double kMinBits = 5;  // that a product keeps
+constexpr double kMinBits = 5;  // bits of precision that a product keeps at least
 
 using std::to_string;
 
@@ -31,7 +31,7 @@ double least_step(const ParamsRequest& x) {
 
 std::string power(double bits) { return "2**" + number(bits); }
 
-// A change of one field.
+// A request with one field changed.
 template <class Change>
 Fault fault(const ParamsRequest& x, std::string had, std::string needs, std::string text,
             Change change) {

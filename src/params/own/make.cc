@@ -15,14 +15,16 @@ using own::Outcome;
 using std::to_string;
 
 constexpr std::size_t kMaxFixes = 3;
-constexpr int kNearPacks = 2;        // searches for packed chains, for one change
-constexpr int kMaxPacked = 10;       // changes that are searched for, together
-constexpr int kKindPacked = 4;       // and of one kind
-constexpr int kMaxShorter = 4;       // changes that are searched for one setting less
-constexpr double kScaleStep = 0.25;  // bits between scales that are tried in place of one
-constexpr double kScaleReach = 36;   // and how far away they are
+constexpr int kNearPacks = 2;   // searches for packed chains that each tried change may take
+constexpr int kMaxPacked = 10;  // changes of several fields that are searched for together
+constexpr int kKindPacked = 4;  // the same for changes of one kind
+// Combinations of which one change is left out, to see whether it is needed.
+constexpr int kMaxShorter = 4;
+// Distance in bits between scales that are tried instead of a refused one.
+constexpr double kScaleStep = 0.25;
+constexpr double kScaleReach = 36;  // and how far they may be from it
 
-// Changes that are tried, the nearest first. One of each kind is named.
+// Changes that are tried, the nearest first. The message names one of each kind.
 using Kind = std::vector<Fix>;
 
 template <class Change>
@@ -77,7 +79,7 @@ Kind other_scales(const ParamsRequest& x) {
   for (double away = kScaleStep; away <= kScaleReach;
        away += away < 2 ? kScaleStep : 2 * kScaleStep) {
     for (const double near : {x.log_scale + away, x.log_scale - away}) {
-      // Tries what the message shows.
+      // Tries the value that the message shows.
       const double scale = std::round(near / kScaleStep) * kScaleStep;
       out.push_back(
           fix(x, "scale=2**" + own::number(scale), [=](auto& r) { r.log_scale = scale; }));
@@ -106,7 +108,7 @@ Kind lower_security(const ParamsRequest& x) {
   return out;
 }
 
-// If nothing else helps: a small set that every ring of its size has.
+// If nothing else helps: a small set that exists for every ring of its size.
 Kind plain(const ParamsRequest& x) {
   return {fix(x,
               "N=65536 and levels=1 and scale=2**40 and word=None and dnum=None and "
@@ -251,7 +253,7 @@ std::string shortest(const ParamsRequest& x, std::vector<Fix> fixes) {
   return out;
 }
 
-// `before`: changes that bring fields into range.
+// `before`: the changes that bring fields into range.
 std::string remedy_of(const ParamsRequest& x, const std::vector<Fix>& before,
                       const std::vector<Fix>& fixes) {
   if (fixes.empty()) return "take a preset";
@@ -279,7 +281,7 @@ std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
   }
   // Brings fields into range one after the other, then asks for what the request still lacks.
   std::vector<Fix> before = {fault->fix};
-  constexpr int kMaxFaults = 200;  // levels of a list, above all
+  constexpr int kMaxFaults = 200;  // this concerns mostly the levels of a list
   for (int i = 0; i < kMaxFaults; ++i) {
     const std::optional<own::Fault> next = own::fault_of(before.back().request);
     if (!next) break;

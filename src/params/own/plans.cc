@@ -1,9 +1,10 @@
-// Drafts of chains. If all scales are 2^s, each level has s bits more than the one below it. Its
-// primes are mains of M bits, and units of U bits, which are one to three terminals each. The
-// levels repeat in cycles: L levels add k mains in all, L s = k M. Either each level inside a cycle
-// adds p mains and gives back a unit, s = p M - U, or it adds a unit and b mains, s = U + b M. L =
-// 1 is a chain without terminals, with k primes per level. M and U may have any size, so that there
-// is a cycle for every s. Long cycles have larger mains and so fewer limbs, but more terminals.
+// Plans chains (drafts) without choosing primes. If all scales are 2^s, each level has s bits more
+// than the one below it. Its primes are mains of M bits, and units of U bits, which are one to
+// three terminals each. The levels repeat in cycles: L levels add k mains in all, L s = k M. Either
+// each level inside a cycle adds p mains and gives back a unit, s = p M - U, or it adds a unit and
+// b mains, s = U + b M. L = 1 is a chain without terminals, with k primes per level. M and U may
+// have any size, so that there is a cycle for every s. Long cycles have larger mains and so fewer
+// limbs, but more terminals.
 #include "params/own/plans.h"
 
 #include <algorithm>
@@ -21,12 +22,12 @@ namespace {
 constexpr int kLongestCycle = 8;
 constexpr int kMaxUnit = 3;
 constexpr int kBaseMains = 4;
-constexpr double kHeadroom = 10;  // bits of Q_0 above its scale
-constexpr double kMinRatio = 6;   // the same with bootstrapping, where q0 is short
+constexpr double kHeadroom = 10;  // bits by which Q_0 is larger than its scale
+constexpr double kMinRatio = 6;   // the same with bootstrapping, where q0 has few bits
 constexpr double kMaxBase = 59;   // log2 q0 with bootstrapping; 121 with two auxiliary primes
 constexpr double kCtsMains = 58;
 constexpr int kCtsLevels = 4;
-// About the bits of a CoeffToSlot level that adds terminals.
+// Bits of a CoeffToSlot level that adds terminals, about.
 constexpr double kTerminalStepBits = 50;
 const double kBaseSteps[] = {0, 0.5, 1, 2, 3, 4, 6, 8};
 
@@ -38,7 +39,7 @@ struct Sizes {
   }
 };
 
-// How many primes there are of about a size: within half a bit, at most 200.
+// How many primes there are of about this size: within half a bit, at most 200.
 int primes_available(int log_n, int half_bits) {
   constexpr std::size_t kMaxSizes = 4096;  // more than there are
   static auto& known = *new crypto::PerProcess<std::pair<int, int>, int>(kMaxSizes);
@@ -48,12 +49,12 @@ int primes_available(int log_n, int half_bits) {
   });
 }
 
-// Primes that a draft needs, by size.
+// The number of primes of each size that a draft needs.
 class PrimeDemand {
  public:
   explicit PrimeDemand(int log_n) : log_n_(log_n) {}
   void add(double bits, int count) { count_[static_cast<int>(std::lround(2 * bits))] += count; }
-  // Leaves room to choose, also for neighbouring sizes that use the same primes.
+  // Leaves a margin for the choice, also for drafts of neighbouring sizes that use the same primes.
   bool met() const {
     return std::all_of(count_.begin(), count_.end(), [&](const auto& x) {
       return x.second == 0 || x.second + x.second / 4 + 1 <= primes_available(log_n_, x.first);
@@ -69,11 +70,11 @@ Sizes sizes_of(const Schedule& s) { return {s.log_n + 2.0, s.word}; }
 
 struct Cycle {
   double main = 0, unit = 0;
-  int terminals = 0;  // of a unit
-  int units = 0;      // at most
-  bool down = true;   // levels give units back
-  int within = 0;     // mains that a level inside the cycle takes
-  int jump = 0;       // mains that the level which closes it takes (negative: gives)
+  int terminals = 0;  // terminals of a unit
+  int units = 0;      // the most terminals
+  bool down = true;   // whether levels give units back
+  int within = 0;     // mains that a level inside the cycle adds
+  int jump = 0;       // mains that the last level of a cycle adds (negative: gives back)
 };
 
 std::vector<Cycle> cycles_of(double s, Sizes sizes) {
@@ -151,7 +152,7 @@ class Drafter {
     return {static_cast<std::uint16_t>(mains), static_cast<std::uint16_t>(units * cycle.terminals)};
   }
 
-  // Every level has primes of its own, as many as its step needs.
+  // A draft in which every level has primes of its own, as many as its step needs.
   void add_groups() {
     std::vector<double> steps;
     for (std::size_t l = 1; l < s_.scales.size(); ++l) {
@@ -225,7 +226,7 @@ class Drafter {
     }
     const double terminal = draft.chain.terminal_bits;
     if (!s_.bootstrapping) {
-      // Mains that the top level has given up still count in the keys.
+      // Mains that the top level has given up are still part of the keys.
       draft.primes = most.mains + most.terminals;
       draft.log_q = log_q + (most.terminals - top.terminals) * terminal +
                     (most.mains - top.mains) * sizes_.high;
@@ -300,7 +301,8 @@ std::vector<Digits> digits_of(int primes, int dnum) {
     if (!out.empty() && out.back().dnum == digits) continue;
     if (dnum == 0 || dnum == digits) out.push_back({alpha, digits});
   }
-  // Transforms and products of a key switch: each digit on all primes, and both results.
+  // The work of a key switch, in transforms and products: each digit on all primes, and both
+  // results.
   std::stable_sort(out.begin(), out.end(), [&](Digits a, Digits b) {
     return (a.dnum + 2) * (primes + a.alpha) < (b.dnum + 2) * (primes + b.alpha);
   });

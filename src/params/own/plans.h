@@ -12,25 +12,25 @@
 
 namespace latticino::own {
 
-constexpr int kStcLevels = 3;  // SlotToCoeff's, of BootstrapLiteral
+constexpr int kStcLevels = 3;  // levels of SlotToCoeff, as in BootstrapLiteral
 
 // A request whose fields are in range.
 struct Schedule {
   int log_n = 16;
   double word = 31;
-  std::vector<double> scales;  // log2, by level
+  std::vector<double> scales;  // log2 of the scale, by level
   bool bootstrapping = false;
   bool uniform() const;
-  double base_bits() const;  // least log2 Q_0
+  double base_bits() const;  // the least log2 Q_0
 };
 
 // A possible chain, without its auxiliary primes. Shapes and sizes are planned, but primes are not
 // chosen yet.
 struct Draft {
   ChainPlan chain;
-  std::int64_t limbs = 0;  // of all levels together, by which drafts are compared
-  int primes = 0;          // of Q
-  int family = 0;          // drafts of one cycle on other bases belong to one family
+  std::int64_t limbs = 0;  // limbs of all levels together, by which drafts are compared
+  int primes = 0;          // bits of Q
+  int family = 0;          // drafts of the same cycle on other bases form one family
   double log_q = 0;
 };
 
@@ -49,7 +49,7 @@ std::vector<Draft> drafts_of(const Schedule& schedule);
 double evalmod_bits(const Schedule& schedule);
 int log_message_ratio(double log_scale, double base_bits);
 
-// Why a request fails, for people.
+// Why a request fails, as a text for people.
 struct Refusal {
   std::string had, needs;
 };
@@ -58,7 +58,7 @@ struct Refusal {
 struct Fix {
   std::string text;
   std::function<void(ParamsRequest&)> change;
-  ParamsRequest request;  // the changed one
+  ParamsRequest request;  // the changed request
 };
 // Whether chains are packed in such words. Others have levels whose primes are their own.
 bool packs(const ParamsRequest& request);
@@ -73,12 +73,12 @@ std::optional<Fault> fault_of(const ParamsRequest& request);
 std::string name_of(const ParamsRequest& request, int levels);
 std::string number(double x);  // at most four digits after the point, none that are 0
 
-// The set, or why there is none. The request's fields are in range.
+// The set, or the reason why there is none. The request's fields must be in range.
 struct Outcome {
   std::shared_ptr<const Params> params;
   Refusal why;
-  // Of levels that cannot be packed: the one that is in the way, and log2 of scales near its own
-  // with which it is not, if the others keep theirs.
+  // For levels that cannot be packed: which level it is, and log2 of scales near its own with which
+  // it can be packed if the others keep theirs.
   int level = -1;
   std::vector<double> nearest = {};
 };

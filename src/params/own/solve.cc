@@ -1,5 +1,5 @@
-// From a request to a set: drafts in the order of their work, each with the digits that security
-// and the bounds of base conversion allow; then packed chains.
+// From a request to a parameter set. It tries drafts in the order of their work, each with the
+// digits that security and the bounds of base conversion allow. Then it tries packed chains.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,22 +15,23 @@
 namespace latticino::own {
 namespace {
 
-constexpr int kMaxBuilt = 30;          // chains of one attempt
+constexpr int kMaxBuilt = 30;          // chains that are built in one attempt
 constexpr int kMaxBuiltPerCount = 12;  // the same if many counts of levels are tried
-constexpr int kMaxFailedPerCount = 2;  // drafts of one family that are tried there
+constexpr int kMaxFailedPerCount = 2;  // drafts of one family that are tried in that case
 constexpr int kMaxFailed = 6;
 constexpr int kMaxDigits = 3;    // choices of digits that are built for one draft
-constexpr int kMaxAlpha = 40;    // auxiliary primes
-constexpr int kLeastWord = 28;   // of pack_primes
-constexpr double kShort = 0.02;  // bits that the largest primes may be short of a word
+constexpr int kMaxAlpha = 40;    // the most auxiliary primes
+constexpr int kLeastWord = 28;   // the words that pack_primes takes
+constexpr double kShort = 0.02;  // bits by which the largest primes may be smaller than a word
 constexpr double kAbout = 1;     // bits by which an estimate of log2(P Q) may be too large
-constexpr std::size_t kMaxPackedDigits = 6;  // packings for one count of digits
+constexpr std::size_t kMaxPackedDigits = 6;  // packings that are tried for one count of digits
 constexpr double kNoBound = 1e9;
 constexpr int kAnyDigits = 1000;
-constexpr double kMaxTried = 140;  // levels
+constexpr double kMaxTried = 140;  // the most levels
 
-// The most digits if levels are as many as fit: more digits gain few levels and make keys larger.
-// If N is small, P is one prime or two. If it is large, the sums of base conversion limit alpha.
+// The most digits if the request asks for as many levels as fit: more digits gain few levels and
+// make keys larger. If N is small, P is one prime or two. If it is large, the sums of base
+// conversion limit alpha.
 int most_digits(std::int64_t n) { return n == 1 << 15 || n == 1 << 16 ? 4 : 8; }
 
 int log2_of(std::int64_t n) { return std::countr_zero(static_cast<std::uint64_t>(n)); }
@@ -102,7 +103,7 @@ class Solver {
     return sum;
   }
 
-  // What an error had and needed.
+  // What an error message says the request had and needed.
   static std::string had_and_needs(const std::string& what) {
     const std::size_t begin = what.find("had "), end = what.rfind("; ");
     if (begin == std::string::npos || end == std::string::npos || end < begin) return what;
@@ -175,7 +176,8 @@ class Solver {
       std::vector<double> raised;
       raised.reserve(plan.raised.size());
       for (const RaisedLevel& r : plan.raised) raised.push_back(r.bits);
-      // Scales within 0.1 bit if possible; else with a target per level, within half a bit.
+      // Scales are within 0.1 bit of their targets if possible. Otherwise each level has a target
+      // of its own, and is within half a bit of it.
       for (const bool targets : {false, true}) {
         if (auto params = unless_refused(literal, raised, targets)) return params;
       }
@@ -355,12 +357,12 @@ class Solver {
   const ParamsRequest& x_;
   Schedule s_;
   double bound_;
-  std::vector<int> words_;  // that chains are packed into
+  std::vector<int> words_;  // words that chains are packed into
   int most_digits_, most_built_, built_ = 0, no_digits_ = 0;
   bool too_wide_ = false;
   double least_pq_ = 0;
   std::string why_;
-  std::optional<PackingRefusal> refused_;  // of free terminals
+  std::optional<PackingRefusal> refused_;  // for free terminals
 };
 
 Schedule schedule_of(const ParamsRequest& x, std::int64_t levels) {
@@ -382,7 +384,7 @@ bool may_fit(const ParamsRequest& x) {
   if (x.level_log_scale) {
     // The least base, and one auxiliary prime; sizes are met to within a bit.
     const Schedule s = schedule_of(x, 0);
-    double bits = s.base_bits() + s.word - 3;  // or of a smaller word
+    double bits = s.base_bits() + s.word - 3;  // or a word size smaller
     for (std::size_t l = 1; l < s.scales.size(); ++l) bits += 2 * s.scales[l] - s.scales[l - 1];
     return bits <= bound_of(x);
   }

@@ -22,7 +22,7 @@ namespace {
 
 using Security = ParamsLiteral::Security;
 
-// One CoeffToSlot level: mains and terminals it adds, and its bits.
+// One CoeffToSlot level: the mains and terminals that it adds, and its bits.
 struct CtsStep {
   int mains, terminals;
   double bits;
@@ -34,7 +34,7 @@ struct Recipe {
   int scale_bits;
   LevelShape base;
   double base_main_bits;
-  int user_levels;  // up to the default level
+  int user_levels;  // the levels up to the default level
   int alpha;
   WordBits words = {};
   double evalmod_bits = 0;  // 0: no bootstrapping
@@ -61,15 +61,16 @@ const std::vector<Recipe>& recipes() {
       {"n14-d40-leveled-v1", 14, 40, {1, 1}, 28, 8, 2, {30, 20}},
       {"n15-d30-leveled-v1", 15, 30, {2, 0}, 40, 21, 6, {30, 0}},
       {"n15-d40-leveled-v1", 15, 40, {1, 1}, 30, 14, 7, {30, 20}},
-      // Bootstrapping, the 25-30 system (paper: Cheddar, Sec. 3).
+      // With bootstrapping: the 25-30 system (paper: Cheddar, Sec. 3).
       {"n16-d30-boot-v1", 16, 30, {2, 0}, 39.75, 21, 12, {30, 25}, 58, kCtsMains, 7},
       {"n16-d35-boot-v1", 16, 35, {0, 2}, 0, 18, 12, {30, 25}, 58, kCtsThree, 7},
       {"n16-d40-boot-v1", 16, 40, {0, 2}, 0, 16, 12, {30, 25}, 58, kCtsFour, 6},
       {"n16-d45-boot-v1", 16, 45, {2, 0}, 53, 14, 12, {30, 25}, 58, kCtsThree, 6},
       {"n16-d50-boot-v1", 16, 50, {2, 0}, 58, 12, 12, {30, 25}, 58, kCtsFour, 6},
-      // Messages with large coefficients: sine error 2^-17 in place of 2^-7, a wider EvalMod.
+      // For messages with large coefficients: the sine error is 2^-17 instead of 2^-7, and the
+      // range of EvalMod is wider.
       {"n16-d40-structured-v1", 16, 40, {0, 2}, 0, 15, 12, {30, 25}, 61, kCtsTwo, 10},
-      // Small, for tests.
+      // Small sets for tests.
       {"test-n10-leveled-insecure", 10, 40, {0, 2}, 0, 6, 3, {30, 25}, 0, {}, 5, kTest},
       {"test-n10-boot-insecure", 10, 40, {0, 2}, 0, 7, 6, {30, 25}, 58, kCtsFour, 5, kTest},
       {"test-n12-boot-insecure", 12, 40, {0, 2}, 0, 7, 6, {30, 25}, 58, kCtsFour, 5, kTest},
@@ -123,7 +124,7 @@ ParamsLiteral literal_of(const Recipe& r) {
   return x;
 }
 
-// Edit distance, to suggest names.
+// The edit distance, by which an unknown name finds similar ones.
 int distance(const std::string& a, const std::string& b) {
   std::vector<int> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
@@ -163,7 +164,7 @@ std::optional<ParamsLiteral> literal_named(const std::string& name) {
   return std::nullopt;
 }
 
-constexpr std::size_t kMaxNames = 256;  // of sets, presets or not
+constexpr std::size_t kMaxNames = 256;  // hashes of sets, whether presets or not
 
 // Generating primes takes milliseconds, so the text of each preset is made once.
 std::optional<std::string> text_named(const std::string& name) {

@@ -1,4 +1,4 @@
-// Sets of other libraries, for comparison and tests.
+// Parameter sets of other libraries, for comparison and tests.
 #pragma once
 
 #include <vector>

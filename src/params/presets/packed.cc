@@ -37,8 +37,9 @@ ParamsLiteral test_n10() {
   return x;
 }
 
-// Packed with pack_primes. Listed, so that the planner may get better without changing a set: user
-// levels at one scale up to level `fresh`, eight EvalMod levels and four of CoeffToSlot.
+// Packed with pack_primes. The primes are listed, so that the planner may be improved without
+// changing a set: user levels at one scale up to level `fresh`, eight EvalMod levels and four of
+// CoeffToSlot.
 ParamsLiteral bootstrapping(const char* name, double log_scale, int fresh, double evalmod_bits,
                             double cts_bits, int log_message_ratio, int arcsine_levels = 0) {
   ParamsLiteral x;
@@ -194,8 +195,8 @@ ParamsLiteral test_n10_boot_w28() {
   return x;
 }
 
-// Free terminals, for tests. They are stored in an order in which a level has up to five runs (of
-// primes that are neighbours in storage).
+// With free terminals, for tests. They are stored in an order in which a level has up to five runs
+// (of primes that are neighbours in storage).
 ParamsLiteral test_n10_free() {
   ParamsLiteral x;
   x.name = "test-n10-d36-w28-free-insecure";
@@ -235,7 +236,7 @@ ParamsLiteral test_n10_free_boot() {
   return x;
 }
 
-// The small version of the precise set.
+// A small version of the precise set.
 ParamsLiteral test_n10_precise() {
   ParamsLiteral x = bootstrapping("test-n10-d48-w30-precise-insecure", 48, 6, 59.7, 52, 3, 3);
   x.log_n = 10;

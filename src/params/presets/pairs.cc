@@ -3,10 +3,10 @@
 namespace latticino::params {
 namespace {
 
-// Double rescaling at 2^48 (paper: Cheddar, first version, Table 2). Listed, because at N = 2^16
-// the ring has 38 primes below 2^25: pairs that are chosen one level after the other run out of
-// partners after ten, while a matching of all of them has thirteen within 0.06 bit. Auxiliary
-// primes below 2^30 exceed every digit, and leave room for the tenth level.
+// Double rescaling at 2^48 (paper: Cheddar, first version, Table 2). The primes are listed, because
+// at N = 2^16 the ring has 38 primes below 2^25: pairs that are chosen one level after the other
+// run out of partners after ten, while a matching of all of them has thirteen within 0.06 bit.
+// Auxiliary primes below 2^30 exceed every digit, and leave room for the tenth level.
 ParamsLiteral n16_d48_dr() {
   ParamsLiteral x;
   x.name = "n16-d48-dr-boot-v1";

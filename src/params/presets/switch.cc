@@ -1,6 +1,6 @@
-// The named sets of switching. Dimensions and gadgets are the least work whose predicted error,
-// with a normal distribution, meets the stated one: mean 2^-8 of the bound and 2^-6 for the worst
-// of 10^4, or mean 2^-10.
+// The named sets of switching. Dimensions and gadgets were chosen for the least work with which the
+// predicted error, with a normal distribution, meets the stated one: mean 2^-8 of the bound and
+// 2^-6 for the worst of 10^4, or mean 2^-10.
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,12 +27,13 @@ std::vector<SwitchRecipe> switch_recipes() {
       {"n16-d40-boot-v1", {"switch-n16-d40-v1", 12, 880, {30, 1}, {2, 8}}},
       {"n16-d35-boot-v1", {"switch-n16-d35-v1", 12, 880, {30, 1}, {2, 8}}},
       {"n16-d40-boot-v1", {"switch-n16-d40-precise-v1", 13, 1012, {30, 1}, {2, 10}}},
-      // Tables in FP64: of two digits, since roundings grow with them.
+      // Tables in FP64. They have two digits, because rounding errors grow with the number of
+      // digits.
       {"n16-d40-boot-v1",
        {"switch-n16-d40-fp64-v1", 12, 880, {15, 2}, {2, 8}, 0, kFailure, kSecure, true}},
       {"n16-d35-boot-v1",
        {"switch-n16-d35-fp64-v1", 12, 880, {15, 2}, {2, 8}, 0, kFailure, kSecure, true}},
-      // Small, for tests.
+      // Small sets for tests.
       {"test-n10-boot-insecure",
        {"test-switch-n10-insecure", 10, 64, {30, 1}, {4, 5}, 3.19, kFailure, kInsecure}},
       {"test-n12-boot-insecure",
@@ -44,7 +45,7 @@ std::vector<SwitchRecipe> switch_recipes() {
 
 }  // namespace
 
-// The CKKS set's own name is bound to its parameters already.
+// The name of the CKKS set already stands for its parameters.
 void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) {
   params::check_plain_name("switch_params.check", literal.name, literal.security);
   for (const SwitchRecipe& r : switch_recipes()) {
@@ -54,7 +55,8 @@ void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) 
   }
 }
 
-// Like preset(): every context asks for all of them, to find those of its parameters.
+// Stored like the sets of preset(): every context asks for all of them, to find those of its
+// parameters.
 std::shared_ptr<const SwitchParams> switch_preset(const std::string& name) {
   constexpr std::size_t kMaxNames = 64;  // more than there are
   static auto& checked =

@@ -89,7 +89,7 @@ std::vector<TfheLiteral> literals() {
       legacy(grouped(set("chameleon-630-group3-legacy", 630, 1, 10, 1, {7, 3}, {2, 8}), 3), 0x1p-15,
              0x1p-25),
       legacy(set("chameleon-592-legacy", 592, 1, 11, 1, {7, 3}, {2, 8}), 0x1p-15, 0x1p-25),
-      // Small, for tests.
+      // Small sets for tests.
       insecure(set("test-tfhe-gates-insecure", 64, 2, 10, 1, {9, 2}, {4, 3})),
       insecure(set("test-tfhe-gates-v2-insecure", 48, 1, 11, 2, {23, 1}, {4, 3})),
       insecure(grouped(set("test-tfhe-ternary-insecure", 48, 1, 10, 1, {7, 3}, {4, 3}), 1, true)),

@@ -80,7 +80,8 @@ ParamsLiteral packing_literal(const Params& ckks, const Basis& ring, const Basis
   return p;
 }
 
-// Keys under the binary s' of N' coefficients: the curve for binary keys as well as the table.
+// Keys under the binary secret s' of N' coefficients must satisfy the curve for binary keys as well
+// as the table.
 void check_key_modulus(double log_modulus, const SwitchLiteral& x) {
   if (x.security != ParamsLiteral::Security::Bits128) return;
   const double most = 0.5 * std::log2(kErrorVariance) - min_log_lwe_noise_128(1 << x.log_n);

@@ -15,19 +15,20 @@
 namespace latticino {
 
 struct SwitchLiteral {
-  std::string name;       // versioned: "switch-n16-d40-v1"
-  int log_n = 12;         // of the table ring's degree N'
-  int lwe_dimension = 0;  // n, of the key that tables are looked up under
+  std::string name;       // name with a version, such as "switch-n16-d40-v1"
+  int log_n = 12;         // log2 of the table ring's degree N'
+  int lwe_dimension = 0;  // dimension n of the key under which tables are looked up
   Gadget bootstrap, key_switch;
-  double lwe_sigma = 0;  // of the key switch N' -> n, units of 1; 0: the least for 128 bits
+  // Deviation of the key switch N' -> n, in units of 1; 0: the least for 128 bits.
+  double lwe_sigma = 0;
   // log2 of the probability that noise carries a value within its bound over the edge of the table.
   double log_failure = -80;
   ParamsLiteral::Security security = ParamsLiteral::Security::Bits128;
-  bool fourier = false;  // tables are rotated in FP64 (math/fourier.h)
+  bool fourier = false;  // whether tables are rotated in FP64 (math/fourier.h)
   bool operator==(const SwitchLiteral&) const = default;
 };
 
-// A preset's name is that preset's alone (ParameterError).
+// The name of a preset may only be used for its parameters (ParameterError).
 void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal);
 
 class SwitchParams {
@@ -47,10 +48,10 @@ class SwitchParams {
   // RLWE in the table ring: the same primes, one auxiliary prime, keys of packing.
   const std::shared_ptr<const Params>& packing() const { return packing_; }
 
-  int n() const { return 1 << literal_.log_n; }  // N'
+  int n() const { return 1 << literal_.log_n; }  // degree N' of the table ring
   int gap() const { return ckks_->n() / n(); }   // X^gap of the CKKS ring is Y
-  // Primes of the table ring, the first one of them, and the one its keys divide by, in the CKKS
-  // ring.
+  // Indices in the CKKS ring: the primes of the table ring, the first one of them, and the prime
+  // that its keys divide by.
   const Basis& ring_basis() const { return ring_basis_; }
   Basis lwe_basis() const;
   const Basis& key_aux() const { return key_aux_; }
@@ -60,21 +61,22 @@ class SwitchParams {
   // well.
   double sample_variance() const;
   double lookup_variance() const;
-  // The part of half a torus that bounded values fill. The rest keeps noise from carrying them over
-  // the edge.
+  // The part of half a torus that bounded values fill. The rest is a margin, so that noise does not
+  // carry them over the edge.
   double fill() const { return fill_; }
   // A looked-up value of the largest size, in units of q0 at ModRaise: 2^-log_message_ratio.
   double amplitude() const;
   // Variance of a packed value, in units of the largest size: blind rotation (its roundings in FP64
   // as well) and packing.
   double packed_variance() const;
-  // Without packing: that of a rotated table's constant coefficient, modulo the first prime.
+  // The same without packing: the variance of a rotated table's constant coefficient, modulo the
+  // first prime.
   double value_variance() const;
   // K. The phases of `values` ciphertexts under s' - 1/2, before they are reduced modulo the
   // modulus, stay below (K - 1/4) times the modulus. The probability that any of them does not is
   // 2^-80.
   int overflow_range(int values) const;
-  // log2 of the modulus of the widest key under s', the largest that 128 bits allow.
+  // log2 of the modulus of the widest key under s', which 128 bits of security limit.
   double log_key_modulus() const;
 
   const std::string& hash() const { return hash_; }  // SHA-256 of the canonical text, hex

@@ -1,4 +1,4 @@
-// What TfheParams::check and hash ask of other files. Internal to src/params.
+// Checks and names that other files of src/params need. Internal to src/params.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace latticino::params {
 
-// A preset's name is that preset's alone.
+// The name of a preset may only be used for its parameters.
 void check_preset_name(const TfheParams& p);
 
 std::string to_text(const TfheLiteral& literal);

@@ -19,7 +19,8 @@ namespace {
 using params::text;
 
 constexpr double kMinSigma = 3.19;
-constexpr double kMinShared = -128;  // log2 of a failure that decryptions may be shared with
+// log2 of the largest failure probability with which decryptions may be shared
+constexpr double kMinShared = -128;
 
 [[noreturn]] void refuse(const std::string& had, const std::string& needs,
                          const std::string& remedy = "correct the literal") {

@@ -15,15 +15,16 @@
 namespace latticino {
 
 struct TfheLiteral {
-  std::string name;        // versioned: "tfhe-gates-v2"
-  int lwe_dimension = 0;   // n, of the key that a blind rotation consumes
-  int glwe_dimension = 0;  // k
-  int log_n = 10;          // of the ring's degree N
+  std::string name;        // name with a version, such as "tfhe-gates-v2"
+  int lwe_dimension = 0;   // dimension n of the key that a blind rotation uses
+  int glwe_dimension = 0;  // k, the number of mask polynomials
+  int log_n = 10;          // log2 of the ring's degree N
   std::vector<std::uint32_t> primes;
-  double lwe_sigma = 0;   // of the key-switching key; units of 1 modulo primes[0]
-  double glwe_sigma = 0;  // of the bootstrapping key; units of 1 modulo the product of the primes
+  double lwe_sigma = 0;  // deviation of the key-switching key, in units of 1 modulo primes[0]
+  // Deviation of the bootstrapping key, in units of 1 modulo the product of the primes.
+  double glwe_sigma = 0;
   Gadget bootstrap, key_switch;
-  bool ternary = false;  // the LWE key; a GLWE key is binary
+  bool ternary = false;  // distribution of the LWE key; a GLWE key is binary
   int group = 1;         // LWE coefficients per step of the blind rotation (multi-bit), 1 to 4
   // Blocks of message_bits + carry_bits below one padding bit; 0 and 0: booleans at +-q/8.
   int message_bits = 0, carry_bits = 0;
@@ -46,7 +47,8 @@ class TfheParams {
   int n() const { return 1 << literal_.log_n; }  // degree of the ring, as in Params
   int lwe_dimension() const { return literal_.lwe_dimension; }
   int glwe_dimension() const { return literal_.glwe_dimension; }
-  int big_dimension() const { return glwe_dimension() * n(); }  // of ciphertexts at rest
+  // Dimension of ciphertexts between operations.
+  int big_dimension() const { return glwe_dimension() * n(); }
   std::uint32_t lwe_modulus() const { return literal_.primes[0]; }
   bool booleans() const { return literal_.message_bits == 0; }
   int plain_bits() const { return literal_.message_bits + literal_.carry_bits; }
@@ -62,18 +64,19 @@ class TfheParams {
   // ciphertexts: norm^2 (bootstrap + drop) + key switch + modulus switch.
   // `fourier`: with blind rotations in FP64.
   double decision_variance(double norm, int log_many = 0, bool fourier = false) const;
-  // Its parts: of one bootstrapped ciphertext, and of key switch and modulus switch.
+  // The two parts of it: that of one bootstrapped ciphertext, and that of key switch and modulus
+  // switch.
   double result_variance(bool fourier = false) const;
   double switch_variance(int log_many = 0) const;
   // log2 of the failure probability: the worst gate of booleans (and: distance q/8, norm sqrt 2;
   // xor: q/4, norm sqrt 8), or a table on a block of norm max_norm (half a box).
   double log_failure(bool fourier = false) const;
-  // The same from variances of these parts, as measured for instance.
+  // The same probability from variances of these parts, measured ones for instance.
   double log_failure_of(double result_variance, double switch_variance) const;
-  // Empty, or why blind rotations cannot be in FP64: their shape (math/fourier.h), or a failure
-  // probability above the one stated.
+  // Empty if blind rotations can run in FP64. Otherwise the reason why they cannot: their shape
+  // (math/fourier.h), or a failure probability above the one stated.
   fourier::Refusal fourier_refusal() const;
-  // Estimated classical bits of the weaker of both keys (security.h), for information.
+  // Estimated classical bits of security of the weaker of both keys (security.h), for information.
   double security_bits() const;
 
   std::size_t bootstrap_key_bytes() const;
