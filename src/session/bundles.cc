@@ -18,7 +18,7 @@ class VectorSink : public io::Sink {
   void write(std::span<const std::uint8_t> more) override {
     bytes.insert(bytes.end(), more.begin(), more.end());
   }
-  // Writes what `body` writes, after its size.
+  // Writes the size of what `body` writes, and then that.
   template <class Body>
   void section(Body body) {
     const std::size_t at = bytes.size();

@@ -1,4 +1,4 @@
-// Bundles of keys of either scheme in a store with a budget (session/key_store.h).
+// Bundles of keys, for both schemes, in a store with a memory budget (session/key_store.h).
 #pragma once
 
 #include <map>
@@ -27,13 +27,14 @@ using SwitchContextPtr = std::shared_ptr<const switching::Context>;
 struct CkksBundle : KeyBundle {
   CkksContextPtr context;
   std::shared_ptr<rlwe::EvaluationKeys> keys;
-  std::shared_ptr<rlwe::PublicKey> public_key;  // or null
+  std::shared_ptr<rlwe::PublicKey> public_key;  // may be null
   using Set = std::pair<SwitchContextPtr, std::shared_ptr<switching::SwitchKeys>>;
   std::map<std::string, Set> switching;
 
   std::uint64_t bytes() const override;
   std::vector<std::uint8_t> stored() const override;
-  // Made at the first call, and kept as long as the bundle is in memory: it refers to the keys.
+  // Made at the first call, and kept as long as the bundle is in memory, because it refers to the
+  // keys.
   std::shared_ptr<switching::Switcher> switcher(const std::string& name, int slots, double bound,
                                                 bool minimal_keys, switching::Route route) const;
 
@@ -43,15 +44,15 @@ struct CkksBundle : KeyBundle {
   mutable std::map<SwitcherKey, std::shared_ptr<switching::Switcher>> switchers_;
 };
 
-class TfheEngine;  // session/tfhe/engine.h
+class TfheEngine;  // the class is in session/tfhe/engine.h
 
 struct TfheBundle : KeyBundle {
   TfheContextPtr context;
   std::shared_ptr<tfhe::ServerKeys> keys;
   std::uint64_t bytes() const override;
   std::vector<std::uint8_t> stored() const override;
-  // Made at the first call, and kept as long as the bundle is in memory: it refers to the keys, and
-  // keeps tables.
+  // Made at the first call, and kept as long as the bundle is in memory, because it refers to the
+  // keys and has tables of its own.
   std::shared_ptr<const TfheEngine> engine() const;
 
  private:
@@ -59,7 +60,7 @@ struct TfheBundle : KeyBundle {
   mutable std::shared_ptr<const TfheEngine> engine_;
 };
 
-// An entry of a store, and the store.
+// An entry of a store, with the store.
 template <class Bundle>
 struct Stored {
   std::shared_ptr<KeyStore> store;

@@ -1,4 +1,4 @@
-// Encoded constants, kept because encoding costs more than most operations on ciphertexts.
+// A cache of encoded constants, because encoding costs more than most operations on ciphertexts.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace latticino::session {
 
-// The constants that were used last, up to `limit` bytes. The key is anything that tells constants
-// apart. Nothing is dropped while a program is recorded, because its constants must stay. Not
+// The constants that were used last, up to `limit` bytes. The key is any data by which constants
+// differ. Nothing is dropped while a program is recorded, because its constants must stay. Not
 // thread-safe: callers hold the lock of the queue, as a recording does.
 template <class Kept>
 class ConstantCache {
@@ -64,7 +64,7 @@ class ConstantCache {
   std::uint64_t limit_, bytes_ = 0;
   int pinned_ = 0;
   Size size_;
-  Entries kept_;  // the last used one comes first
+  Entries kept_;  // the most recently used one comes first
   std::unordered_map<std::string, typename Entries::iterator> places_;
 };
 

@@ -27,7 +27,7 @@ void require_cuda(int index) {
   }
 }
 
-// In a process that was forked after CUDA started, CUDA fails with messages that do not name the
+// If a process was forked after CUDA started, CUDA fails there with messages that do not name the
 // cause.
 void require_first_process() {
   static std::atomic<std::uint64_t> started{0};

@@ -1,4 +1,4 @@
-// Which device a context computes on, and whose measured rates predict its times.
+// The device that a context computes on, and the device whose measured rates predict its times.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 namespace latticino::session {
 
 struct DeviceChoice {
-  std::string kind = "cpu";  // or "cuda"
-  int index = 0;             // of the GPU
+  std::string kind = "cpu";  // "cpu" or "cuda"
+  int index = 0;             // index of the GPU
   std::string name() const { return kind == "cpu" ? kind : kind + ":" + std::to_string(index); }
 };
-// "cpu", "cuda", "cuda:1"; empty: CUDA where it was built and a GPU answers, else the CPU.
-// DeviceError for others, and where CUDA is not there.
+// "cpu", "cuda", or for example "cuda:1". Empty: CUDA if the library was built with it and a GPU
+// answers, otherwise the CPU. DeviceError for other words, and if CUDA is not available.
 DeviceChoice choose_device(const std::string& device);
 
 // UnsupportedError for tuning on the CPU, DeviceError for CUDA after a fork, ValueError for a count
@@ -30,18 +30,18 @@ struct RateDevice {
   int threads = 1;
 };
 RateDevice rate_device(const DeviceChoice& device, int threads, bool simd);
-// Of the GPU with this index: that of an H200 for GPUs without rates of their own, or where there
-// is none.
+// The rates for the GPU with this index: those of an H200 if the GPU has no rates of its own, or if
+// there is no GPU.
 std::string timed_gpu(int index);
 const RateTable& rates_of(const std::string& kernels);
 // What a plan takes from a dry run.
 struct DryCounts {
   std::uint64_t operations = 0, bytes_moved = 0;
-  std::uint64_t rotations = 0, rounds = 0;  // blind rotations, and the records that hold them
-  double seconds = 0;                       // predicted
+  std::uint64_t rotations = 0, rounds = 0;  // blind rotations, and the records with them
+  double seconds = 0;                       // predicted seconds
 };
 DryCounts counts_of(const DryReport& report, const RateDevice& timed);
-// Whether FP64 is fast: on GPUs made for it, and with vector code on a CPU.
+// Whether FP64 is fast: on GPUs that are made for it, and on CPUs with vector code.
 bool fast_doubles(const DeviceChoice& device, int threads, bool simd);
 
 }  // namespace latticino::session

@@ -1,4 +1,4 @@
-// Translates options of the public file functions into those of src/io.
+// Translates the options of the public file functions into those of src/io.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ class VerifiedFile : public io::FileSource {
   }
 };
 
-// A key that `derive` made. It is cleared at the end. ValueError for a key of another length.
+// A key that `derive` has made. It is cleared at the end. ValueError if it has another length.
 class DerivedKey {
  public:
   DerivedKey(const DeriveKey& derive, const io::Scrypt& costs);
@@ -39,7 +39,7 @@ class DerivedKey {
   crypto::LockedVector<std::uint8_t> bytes_;
 };
 
-// Saves with a fresh salt, or unsealed without `derive`.
+// Saves with a new salt, or unsealed if there is no `derive`.
 template <class SecretKey>
 void save_secret(const std::string& path, const SecretKey& secret, const DeriveKey& derive) {
   if (!derive) return io::save_secret_key(path, secret);
@@ -51,7 +51,7 @@ void save_secret(const std::string& path, const SecretKey& secret, const DeriveK
   io::save_secret_key(path, secret, &seal);
 }
 
-// `load` makes the secret key of a source and what opens it.
+// `load` reads the secret key from a source, with what opens the seal.
 template <class Load>
 auto load_secret(const std::string& path, io::Scheme scheme, const DeriveKey& derive, Load load) {
   std::optional<io::Scrypt> costs;

@@ -13,10 +13,10 @@ class KeyStore::Entry {
  public:
   std::string id;
   LoadBundle load;
-  std::atomic<int> pins{0}, lasting{0};  // raised under the store's mutex only
+  std::atomic<int> pins{0}, lasting{0};  // increased under the store's mutex only
   // Guarded by the store's mutex.
-  std::shared_ptr<KeyBundle> bundle;  // null: in host memory
-  std::vector<std::uint8_t> stored;   // made once: keys do not change
+  std::shared_ptr<KeyBundle> bundle;  // null while it is in host memory
+  std::vector<std::uint8_t> stored;   // made once, because keys do not change
   std::uint64_t bytes = 0, used = 0, evictions = 0;
   double last_use = 0;
 
@@ -30,7 +30,7 @@ class KeyStore::Entry {
 
 namespace {
 
-// Ends a pin when the last copy of what it protects is gone.
+// Ends a pin when the last copy of the protected pointer is gone.
 template <class Entry>
 struct Guard {
   std::shared_ptr<Entry> entry;
@@ -105,7 +105,7 @@ KeyStore::Pin KeyStore::pinned(const Handle& entry, bool lasting) {
 }
 
 KeyStore::Pin KeyStore::pin_resident(const Handle& entry, bool lasting) {
-  queue_->require_own_process("key_store");  // a forked child may find the mutex locked for ever
+  queue_->require_own_process("key_store");  // in a forked child the mutex may be locked for ever
   const std::lock_guard lock(mutex_);
   return entry->bundle == nullptr ? nullptr : pinned(entry, lasting);
 }
@@ -148,8 +148,8 @@ bool KeyStore::make_room(const Entry& wanted, bool& hopeless) {
     entry->evict();
   }
   hopeless = lasting + wanted.bytes > *budget_;
-  // A bundle grows by what its uses add to it (sums of digits). It may come back alone, even if it
-  // is then larger than the budget.
+  // A bundle grows by what its uses add to it (sums of digits). If it is the only one in memory, it
+  // may come back even if it is now larger than the budget.
   return resident == 0 || resident + wanted.bytes <= *budget_;
 }
 

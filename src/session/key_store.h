@@ -21,8 +21,9 @@ namespace latticino::session {
 class KeyBundle {
  public:
   virtual ~KeyBundle() = default;
-  virtual std::uint64_t bytes() const = 0;               // of device memory, as it is now
-  virtual std::vector<std::uint8_t> stored() const = 0;  // from this, LoadBundle makes it again
+  virtual std::uint64_t bytes() const = 0;  // bytes of device memory that it takes now
+  // LoadBundle makes the bundle again from these bytes
+  virtual std::vector<std::uint8_t> stored() const = 0;
 };
 using LoadBundle = std::function<std::shared_ptr<KeyBundle>(std::span<const std::uint8_t> stored)>;
 
@@ -32,7 +33,7 @@ class KeyStore {
  public:
   class Entry;
   using Handle = std::shared_ptr<Entry>;  // the store forgets a bundle when its last handle is gone
-  using Pin = std::shared_ptr<KeyBundle>;  // keeps it in device memory
+  using Pin = std::shared_ptr<KeyBundle>;  // keeps the bundle in device memory
 
   // `budget` in bytes; none: no limit. `patience`: how long a call waits for operations on other
   // bundles to end, if all bundles in use together exceed the budget.
@@ -50,7 +51,7 @@ class KeyStore {
   struct Use {
     std::string id;
     std::uint64_t bytes = 0,
-                  host_bytes = 0;  // of device memory while it is there; else of host memory
+                  host_bytes = 0;  // bytes of device memory, or of host memory if it is there
     bool resident = false, pinned = false;
     double last_use = 0;  // seconds since 1970
     std::uint64_t evictions = 0;
@@ -69,7 +70,7 @@ class KeyStore {
   std::optional<std::uint64_t> budget_;
   std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;
-  std::uint64_t clock_ = 0;  // counts uses
+  std::uint64_t clock_ = 0;  // counts uses, to order them by time
   mutable std::vector<std::weak_ptr<Entry>> entries_;
 };
 

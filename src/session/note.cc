@@ -139,7 +139,7 @@ class NoteParser {
       digits();
     }
     const std::string_view text(first, static_cast<std::size_t>(rest_.data() - first));
-    if (!read_double(text, out.value)) out.value = NAN;  // beyond doubles
+    if (!read_double(text, out.value)) out.value = NAN;  // beyond the range of doubles
     return out;
   }
 
@@ -154,7 +154,7 @@ class NoteParser {
     }
   }
 
-  // Escapes of characters beyond ASCII are refused: no name or word here has one.
+  // Escapes of characters beyond ASCII are refused, because no name or word here has one.
   char escaped() {
     switch (const char c = next()) {
       case '"':

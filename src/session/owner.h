@@ -31,7 +31,7 @@ ContextPtr of_this_process(ContextPtr context) {
   return context;
 }
 
-// Safe to share between threads of one process.
+// May be shared between threads of one process.
 class Owner {
  public:
   using ContextPtr = std::shared_ptr<const ckks::Context>;
@@ -72,7 +72,7 @@ class Owner {
   std::mutex mutex_;
 };
 
-// Fills a bundle key by key, so that a caller can show progress. The owner must outlive it.
+// Fills a bundle one key at a time, so that a caller can show progress. The owner must outlive it.
 class KeyMaker {
  public:
   explicit KeyMaker(Owner& owner);
@@ -85,7 +85,7 @@ class KeyMaker {
   std::shared_ptr<rlwe::EvaluationKeys> keys_;
 };
 
-// Encrypts under a public key; ContextError for one of other parameters.
+// Encrypts with a public key. ContextError if it belongs to other parameters.
 ckks::Ciphertext encrypt_public(const rlwe::PublicKey& key, const ckks::Plaintext& x);
 
 }  // namespace latticino::session

@@ -11,7 +11,7 @@
 namespace latticino::session {
 namespace {
 
-// What replays rely on in an argument, apart from its context and key.
+// The properties of an argument that replays rely on, apart from its context and key.
 void check_form(const ckks::Ciphertext& had, const ckks::Ciphertext& needs) {
   if (had.level != needs.level) {
     throw LevelError("program", "level " + std::to_string(had.level),
@@ -119,7 +119,7 @@ typename RecordedProgram<Ciphertext>::Ciphertexts RecordedProgram<Ciphertext>::r
   // On the host while an earlier run may still compute.
   const auto residues =
       numbers_ == nullptr ? ckks::ScalarInputs::Words() : numbers_->residues(values);
-  // Inputs and outputs are the program's own: no other thread's run may come between.
+  // The inputs and outputs belong to the program, so runs of other threads must not come between.
   const auto alone = context_->queue().lock();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (firsts_[i] == i) copy_into(arguments[i], inputs_[i]);

@@ -19,7 +19,7 @@ class RecordedProgram {
   using Function = std::function<Ciphertexts(const Ciphertexts&)>;
 
   // `function` is called twice. One ciphertext may be the argument at several places. `numbers`:
-  // the numbers that each run brings anew, if there are any. ShapeError without examples,
+  // the numbers that each run gets anew, if there are any. ShapeError without examples,
   // ContextError for examples of several contexts.
   RecordedProgram(const Ciphertexts& examples, const Function& function,
                   std::shared_ptr<ckks::ScalarInputs> numbers = nullptr);
@@ -30,7 +30,7 @@ class RecordedProgram {
   Ciphertexts run(const Ciphertexts& arguments, const std::vector<ckks::Complex>& values = {});
 
   std::uint64_t arena_bytes() const { return program_->arena_bytes(); }
-  void launch() { program_->run(); }  // on the present content of the inputs; for measurements
+  void launch() { program_->run(); }  // runs on the current content of the inputs; for measurements
 
  private:
   void check(const Ciphertexts& arguments) const;
@@ -40,7 +40,7 @@ class RecordedProgram {
   std::vector<std::size_t> firsts_;
   decltype(Ciphertext::context) context_;
   Ciphertexts inputs_, outputs_;
-  tfhe::OriginsTrace trace_;  // of TFHE
+  tfhe::OriginsTrace trace_;  // for TFHE only
   std::shared_ptr<ckks::ScalarInputs> numbers_;
   std::unique_ptr<Program> program_;
 };

@@ -1,5 +1,5 @@
-// The time during which a function is recorded. Arrays that are made in it lie in the memory of the
-// recording. Each replay overwrites this memory, so these arrays are useful only during that time.
+// The scope of a function that is being recorded. Arrays that are made in it are in the memory of
+// the recording. Each replay overwrites this memory, so these arrays may only be used in the scope.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@ namespace latticino::session {
 
 class Scope {
  public:
-  // The scope of the function that this thread records; null outside of one.
+  // The scope of the function that this thread is recording; null if there is none.
   static std::shared_ptr<const Scope> current();
-  // ContextError for an array whose scope is over.
+  // ContextError for an array whose scope has ended.
   static void require_open(const Scope* scope);
 
-  // Open from its construction to its end.
+  // The scope is open from its construction to its destruction.
   class Entered {
    public:
     Entered();

@@ -1,4 +1,5 @@
-// Public keys of several clients on one context, of either scheme; or of one client, in a session.
+// The public keys of several clients on one context, for both schemes. A session has those of one
+// client only.
 #pragma once
 
 #include <map>
@@ -11,13 +12,13 @@
 
 namespace latticino::session {
 
-// `Keys` has an id(). Thread-safe.
+// `Keys` has a member id(). Thread-safe.
 template <class Keys>
 class Tenants {
  public:
   using Pointer = std::shared_ptr<Keys>;
   Tenants() = default;
-  // The one tenant of a session. These keys do not change.
+  // The one client of a session. Its keys do not change.
   explicit Tenants(Pointer keys) : bound_(true), tenants_{{keys->id(), keys}}, last_(keys) {}
 
   bool bound() const { return bound_; }
@@ -39,7 +40,7 @@ class Tenants {
     if (!bound_) return;
     throw UnsupportedError(operation, "a session, which has its keys", "a context", remedy);
   }
-  Pointer last() const {  // used; or null
+  Pointer last() const {  // the keys that were used last; may be null
     const std::lock_guard lock(mutex_);
     return last_;
   }

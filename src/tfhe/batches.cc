@@ -1,4 +1,4 @@
-// Ciphertexts of batches in other orders: no arithmetic, no keys.
+// The ciphertexts of batches in other orders. This needs no arithmetic and no keys.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,8 +10,8 @@
 namespace latticino::tfhe {
 namespace {
 
-// If the places from `at` on have one distance from each to the next, possibly 0, they are one
-// view.
+// If the distance from each place to the next, from `at` on, is always the same (it may be 0),
+// these places are one view.
 struct Run {
   std::size_t count;
   std::uint32_t step;
@@ -30,7 +30,7 @@ LweView view(const LweView& x, std::uint32_t first, const Run& r) {
   return out;
 }
 
-// A ciphertext with the same facts, and memory of its own.
+// A ciphertext with the same properties and memory of its own.
 Ciphertext like(const Ciphertext& x, std::uint32_t count) {
   Ciphertext out = x;
   out.seed.reset();

@@ -34,7 +34,7 @@ void note_independent(std::span<const Weighted> terms, std::span<const std::size
   if (several) trace->add_sum(std::move(origins), std::move(groups));
 }
 
-// Boxes of the torus: a message is at a multiple of q over their number.
+// The number of boxes of the torus: a message is at a multiple of q divided by this number.
 int log_boxes(const TfheParams& params, Encoding encoding) {
   return params.plain_bits() + (encoding == Encoding::Padded ? 1 : 0);
 }
@@ -67,7 +67,7 @@ bool same(const Ciphertext& x, const Ciphertext& y) {
 double squared_norm(std::span<const Weighted> terms) {
   const auto square_of = [](const Weighted& t) { return t.factor * t.factor * t.x->norm2; };
   if (terms.size() == 1) return square_of(terms[0]);
-  if (terms.size() == 2) {  // most sums
+  if (terms.size() == 2) {  // most terms of a sum for which this is checked
     const double a = square_of(terms[0]), b = square_of(terms[1]);
     const Ciphertext &x = *terms[0].x, &y = *terms[1].x;
     if (!have_common_error(x, y)) {

@@ -29,13 +29,13 @@ struct Ciphertext {
   LweView view;
   rlwe::KeyId key;
   Encoding encoding = Encoding::Boolean;
-  // A bound of the variance of its error, relative to that of a bootstrapped ciphertext; a fresh
-  // one has less. 0: clear. For a sum it is the squared 2-norm; if terms may share errors, their
-  // norms add up.
+  // A bound of the variance of its error, relative to that of a bootstrapped ciphertext; that of a
+  // fresh one is smaller. 0: the ciphertext is clear. For a sum it is the squared 2-norm; if terms
+  // may share errors, their norms add up.
   double norm2 = 1;
   Origins origins = {};
-  // Whether it is from a file, or a sum of such ciphertexts: then its sender chose the mask
-  // (tfhe/public_key.h).
+  // Whether it comes from a file, or is a sum with such a ciphertext: then its sender chose the
+  // mask (tfhe/public_key.h).
   bool outside = false;
   // The norm2 that its file states. If the same ciphertext is saved again, the file states it
   // again.
@@ -59,7 +59,7 @@ struct Weighted {
   const Ciphertext* x;
   double factor;
 };
-// The norm2 of such a sum.
+// The norm2 of a sum of such terms.
 double squared_norm(std::span<const Weighted> terms);
 // log2 of the probability that an error of this norm2 makes a decryption wrong.
 double decoding_log_failure(const Context& context, Encoding encoding, double norm2);
@@ -70,10 +70,10 @@ void require_decodable(const char* operation, const Context& context, Encoding e
 // as the set states: a table (its largest norm), or a gate on two such booleans.
 double largest_norm2(const Context& context, Encoding encoding);
 
-// Residue of a message, and the message whose residue is nearest to a phase.
+// The residue of a message, and the message whose residue is nearest to a phase.
 std::uint32_t encode(const TfheParams& params, Encoding encoding, std::uint32_t message);
 std::uint32_t decode(const TfheParams& params, Encoding encoding, std::uint32_t phase);
-// Messages of an encoding: 2, or 2^p.
+// The number of messages of an encoding: 2, or 2^p.
 std::uint32_t message_count(const TfheParams& params, Encoding encoding);
 
 // The ciphertexts of x with these indices, in their order. Evenly spaced places give a view of x's

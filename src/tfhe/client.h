@@ -1,4 +1,4 @@
-// What holds a TFHE secret: generation, encryption, decryption. Server code never includes this
+// Code that uses a TFHE secret: generation, encryption, decryption. Server code never includes this
 // file.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace latticino::tfhe {
 
-// Both keys of a set: `lwe` (n coefficients, binary or ternary) is what a blind rotation consumes,
+// Both keys of a set: `lwe` (n coefficients, binary or ternary) is the key of blind rotations,
 // `glwe` (k polynomials, binary) encrypts ciphertexts at rest. Locked memory, cleared at the end.
 class SecretKey {
  public:
@@ -43,7 +43,7 @@ std::shared_ptr<ServerKeys> make_server_keys(
     const Context& context, const SecretKey& secret, rlwe::Random& random,
     const std::function<void(int done, int steps)>& progress = {});
 
-// For the server as well: the key with which ciphertexts are re-randomised.
+// A key for the server too, with which it re-randomises ciphertexts.
 PublicKey make_public_key(const Context& context, const SecretKey& secret, rlwe::Random& random);
 
 Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKey& secret,
@@ -60,7 +60,7 @@ std::vector<std::uint64_t> decrypt_integers(const SecretKey& secret, const Integ
 // key only, and for measurements of noise.
 std::vector<std::uint32_t> phases(const Context& context, const SecretKey& secret,
                                   const LweView& x);
-// (phase - residue of what it decodes to) / q of every ciphertext.
+// (phase - residue of the message that it decodes to) / q, for every ciphertext.
 std::vector<double> errors(const SecretKey& secret, const Ciphertext& x);
 // The error that key switch and modulus switch add to each ciphertext before a table, in units of
 // the torus.

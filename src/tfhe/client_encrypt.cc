@@ -11,7 +11,7 @@
 namespace latticino::tfhe {
 namespace {
 
-constexpr std::uint32_t kRows = 4096;  // ciphertexts in host memory at once
+constexpr std::uint32_t kRows = 4096;  // the most ciphertexts in host memory at once
 
 // Branches depend on the decrypted value.
 void declassify(const std::vector<std::uint32_t>& phases) {
@@ -22,7 +22,7 @@ void declassify(const std::vector<std::uint32_t>& phases) {
 
 std::uint32_t inner_product(const std::uint32_t* a, std::span<const std::int8_t> s,
                             const Modulus& m) {
-  std::int64_t sum = 0;  // below 2^13 terms of 31 bits
+  std::int64_t sum = 0;  // fewer than 2^13 terms of 31 bits
   for (std::size_t i = 0; i < s.size(); ++i) sum += static_cast<std::int64_t>(s[i]) * a[i];
   return reduce_s64(sum, m);
 }
@@ -37,7 +37,7 @@ void encrypt_rows(std::uint32_t* words, std::size_t stride, std::span<const std:
     crypto::expand_limb(seed, first + r, 0, m.q, {words, s.size()});
     const std::uint32_t noisy = add_mod(messages[r], reduce_s64(error[r], m), m.q);
     words[s.size()] = sub_mod(noisy, inner_product(words, s, m), m.q);
-    crypto::declassify(words, (s.size() + 1) * sizeof(std::uint32_t));  // a ciphertext
+    crypto::declassify(words, (s.size() + 1) * sizeof(std::uint32_t));  // one ciphertext
   }
 }
 
@@ -57,7 +57,8 @@ Ciphertext encrypt(const std::shared_ptr<const Context>& context, const SecretKe
     throw ShapeError("tfhe.encrypt", "no messages", "at least one", "pass some");
   }
   std::vector<std::uint32_t> residues;
-  residues.reserve(messages.size());  // a growing vector would leave copies behind
+  // Reserved, because a growing vector would leave copies of secrets behind.
+  residues.reserve(messages.size());
   for (const std::uint32_t m : messages) residues.push_back(encode(params, encoding, m));
   const crypto::ClearOnExit clear(residues);
   Ciphertext out;

@@ -14,7 +14,7 @@ namespace {
 std::int32_t selector(const BlindRotate& op, std::span<const std::int8_t> bits, int j) {
   if (op.ternary) {
     const int s = bits[0];
-    return (j == 0 ? s * s + s : s * s - s) / 2;  // s = 1, s = -1
+    return (j == 0 ? s * s + s : s * s - s) / 2;  // whether s = 1, and whether s = -1
   }
   std::int32_t product = 1;
   for (int i = 0; i < op.group; ++i) {
@@ -148,7 +148,7 @@ class BootstrapKeyMaker {
   struct {
     Buffer buffer;
     PolyArray view;
-  } product_;  // of masks and secrets, Eval
+  } product_;  // the masks and secrets, in Eval
 };
 
 // Row i * levels + j: s_i 2^exponent(j).
@@ -158,7 +158,8 @@ void make_key_switch_key(const Context& context, const SecretKey& secret, Server
   const LweView& view = keys.key_switch.view;
   const Gadget g = params.literal().key_switch;
   std::vector<std::uint32_t> messages;
-  messages.reserve(view.count);  // a growing vector would leave copies behind
+  // Reserved, because a growing vector would leave copies of secrets behind.
+  messages.reserve(view.count);
   for (const std::int8_t s : secret.glwe()) {
     for (int j = 0; j < g.levels; ++j) {
       const int exponent = gadget_exponent(g, bit_length(view.modulus), j);

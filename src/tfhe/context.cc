@@ -9,7 +9,7 @@
 namespace latticino::tfhe {
 namespace {
 
-// The bytes of so many words, which 32-bit addresses may not reach.
+// The number of bytes of so many words, which 32-bit addresses may not reach.
 std::size_t bytes_of(std::uint64_t words, std::uint32_t count) {
   const std::uint64_t bytes = sizeof(std::uint32_t) * words * count;
   if (bytes <= std::numeric_limits<std::size_t>::max()) return static_cast<std::size_t>(bytes);
@@ -54,7 +54,7 @@ Context::~Context() { ring_.reset(); }
 
 Context::Lwe Context::allocate(std::uint32_t dimension, std::uint32_t count,
                                std::uint32_t modulus) const {
-  constexpr std::size_t kAlignment = 16;  // words: ciphertexts begin at whole cache lines
+  constexpr std::size_t kAlignment = 16;  // in words: ciphertexts begin at whole cache lines
   Lwe lwe;
   lwe.view.modulus = modulus == 0 ? params_->lwe_modulus() : modulus;
   lwe.view.dimension = dimension;
@@ -70,7 +70,7 @@ double Context::log_failure() const {
   return log_failure_;
 }
 
-// Probabilities may be far below what a double holds.
+// Logarithms, because probabilities may be far below what a double can hold.
 void Context::add_failure(double log_failure, std::uint32_t count) const {
   const std::lock_guard lock(failure_mutex_);
   const double added = log_failure + std::log2(count), larger = std::max(added, log_failure_);

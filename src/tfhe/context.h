@@ -29,8 +29,8 @@ class Context {
   const TfheParams& params() const { return *params_; }
   std::shared_ptr<const TfheParams> shared_params() const { return params_; }
   const ArithmeticRule& arithmetic() const { return arithmetic_; }
-  // Whether some rotations may be in FP64. Then the key is needed in that form, and the error of
-  // FP64 counts.
+  // Whether some rotations may be in FP64. Then the key is also needed in that form, and the error
+  // of FP64 has to be included.
   bool in_fourier() const { return arithmetic_.can_use(BlindRotateArithmetic::Fft64); }
   // Whether tables and gates on ciphertexts from outside get an encryption of zero added first.
   bool rerandomizes() const { return rerandomizes_; }

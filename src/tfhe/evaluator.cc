@@ -12,7 +12,7 @@ namespace {
 
 std::uint32_t eighth(const TfheParams& params) { return encode(params, Encoding::Boolean, 1); }
 
-// Distance of a padded message to the next decision, over q.
+// The distance of a padded message to the next decision, divided by q.
 double half_box(const TfheParams& params) { return std::exp2(-(params.plain_bits() + 2)); }
 
 std::uint32_t times(std::uint32_t x, std::int64_t factor, std::uint32_t q) {
@@ -32,7 +32,7 @@ const GateSum& gate_sum(Gate gate) {
 bool truth(Gate gate, bool x, bool y) {
   const GateSum& sum = gate_sum(gate);
   const int eighths = (x ? sum.x : -sum.x) + (y ? sum.y : -sum.y) + sum.eighths;
-  return ((eighths % 8) + 8) % 8 < 4;  // of a turn: never 0 nor 4
+  return ((eighths % 8) + 8) % 8 < 4;  // eighths of a turn: never 0 or 4
 }
 
 std::array<bool, 4> truth_table(Gate gate) {

@@ -1,4 +1,4 @@
-// What a server computes: gates on booleans, sums and tables on small integers. Every function
+// The operations of a server: gates on booleans, sums and tables on small integers. Every function
 // takes and returns batches, element by element; a batch of one is combined with every element.
 // Functions return new ciphertexts; operands stay valid, also after an exception.
 #pragma once
@@ -24,22 +24,22 @@ class Evaluator {
             const rlwe::KeyId& key = {});
   const std::shared_ptr<const Context>& context() const { return context_; }
 
-  // A ciphertext that anyone can read: no mask, no noise.
+  // A ciphertext that anyone can read, because it has no mask and no noise.
   Ciphertext clear(std::span<const std::uint32_t> messages, Encoding encoding) const;
 
-  // One bootstrapping each.
+  // Takes one bootstrapping for each result.
   Ciphertext gate(Gate gate, const Ciphertext& x, const Ciphertext& y) const;
   // Different gates in one blind rotation of all: gates[i] on x[i] and y[i].
   std::vector<Ciphertext> gates(std::span<const Gate> gates, std::span<const Ciphertext> x,
                                 std::span<const Ciphertext> y) const;
-  Ciphertext logical_not(const Ciphertext& x) const;  // no bootstrapping
-  // s ? x : y, two bootstrappings side by side; the result has norm2 = 2.
+  Ciphertext logical_not(const Ciphertext& x) const;  // takes no bootstrapping
+  // S ? x : y. It takes two bootstrappings, which run in one batch; the result has norm2 = 2.
   Ciphertext mux(const Ciphertext& s, const Ciphertext& x, const Ciphertext& y) const;
 
   // Whether a table on a padded (or full) sum of this norm2 fails as rarely as the set states.
   bool decides(double norm2) const;
   bool decides_full(double norm2) const;
-  // Whether this gate fails as rarely.
+  // Whether this gate fails as rarely as the set states.
   bool decides(Gate gate, const Ciphertext& x, const Ciphertext& y) const;
   // x with the error of one bootstrapping. The second form: both operands of a gate, bootstrapped
   // if it would fail too often otherwise.
@@ -54,10 +54,10 @@ class Evaluator {
   // Sums without bootstrapping. Padded results must stay below 2^p (LevelError); full ones wrap.
   // LevelError if a decryption of the result would fail more often than the set states.
   Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
-  Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;  // Full only
+  Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;  // for full messages only
   Ciphertext add_clear(const Ciphertext& x, std::uint32_t m) const;
   Ciphertext multiply_clear(const Ciphertext& x, std::int32_t factor) const;
-  Ciphertext to_full(const Ciphertext& x) const;  // of padded x, with four times its squared norm
+  Ciphertext to_full(const Ciphertext& x) const;  // for padded x, with four times its squared norm
 
   // factor * high + low, padded; the sum of all; m - x for m >= x.largest, padded.
   Ciphertext pack(const Ciphertext& high, const Ciphertext& low, std::int32_t factor) const;
@@ -93,10 +93,10 @@ class Evaluator {
   struct Lookup {
     Sum sum;
     PolyView table;
-    double distance = 0;  // of a phase to a wrong decision, over q
-    double norm2 = 0;     // of the sum
+    double distance = 0;  // distance of a phase from a wrong decision, divided by q
+    double norm2 = 0;     // norm2 of the sum
     Encoding out = Encoding::Boolean;
-    std::vector<std::uint32_t> largest{1};  // of each function's results
+    std::vector<std::uint32_t> largest{1};  // largest message of each function's results
   };
   void require(const char* operation, const Ciphertext& x, Encoding encoding) const;
   const ServerKeys& keys(const char* operation, const Ciphertext& x) const;
@@ -123,8 +123,8 @@ class Evaluator {
   std::shared_ptr<const Context> context_;
   std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
   std::shared_ptr<const ServerKeys> keys_;
-  rlwe::KeyId key_;        // of what `clear` makes
-  Poly eighth_, quarter_;  // constant test polynomials of gates, and of the sign
+  rlwe::KeyId key_;        // messages of what `clear` makes
+  Poly eighth_, quarter_;  // constant test polynomials of gates, and that of the sign
 };
 
 }  // namespace latticino::tfhe

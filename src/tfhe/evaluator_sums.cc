@@ -8,7 +8,8 @@
 namespace latticino::tfhe {
 namespace {
 
-// Largest message of a sum that could reach `largest`: padded ones have to fit, full ones wrap.
+// The largest message of a sum that could reach `largest`: padded sums have to fit, full ones wrap
+// around.
 std::uint32_t most(const char* operation, const TfheParams& params, Encoding encoding,
                    std::uint64_t largest) {
   const std::uint32_t count = message_count(params, encoding);

@@ -1,5 +1,5 @@
-// The gates: functions of two bits. Their bootstrapping and their truth tables both follow from one
-// table.
+// The gates, which are functions of two bits. One table determines both their bootstrapping and
+// their truth tables.
 #pragma once
 
 #include <array>
@@ -29,10 +29,10 @@ inline constexpr std::array<GateSum, 10> kGateSums = {{{Gate::And, 1, 1, -1},
                                                        {Gate::OrNot, 1, -1, 1},
                                                        {Gate::NotOr, -1, 1, 1}}};
 
-// Throws UnsupportedError for a number of no gate.
+// Throws UnsupportedError if the number is that of no gate.
 const GateSum& gate_sum(Gate gate);
 bool truth(Gate gate, bool x, bool y);
-// Its values at (0, 0), (0, 1), (1, 0), (1, 1).
+// The values of a gate at (0, 0), (0, 1), (1, 0), (1, 1).
 std::array<bool, 4> truth_table(Gate gate);
 // The gate with these values, in that order; none if the table depends on fewer arguments.
 std::optional<Gate> gate_with(std::span<const std::uint64_t> table);

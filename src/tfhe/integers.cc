@@ -13,7 +13,8 @@ namespace {
 // What a block's sum does with an incoming carry, or which of two blocks is larger.
 enum State : std::uint32_t { kStop = 0, kPass = 1, kMake = 2 };
 constexpr std::uint32_t kLess = kStop, kSame = kPass, kMore = kMake;
-constexpr std::size_t kMaxCallerTables = 1024;  // N words each: 8 MiB for N = 2048
+// Tables that are kept, of N words each: 8 MiB for N = 2048.
+constexpr std::size_t kMaxCallerTables = 1024;
 
 }  // namespace
 
@@ -246,7 +247,7 @@ bool Integers::pair_decides(const Ciphertext& high, const Ciphertext& low) const
   return evaluator_->decides(squared_norm(pair));
 }
 
-// Values below base_ unchanged, with the error of one bootstrapping.
+// Values below base_ stay the same, but with the error of one bootstrapping.
 void Integers::refresh(std::span<Ciphertext* const> blocks) const {
   std::vector<Step> steps;
   for (const Ciphertext* block : blocks) steps.push_back({*block, low_});
@@ -274,7 +275,7 @@ Integers::Operands Integers::paired(const Integer& high, const Integer& low) con
   };
   const double together = base_ * noisiest(high.blocks) + noisiest(low.blocks);
   if (evaluator_->decides(together * together))
-    return out;  // in any case, whatever errors they share
+    return out;  // possible in any case, whatever errors they share
   std::vector<Ciphertext*> again;
   for (Ciphertext& y : out.low.blocks) {
     if (!evaluator_->decides(square + y.norm2)) again.push_back(&y);
@@ -295,7 +296,7 @@ Integers::Operands Integers::paired(const Integer& high, const Integer& low) con
   return out;
 }
 
-// The sum of blocks for a table.
+// The sum of blocks that a table is applied to.
 Ciphertext Integers::added(const Blocks& terms) const {
   std::vector<Weighted> weighted;
   for (const Ciphertext& x : terms) weighted.push_back({&x, 1});

@@ -30,20 +30,20 @@ class Integers {
 
   Integer clear(std::span<const std::uint64_t> values, int bits) const;
 
-  // Modulo 2^bits; both operands of one width.
+  // Modulo 2^bits; both operands must have the same width.
   Integer add(const Integer& x, const Integer& y) const;
   Integer sub(const Integer& x, const Integer& y) const;
   Integer multiply(const Integer& x, const Integer& y) const;
   Integer sum(std::span<const Integer> x) const;
   Integer shift_left(const Integer& x, int bits) const;
   Integer shift_right(const Integer& x, int bits) const;
-  // Shifts by encrypted amounts, of any width; an amount of at least x's bits gives 0.
+  // Shifts by encrypted amounts of any width. An amount of at least x's number of bits gives 0.
   Integer shift_left(const Integer& x, const Integer& amount) const;
   Integer shift_right(const Integer& x, const Integer& amount) const;
   Integer bitwise(const Integer& x, const Integer& y,
                   const std::function<std::uint32_t(std::uint32_t, std::uint32_t)>& f) const;
 
-  // 1 or 0, one block.
+  // 1 or 0, in one block.
   Ciphertext compare(Comparison what, const Integer& x, const Integer& y) const;
   // condition ? x : y, condition 0 or 1. One table if x and y are single bits, else two per block.
   Integer select(const Ciphertext& condition, const Integer& x, const Integer& y) const;
@@ -57,9 +57,9 @@ class Integers {
   // Several functions at once. If x (or the pair) has few messages, result blocks share a blind
   // rotation: four of them if the argument is a block, two if it is a block and a bit.
   struct Function {
-    int blocks;  // of the result
+    int blocks;  // the type of the result
     std::function<std::uint64_t(std::uint64_t)> f;
-    Encoding out = Encoding::Padded;  // Full: the result is one message modulo 2^p, a block
+    Encoding out = Encoding::Padded;  // Full: the result is one message modulo 2^p, in one block
   };
   struct PairFunction {
     int blocks;
@@ -69,7 +69,8 @@ class Integers {
   std::vector<Integer> lookup(const Integer& x, std::span<const Function> functions) const;
   std::vector<Integer> lookup(const Integer& x, const Integer& y,
                               std::span<const PairFunction> functions) const;
-  // Functions of full messages: one rotation for all of them, and one for each result block.
+  // Functions of full messages: one rotation serves all of them, and one more is needed for each
+  // result block.
   std::vector<Integer> lookup_full(const Ciphertext& x, std::span<const Function> functions) const;
   // x of at most p bits as one full message. Only blocks that are sums are bootstrapped.
   Ciphertext full(const Integer& x) const;
@@ -80,29 +81,30 @@ class Integers {
   Ciphertext multiply_full(const Ciphertext& x, std::int32_t factor) const;
 
  private:
-  // One table on one batch, of a round.
+  // One table on one batch, as a part of a round.
   struct Step {
     Ciphertext x;
     const Table* table;
   };
   using Blocks = std::vector<Ciphertext>;
-  // The operands whose blocks are combined to pairs.
+  // The operands whose blocks are combined into pairs.
   struct Operands {
     Integer high, low;
   };
   using Binary = std::function<std::uint32_t(std::uint32_t, std::uint32_t)>;
   using Unary = std::function<std::uint32_t(std::uint32_t)>;
-  using Values = std::vector<std::vector<std::uint32_t>>;  // of each function, of every message
+  // For each function, the values for every message.
+  using Values = std::vector<std::vector<std::uint32_t>>;
   using Tables = std::map<std::pair<Encoding, Values>, Table>;
   // Made once for all calls: for functions of all messages, or of those below `messages`.
   const Table& table(const Unary& f) const;
   const Table& table(std::span<const Unary> f, std::uint32_t messages) const;
-  // A table of a caller. It is kept as long as there are few, because a kept table needs no upload
-  // and can be recorded.
+  // A table that a caller gives. It is kept as long as there are few such tables, because a kept
+  // table needs no upload and can be recorded.
   Table caller_table(Encoding out, Values values) const;
-  // Under the queue's lock.
+  // Must hold the queue's lock.
   const Table& found_or_made(Tables& tables, Encoding out, Values values) const;
-  const Table& table_of_pair(const Binary& f) const;  // of packed (high, low)
+  const Table& table_of_pair(const Binary& f) const;  // table for packed (high, low)
   Integer shifted(const Integer& x, int bits) const;
   Integer shifted(const char* operation, const Integer& x, const Integer& amount, bool left) const;
   Integer shifted_by_digit(const Integer& moved, const Ciphertext& by, int unit, bool left) const;
@@ -141,7 +143,7 @@ class Integers {
       *product_low_, *product_high_;
 };
 
-// Messages of the blocks, least significant first; ValueError for widths and values that do not
+// The messages of the blocks, least significant first. ValueError for widths and values that do not
 // fit.
 std::vector<std::vector<std::uint32_t>> integer_blocks(const TfheParams& params,
                                                        std::span<const std::uint64_t> values,

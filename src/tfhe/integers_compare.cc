@@ -19,7 +19,8 @@ Integer Integers::bitwise(const Integer& x, const Integer& y, const Binary& f) c
   return {round(steps)};
 }
 
-// The state of the highest block that decides, found by halves.
+// The state of the highest block that decides, found by combining pairs, then pairs of results, and
+// so on.
 Ciphertext Integers::folded(Blocks states) const {
   while (states.size() > 1) {
     std::vector<Step> steps;
@@ -94,7 +95,7 @@ Integer Integers::select(const Ciphertext& condition, const Integer& x, const In
   }
   const Blocks parts = round(steps);
   for (std::size_t i = 0; i < n; ++i) {
-    out.blocks.push_back(evaluator_->sum({parts.data() + 2 * i, 2}));  // one of them is 0
+    out.blocks.push_back(evaluator_->sum({parts.data() + 2 * i, 2}));  // one of the two is 0
     out.blocks.back().largest = std::max(x.blocks[i].largest, y.blocks[i].largest);
   }
   return out;

@@ -22,7 +22,7 @@ std::vector<Integer> integers_of(std::span<const Ciphertext> blocks,
 
 }  // namespace
 
-// Extends the messages to a power of two.
+// Extends the list of messages to a power of two.
 Integers::Results Integers::results_of(std::span<const Function> functions,
                                        std::uint32_t largest) const {
   constexpr const char* kOperation = "tfhe.integers.lookup";
@@ -95,7 +95,7 @@ std::vector<Integer> Integers::lookup_full(const Ciphertext& x,
   return integers_of(evaluator_->apply_full(x, each), functions);
 }
 
-// One message of at most two blocks.
+// Makes one message of at most two blocks.
 Ciphertext Integers::whole(const char* operation, const Integer& x) const {
   require(operation, x);
   const std::size_t n = x.blocks.size();
@@ -108,7 +108,7 @@ Ciphertext Integers::whole(const char* operation, const Integer& x) const {
   return packed(high.blocks[0], low.blocks[0]);
 }
 
-// Twice the padded message's phase.
+// The phase is twice that of the padded message.
 Ciphertext Integers::full(const Integer& x) const {
   Ciphertext message = whole("tfhe.integers.full", x);
   if (!evaluator_->decides_full(4 * message.norm2)) {

@@ -55,14 +55,14 @@ Integer Integers::shift_right(const Integer& x, int bits) const {
 }
 
 // Shifts by digit * unit bits. The bits of a block may land in its own place and in several others,
-// so each place has a table of (digit, block). All that lands in one place is summed; the bits are
+// so each place has a table of (digit, block). All results for one place are summed. Their bits are
 // disjoint.
 Integer Integers::shifted_by_digit(const Integer& moved, const Ciphertext& by, int unit,
                                    bool left) const {
   const auto [digits, x] = paired({{by}}, moved);
   const Ciphertext& digit = digits.blocks[0];
   const int n = static_cast<int>(x.blocks.size()), m = block_bits_;
-  std::set<int> places;  // blocks up
+  std::set<int> places;  // number of blocks that it moves up
   for (int s = 0; s < static_cast<int>(base_); ++s) {
     const int bits = left ? s * unit : -s * unit;
     const int low = (bits - (bits % m + m) % m) / m;
@@ -94,7 +94,7 @@ Integer Integers::shifted_by_digit(const Integer& moved, const Ciphertext& by, i
   return out;
 }
 
-// x, or 0 where any digit is not 0.
+// x, or 0 if any digit is not 0.
 Integer Integers::none_if_any(const Integer& x, Blocks digits) const {
   const Table& any = table([](std::uint32_t v) -> std::uint32_t { return v != 0; });
   while (digits.size() > 1) {
@@ -121,7 +121,7 @@ Integer Integers::shifted(const char* operation, const Integer& x, const Integer
   require(operation, amount);
   const int bits = static_cast<int>(x.blocks.size()) * block_bits_;
   auto [by, out] = paired(amount, x);
-  Blocks beyond;  // digits that shift everything out
+  Blocks beyond;  // these digits shift everything out
   for (std::size_t j = 0; j < by.blocks.size(); ++j) {
     const int log_unit = static_cast<int>(j) * block_bits_;
     if (log_unit > 6 || 1 << log_unit >= bits) {

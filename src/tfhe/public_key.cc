@@ -59,7 +59,7 @@ Context::Lwe encrypt_zeros(const Context& context, const PublicKey& key, std::ui
     const Poly u = rlwe::secret_poly(queue, ring, basis, binary);
     const Context::Polys zero = context.allocate_polys(key.polys.view.count, Domain::Coeff);
     Transform back;
-    std::vector<Poly> products;  // until the transform has read them
+    std::vector<Poly> products;  // must stay until the transform has read them
     for (std::uint32_t c = 0; c < key.polys.view.count; ++c) {
       std::vector<std::int64_t> error = random.gaussian(params.n(), sigma);
       const crypto::ClearOnExit clear_error(error);

@@ -10,7 +10,7 @@
 
 namespace latticino::tfhe {
 
-// <a, s> mod q; no branch or address depends on s.
+// <a, s> mod q. No branch and no address depends on s.
 std::uint32_t inner_product(const std::uint32_t* a, std::span<const std::int8_t> s,
                             const Modulus& m);
 

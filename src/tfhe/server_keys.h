@@ -1,4 +1,5 @@
-// What a server needs to bootstrap. Nothing here decrypts (tfhe/client.h has what does).
+// The keys that a server needs to bootstrap. Nothing here can decrypt (tfhe/client.h has the
+// secret).
 #pragma once
 
 #include <array>
@@ -26,7 +27,7 @@ struct ServerKeys {
   Context::Lwe key_switch;
   std::array<std::uint8_t, 32> key_switch_seed{};
 
-  std::shared_ptr<const PublicKey> public_key;  // or null
+  std::shared_ptr<const PublicKey> public_key;  // may be null
 
   std::size_t bytes() const {
     return bootstrap.buffer->bytes() + key_switch.buffer->bytes() +
@@ -39,7 +40,7 @@ struct ServerKeys {
   mutable Buffer fourier;
 };
 
-// Keys of the right shape without meaning: for dry contexts.
+// Keys of the right shape without data, for dry contexts.
 std::shared_ptr<ServerKeys> allocate_server_keys(const Context& context, const rlwe::KeyId& id);
 // The state after a first bootstrapping. It has `fourier` if the context's arithmetic needs it, so
 // a program does not count it as its own memory.
@@ -55,18 +56,19 @@ ExpandUniform bootstrap_masks(const ServerKeys& keys, int glwe_dimension, std::u
 BlindRotate blind_rotation(const TfheParams& params);
 BlindRotate blind_rotation(const Context& context, const ServerKeys& keys, std::uint32_t count = 1);
 
-// The next `count` phases of a batch turn `table`: (k + 1) polynomials each, Coeff.
+// Rotates `table` by each of the next `count` phases of a batch. The results have (k + 1)
+// polynomials each, in Coeff.
 struct Rotation {
   std::uint32_t count;
   PolyView table;
   PolyArray out;
 };
-// The numbers by which blind rotations turn: exponents of ciphertexts at rest after key switch and
-// modulus switch. 2^log_many neighbouring positions stay free for several tables.
+// The exponents for blind rotations, from ciphertexts between operations, by key switch and modulus
+// switch. 2^log_many neighbouring positions stay free for several tables.
 Context::Lwe exponents_of(const Context& context, const ServerKeys& keys, const LweView& lwe,
                           int log_many = 0);
-// Key switch, modulus switch and blind rotation of ciphertexts at rest; 2^log_many neighbouring
-// positions stay free for several tables.
+// Key switch, modulus switch and blind rotation of ciphertexts; 2^log_many neighbouring positions
+// stay free for several tables.
 void rotate(const Context& context, const ServerKeys& keys, const LweView& lwe,
             std::span<const Rotation> rotations, int log_many);
 

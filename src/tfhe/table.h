@@ -9,16 +9,17 @@
 
 namespace latticino::tfhe {
 
-// Test polynomial of one or more (a power of two) functions of a padded message, on the device. One
-// of messages below 2^(p - log_factor) is for phases times 2^log_factor: that spreads them over the
-// whole torus, and their distance to a wrong decision grows by what 2^log_factor functions side by
-// side take of it (PBSmanyLUT: Chillotti, Ligier, Orfila, Tap, eprint 2021/729).
+// Test polynomial of one or more (a power of two) functions of a padded message, on the device. A
+// table of messages below 2^(p - log_factor) is for phases times 2^log_factor. This spreads the
+// phases over the whole torus, so their distance to a wrong decision becomes 2^log_factor times as
+// large, and 2^log_factor functions in one table make it smaller by the same factor (PBSmanyLUT:
+// Chillotti, Ligier, Orfila, Tap, eprint 2021/729).
 struct Table {
   std::shared_ptr<const Context> context;
   Poly polynomial;
   int log_many = 0, log_factor = 0;
   Encoding out = Encoding::Padded;
-  std::vector<std::uint32_t> largest;  // result of each function
+  std::vector<std::uint32_t> largest;  // type of the result of each function
   std::uint32_t count() const { return 1u << log_many; }
 };
 
@@ -31,8 +32,8 @@ Table make_table(const std::shared_ptr<const Context>& context,
                  const std::function<std::uint32_t(std::uint32_t)>& f,
                  Encoding out = Encoding::Padded);
 
-// The constant polynomial c: a blind rotation gives c where the phase is in the upper half of the
-// torus [0, q/2), -c in the lower.
+// The constant polynomial c: a blind rotation gives c if the phase is in the upper half of the
+// torus, [0, q/2), and -c if it is in the lower half.
 Poly constant_polynomial(const Context& context, std::uint32_t c);
 
 }  // namespace latticino::tfhe

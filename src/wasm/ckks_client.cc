@@ -158,7 +158,7 @@ class CkksClient final : public SchemeClient<Ckks> {
     return rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_);
   }
 
-  // Sorted; each label once, with its highest level and a fresh seed.
+  // Sorted, with each label once, its highest level and a fresh seed.
   std::vector<io::KeyEntry> entries_of(std::vector<RequestedKey> wishes) {
     rlwe::KeyRequest request;
     for (const auto& [label, level] : wishes) {
@@ -168,7 +168,7 @@ class CkksClient final : public SchemeClient<Ckks> {
                                "make keys of bootstrapping with the native library: they take "
                                "gigabytes");
       }
-      rlwe::key_shape(context_->constants(), label, level);  // KeyError for others
+      rlwe::key_shape(context_->constants(), label, level);  // KeyError for other keys
       int& highest = request.try_emplace(label, level).first->second;
       highest = std::max(highest, level);
     }

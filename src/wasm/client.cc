@@ -6,7 +6,7 @@
 namespace latticino::wasm {
 namespace {
 
-// The set in a file or a text, of either scheme.
+// Reads the set from a file or from a text, for both schemes.
 struct AnyParams {
   std::shared_ptr<const Params> ckks;
   std::shared_ptr<const TfheParams> tfhe;

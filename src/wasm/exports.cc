@@ -14,7 +14,7 @@
 #define LATTICINO_EXPORT(name) __attribute__((export_name(#name)))
 
 extern "C" {
-// A piece of the file or of the values that a call gives.
+// A piece of the file or of the values that a call returns.
 void lt_write(const void* bytes, std::size_t count) LATTICINO_IMPORT(lt_write);
 void lt_progress(int done, int total) LATTICINO_IMPORT(lt_progress);
 void lt_fail(const char* kind, std::size_t kind_bytes, const char* text, std::size_t text_bytes)
@@ -24,7 +24,7 @@ void lt_fail(const char* kind, std::size_t kind_bytes, const char* text, std::si
 namespace latticino::wasm {
 namespace {
 
-// Passes large pieces on.
+// Gives large pieces to JavaScript at once.
 class JsSink final : public io::Sink {
  public:
   ~JsSink() override = default;
@@ -44,7 +44,7 @@ class JsSink final : public io::Sink {
   crypto::ClearingVector<std::uint8_t> held_;
 };
 
-// One namespace of numbers for the clients of a page.
+// All clients of a page share one numbering.
 std::map<int, std::unique_ptr<Client>>& clients() {
   static std::map<int, std::unique_ptr<Client>> all;
   return all;
@@ -84,7 +84,7 @@ void report(const Error& e) {
   if (!known) fail("LatticinoError", e.what());
 }
 
-// The result of `body`, or 0 after an error. Nothing is thrown to JavaScript.
+// Returns the result of `body`, or 0 after an error. Exceptions never reach JavaScript.
 template <class Body>
 int guarded(const Body& body) noexcept {
   try {
@@ -146,7 +146,7 @@ int lt_load(const std::uint8_t* params, std::size_t bytes, const std::uint8_t* f
 
 LATTICINO_EXPORT(lt_close) void lt_close(int client) { clients().erase(client); }
 
-// Writes JSON.
+// The result is JSON.
 LATTICINO_EXPORT(lt_describe) int lt_describe(int client) {
   return guarded([&] {
     const Client& c = client_of(client);
@@ -214,7 +214,7 @@ int lt_encrypt_integers(int client, const std::uint64_t* values, std::size_t cou
   });
 }
 
-// Writes JSON (type and shape), then the values: doubles, or 64-bit integers.
+// The result is JSON (type and shape), then the values: doubles, or 64-bit integers.
 LATTICINO_EXPORT(lt_decrypt)
 int lt_decrypt(int client, const std::uint8_t* file, std::size_t bytes) {
   return guarded([&] {

@@ -15,7 +15,7 @@ using session::Claim;
 using session::Note;
 
 constexpr std::size_t kMaxPlaces = std::size_t{1} << 24;  // as in Python: runs may repeat one place
-constexpr int kVersion = 2;  // of notes of arrays whose values do not lie row by row
+constexpr int kVersion = 2;  // version of notes of arrays whose values are not row by row
 
 std::string text_of(const Shape& shape) {
   std::string out = "[";
@@ -54,7 +54,7 @@ bool states_real(const std::optional<Note>& range) {
 }  // namespace
 
 std::string number_text(double x) {
-  constexpr int kMin = -4, kMax = 16;  // exponents that are written out
+  constexpr int kMin = -4, kMax = 16;  // exponents from which numbers are written with an exponent
   const Decimal d = decimal(x);
   const std::string sign = d.negative ? "-" : "";
   const int count = static_cast<int>(d.digits.size());

@@ -17,17 +17,17 @@ using Shape = std::vector<std::size_t>;
 // A number as Python's repr writes it: 1.0, 1e-05, 0.1.
 std::string number_text(double x);
 
-// Of a fresh array of CKKS with that expected error; of an array of TFHE.
+// The note of a fresh array of CKKS with that expected error; that of an array of TFHE.
 std::string ckks_note(const Shape& shape, double error, const session::Range& range);
 std::string tfhe_note(const Shape& shape, const std::string& type);
 
 // The content of a CKKS note. Notes come from outside: FileError for any other text.
 struct CkksNote {
   Shape shape;
-  bool real = false;                // no value has an imaginary part
+  bool real = false;                // true if no value has an imaginary part
   std::vector<std::size_t> places;  // the address of each value; empty: value i is at i
 };
-// Of arrays in `count` ciphertexts of `slots` slots.
+// For arrays in `count` ciphertexts of `slots` slots.
 CkksNote read_ckks_note(std::string_view text, std::size_t slots, std::size_t count);
 
 struct TfheNote {
@@ -36,6 +36,6 @@ struct TfheNote {
 };
 TfheNote read_tfhe_note(std::string_view text);
 
-std::size_t size_of(const Shape& shape);  // OutOfMemoryError beyond 2^31 values
+std::size_t size_of(const Shape& shape);  // OutOfMemoryError for more than 2^31 values
 
 }  // namespace latticino::wasm

@@ -1,5 +1,5 @@
-// The part of a client that is alike for both schemes: its context, its secret key and the key's
-// file. Internal to src/wasm.
+// What the clients of both schemes have in common: a context, a secret key and the key's file.
+// Internal to src/wasm.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class SchemeClient : public Client {
   using ParamsPtr = std::shared_ptr<const typename Scheme::Params>;
   using SecretKey = typename Scheme::SecretKey;
 
-  // Without `secret`: with a new one.
+  // If there is no `secret`, makes a new one.
   SchemeClient(const ParamsPtr& params, std::optional<SecretKey> secret)
       : context_(Scheme::Context::create(
             params, std::make_shared<Queue>(make_cpu_backend({.simd = false, .threads = 1})))),
@@ -41,7 +41,7 @@ class SchemeClient : public Client {
   SecretKey secret_;
 };
 
-// With the secret key of a file, as Client::load.
+// Loads the secret key of a file, as Client::load does.
 template <class Scheme>
 typename Scheme::SecretKey secret_of_file(
     const std::shared_ptr<const typename Scheme::Params>& params, Bytes file, Bytes passphrase) {

@@ -1,4 +1,4 @@
-// What the clients of both schemes share. Internal to src/wasm.
+// Functions that the clients of both schemes use. Internal to src/wasm.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace latticino::wasm {
 
-// The key that a passphrase gives a file. Each file that is written has a new salt.
+// The key that a passphrase makes for a file. Each file that is written has a new salt.
 class SealedKey {
  public:
   static SealedKey fresh(Bytes passphrase);
-  // None if the file has no seal. KeyError if there is a passphrase then.
+  // None if the file has no seal. If there is a passphrase although the file has no seal: KeyError.
   static std::optional<SealedKey> of_file(Bytes file, io::Scheme scheme, Bytes passphrase);
   io::SecretSeal seal() const { return {kdf_, key()}; }
   crypto::SealKey key() const { return std::span(key_).first<crypto::kSealKeyBytes>(); }

@@ -1,4 +1,4 @@
-// Arrays: facts, sums, products, polynomials.
+// Arrays: properties, sums, products and polynomials.
 #include "latticino/array.h"
 
 #include <algorithm>

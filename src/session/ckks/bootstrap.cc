@@ -43,7 +43,7 @@ std::shared_ptr<const ckks::Bootstrapper> chosen(Host& host, std::span<const Con
   return host.refresher().bootstrapper(made);
 }
 
-// ScaleError in a plan, a warning elsewhere, for values out of the message box.
+// For values outside of the message box: ScaleError in a plan, a warning otherwise.
 void report(const Host& host, const std::vector<Misfit>& misfits) {
   for (const Misfit& m : misfits) host.report("bootstrap", m.had, m.needs, m.remedy);
 }

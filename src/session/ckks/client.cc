@@ -1,4 +1,4 @@
-// The key's owner.
+// Clients: the side that owns the secret key.
 #include "latticino/client.h"
 
 #include <cmath>
@@ -23,7 +23,7 @@ std::vector<Complex> joined(const ArrayState& x, const std::vector<std::vector<C
   return out;
 }
 
-// With four digits and not below x, so that a bound that is passed as shown is accepted.
+// Text with four digits that is not below x, so that a bound is accepted if it is passed as shown.
 std::string rounded_up(double x) {
   std::string shown = session::short_number(x);
   if (std::stod(shown) < x) shown = session::short_number(x * 1.001);

@@ -14,7 +14,7 @@ namespace {
 
 using ckks::Evaluator;
 
-// 2^ the number with so many decimals, in error texts.
+// 2 to the power of the number, with so many decimals, for error messages.
 std::string power_of_two(double x, int decimals) {
   return formatted("2^%.*f", decimals, std::log2(x));
 }
@@ -39,7 +39,7 @@ UnusedSlots plus_number_of(const Contents& x, ckks::Complex c) {
                          x.unused_slots_bound() + std::abs(c));
 }
 
-// The number that was really multiplied by when x became `made`: c as its factor was rounded.
+// The number that x was really multiplied by to become `made`: c with the rounding of its factor.
 ckks::Complex rounded(const Contents& x, ckks::Complex c, const Parts& made) {
   const double factor = x.params().rescale_factor(x.level()) * (made[0].scale / x.scale());
   return {std::nearbyint(c.real() * factor) / factor, std::nearbyint(c.imag() * factor) / factor};

@@ -1,7 +1,7 @@
 // What a CKKS array is, apart from its shape: ciphertexts, what is known of their values, and what
-// the slots without values hold. Only here stand the rules for what sums, products and changes of
-// level do to claims, levels and those slots. The arrays of C++ (array.cc) add shapes, and those of
-// Python (python/bindings/contents.cc) add layouts.
+// the slots without values hold. This is the only place with the rules of what sums, products and
+// changes of level do to claims, levels and those slots. The arrays of C++ (array.cc) add shapes,
+// and those of Python (python/bindings/contents.cc) add layouts.
 #pragma once
 
 #include <complex>
@@ -19,13 +19,14 @@ namespace latticino::session {
 using Parts = std::vector<ckks::Ciphertext>;
 using Encoded = std::vector<ckks::Plaintext>;
 
-// What the slots hold that hold no value of the array.
+// What is in the slots that hold no value of the array.
 struct UnusedSlots {
   // Zero: zeros. Filler: what operations made of zeros, or copies of values. Unknown: anything.
   enum class Kind { Zero, Filler, Unknown };
   Kind kind = Kind::Zero;
-  double bound = 0;                         // of the size of what is there
-  std::optional<ckks::Complex> number = 0;  // in all of these slots; none if it is not known
+  double bound = 0;  // bound on the size of what is there
+  // The number in all of these slots; none if it is not known.
+  std::optional<ckks::Complex> number = 0;
 
   static UnusedSlots zero() { return {}; }
   static UnusedSlots holding(ckks::Complex number);
@@ -46,7 +47,7 @@ struct Contents {
   UnusedSlots rest;
 
   const Params& params() const { return parts[0].context->params(); }
-  int level() const;  // the least of all parts
+  int level() const;  // the lowest level of all parts
   double scale() const { return parts[0].scale; }
   int slots() const { return parts[0].slots; }
   // Whether all slots of the ring are in use: then errors of a few slots stand out.
@@ -56,26 +57,27 @@ struct Contents {
   // A bound on what the slots without values hold.
   double unused_slots_bound() const;
 
-  // The error that an operation on this array added, where `made` is its result: by rescaling; by
-  // the key switch of a product; by a key switch alone, in `slots` slots (0: as many as this has).
+  // The error that an operation on this array added, if `made` is its result: by rescaling; by the
+  // key switch of a product; by a key switch alone, in `slots` slots (0: as many as this has).
   double rescaled(const Parts& made) const;
   double multiplied(const Parts& made) const;
   double switched(int slots = 0) const;
-  // What will be known of the array at `level`, after operations have brought it down.
+  // What will be known of the array at `level`, after operations have brought it down to that
+  // level.
   Known known_at(int level) const;
 
   Contents plus(const ckks::Evaluator& e, const Contents& y) const;
   Contents minus(const ckks::Evaluator& e, const Contents& y) const;
   Contents plus_number(const ckks::Evaluator& e, ckks::Complex c) const;
-  // `encoded`: the plain values for each part, at its level and scale. `where`: their places, if
-  // they do not lie row by row from the first slot on.
+  // `encoded`: the plain values for each part, at its level and scale. `where`: the positions of
+  // the values, if they are not row by row from the first slot on.
   Contents plus_plain(const ckks::Evaluator& e, const Encoded& encoded, NumbersView plain,
                       const Places* where = nullptr) const;
-  // `same`: y is this array. ScaleError if the error would exceed the product.
+  // `same`: whether y is this array. ScaleError if the error would exceed the product.
   Contents times(const ckks::Evaluator& e, const Contents& y, bool same) const;
-  // c is below kMaxInteger in size. It takes no level.
+  // C must be below kMaxInteger in size. This takes no level.
   Contents times_integer(const ckks::Evaluator& e, std::int64_t c) const;
-  // It takes levels_of(c) levels, or always one if `always_rescaled`.
+  // This takes levels_of(c) levels, or always one if `always_rescaled`.
   Contents times_number(const ckks::Evaluator& e, ckks::Complex c,
                         bool always_rescaled = false) const;
   // `factors`: plain values encoded at the factor_scale of each part.
@@ -110,13 +112,13 @@ int levels_of(ckks::Complex c);
 double factor_scale(const ckks::Ciphertext& part, const std::string& remedy);
 
 // The sum of products, with one key switch. All operands have one form and are at level 1 or above.
-// If both factors of a pair are one object, the pair is a square.
+// If both factors of a pair are the same object, the pair is a square.
 using Factors = std::pair<const Contents*, const Contents*>;
 Contents dot(const ckks::Evaluator& e, std::span<const Factors> pairs);
 
-// `known`, if the values fit the modulus at the level of `part`, and the slots without values do
-// too; these hold numbers up to `rest`. If they do not fit, nothing is claimed, and `misfits` says
-// why.
+// Returns `known` if the values fit the modulus at the level of `part`, and the slots without
+// values, which hold numbers up to `rest`, do too. If they do not fit, nothing is claimed, and
+// `misfits` says why.
 Known fitting(Known known, const ckks::Ciphertext& part, double rest, std::vector<Misfit>* misfits);
 
 }  // namespace latticino::session

@@ -1,4 +1,4 @@
-// Contexts, sessions, bundles: the server's side.
+// Contexts, sessions and bundles: the server's side.
 #include "latticino/context.h"
 
 #include <algorithm>
@@ -114,7 +114,7 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
   }
   if (options.scale != 0) require_precision(scale, error, known.range());
   ArrayState out{context, {{}, known, UnusedSlots::zero()}, x.shape()};
-  constexpr std::size_t kMaxBatch = 16;  // encoded and encrypted in one go
+  constexpr std::size_t kMaxBatch = 16;  // encodes and encrypts in one step
   const auto rows = rows_of(x.numbers(), slots);
   for (std::size_t first = 0; first < rows.size(); first += kMaxBatch) {
     const std::vector<ckks::Values> batch(

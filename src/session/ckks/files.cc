@@ -22,7 +22,7 @@ std::string file_beside(std::string path, const std::string& part) {
 std::string exact(double x) { return formatted("%.17g", x); }
 
 std::string note_of(const ArrayState& x) {
-  // Of a sample only the range is told: it stays in this process.
+  // If the range comes from a sample, only the range is written. The sample stays in this process.
   const Range r = x.known().widest();
   const std::string error = formatted("%.6g", x.known().error());
   std::string out = "{\"shape\": [";

@@ -19,7 +19,7 @@ constexpr std::uint64_t kProducts = std::uint64_t{4} << 30;
 
 std::uint64_t bytes_of(const ckks::Plaintext& x) { return x.poly.buffer->bytes(); }
 
-// A key of a cache: the bytes of what tells constants apart.
+// The key of a cache: the bytes by which constants are told apart.
 template <class... Parts>
 std::string key_of(const std::string& name, Parts... parts) {
   std::string out = name;
@@ -160,7 +160,7 @@ RepackRoute Host::repack_route(const std::string& name, int slots, bool minimal_
   options.slots = slots;
   options.minimal_keys = minimal_keys;
   options.route = route;
-  // A route that was asked for by name is made, whatever memory its key takes.
+  // If a route is asked for by name, its key is made, however much memory it takes.
   const std::uint64_t budget =
       route == switching::Route::Automatic ? switching::kMatvecKeyBudget : std::uint64_t{1} << 63;
   const switching::RouteCost best =

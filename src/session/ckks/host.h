@@ -1,5 +1,6 @@
-// Parameters on a device with all that is made there once: bootstrappers, matrices, constants. What
-// sessions of one context share. A host without data (dry) notes the keys that a program uses.
+// Parameters on a device, with everything that is made there once: bootstrappers, matrices and
+// constants. All sessions of one context share it. A host without data (dry) notes the keys that a
+// program uses.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,7 @@ namespace latticino::session {
 
 using Complexes = std::span<const Complex>;
 
-// How tables' results come back to CKKS, as a plan decides.
+// How results of tables come back to CKKS, as a plan decides it.
 struct RepackRoute {
   switching::Route route = switching::Route::Ring;
   switching::MatvecShape shape;
@@ -44,22 +45,23 @@ class Host final : public Constants {
 
   const ParameterSet parameters;
   const Params& params() const { return *parameters.native(); }
-  std::string device;  // "dry" of a twin
-  RateDevice timed;    // whose rates predict times; a twin has those of the device that it is like
+  std::string device;  // "dry" for a twin
+  // The device whose rates predict times; a twin has that of the device that it stands for.
+  RateDevice timed;
   bool auto_bootstrap = false;
   CkksContextPtr native;
-  std::shared_ptr<KeyStore> store;              // null of a twin
-  std::shared_ptr<rlwe::KeyRecorder> recorder;  // of a twin
+  std::shared_ptr<KeyStore> store;              // null for a twin
+  std::shared_ptr<rlwe::KeyRecorder> recorder;  // for a twin only
   std::atomic<std::uint64_t> bootstraps{0};
   bool dry() const { return store == nullptr; }
   // The caches are guarded by the lock of the queue. A recording holds it.
   std::unique_lock<std::recursive_mutex> lock() const { return native->queue().lock(); }
 
   void warn(Warning::Kind kind, const std::string& message) const;
-  // ScaleError in a plan, a warning elsewhere.
+  // ScaleError in a plan, a warning otherwise.
   void report(const char* operation, const std::string& had, const std::string& needs,
               const std::string& remedy) const;
-  // Adds a text to the notes of a plan, once.
+  // Adds a text to the notes of a plan, unless it is there already.
   void note(const std::string& text);
   std::vector<std::string> notes() const { return notes_; }
   std::string more_levels() const override { return refresher_->more_levels(auto_bootstrap); }
@@ -72,17 +74,17 @@ class Host final : public Constants {
   std::shared_ptr<const ckks::MatrixProduct> matrix_product(Complexes w, int rows, int columns,
                                                             int slots, int level) override;
   Refresher& refresher() { return *refresher_; }
-  // Whether auto_bootstrap refreshes x before an operation that takes `levels`.
+  // Whether auto_bootstrap refreshes x before an operation that takes `levels` levels.
   bool refreshes(const Contents& x, int levels) {
     return auto_bootstrap && refresher_->refreshes(x, levels);
   }
 
-  // Switching. Sets for these parameters, the device's first choice first.
+  // Sets of switching for these parameters. The first one is the default for this device.
   const std::vector<std::string>& switch_sets() const { return switch_sets_; }
   SwitchContextPtr switching(const std::string& name);
   std::shared_ptr<const switching::Table> table(const std::string& key,
                                                 const std::function<switching::Table()>& make);
-  // For a twin: the switcher that takes ciphertexts through tables, with keys without data.
+  // For a twin: the switcher that takes ciphertexts through tables. Its keys have no data.
   std::shared_ptr<switching::Switcher> dry_switcher(const std::string& name, int slots,
                                                     double bound, bool minimal_keys,
                                                     switching::Route route);
@@ -92,8 +94,8 @@ class Host final : public Constants {
   }
 
   std::uint64_t constant_bytes() const;
-  // While one lives, the caches drop nothing: a recording needs its constants. Made under the lock
-  // of the queue.
+  // While an object of this class exists, the caches drop nothing, because a recording needs its
+  // constants. Must be made under the lock of the queue.
   class Pins {
    public:
     explicit Pins(Host& host)
@@ -116,7 +118,7 @@ class Host final : public Constants {
   ConstantCache<ckks::MatrixProduct> products_;
   ConstantCache<switching::Table> tables_;
   std::unique_ptr<Refresher> refresher_;
-  // Choosing a route back takes longer than using it, so twins share what was chosen.
+  // Choosing a route back takes longer than using it, so twins share the choice.
   struct Choices {
     std::mutex mutex;
     std::map<std::tuple<std::string, int, bool, switching::Route>, RepackRoute> repack_routes;

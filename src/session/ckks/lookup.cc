@@ -44,7 +44,7 @@ Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher
     changed = made[i];
   }
   if (!changed) return x;
-  for (std::size_t i = 0; i < made.size(); ++i) {  // an array has one level
+  for (std::size_t i = 0; i < made.size(); ++i) {  // all parts of an array have one level
     if (stays(i)) made[i] = e.to_level(made[i], changed->level);
   }
   const switching::TableReport report = switcher.report(table);

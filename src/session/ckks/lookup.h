@@ -13,24 +13,24 @@ namespace latticino::session {
 // The function of a table.
 struct Lookup {
   RealMap f;
-  Range range;  // of its results
+  Range range;  // range of its results
   // The function is constant between jumps, and the arguments are not near a jump. Then the error
   // of an argument does not count.
   bool constant = false;
 };
 
-// Why values are out of the table's bound, if their range is known and exceeds it. Noise may carry
-// a value over the bound, so six deviations of it are allowed for.
+// The reason why values are outside of the table's bound, if their range is known and exceeds it.
+// Noise may carry a value over the bound, so six deviations of it are allowed for.
 std::optional<Misfit> beyond(const Known& known, double bound);
 
-// The values through a table, row by row in their slots. `where`: one flag for each value; values
-// with false stay as they are. Null: all go through the table.
+// Looks up the values in a table, row by row in their slots. `where`: one flag for each value;
+// values with false stay as they are. If it is null, all values are looked up.
 Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher,
                    const switching::Table& table, const Contents& x, const Lookup& how,
                    const std::vector<bool>* where);
 
-// The contents after one of several values within `bound` was chosen. The range is that bound, and
-// not the one that follows from sums.
+// The contents after one of several values within `bound` was chosen. Their range is that bound,
+// and not the range that would follow from the sums.
 Contents chosen_within(Contents x, double bound);
 
 }  // namespace latticino::session

@@ -1,4 +1,4 @@
-// Products of encrypted vectors and plain matrices, with numpy's shapes.
+// Products of encrypted vectors with plain matrices, with numpy's rules for shapes.
 #include "session/ckks/matrix.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ ckks::Ciphertext row_of_blocks(const ckks::Evaluator& e, const Contents& x, cons
   return with_slots(*sum, out_slots);
 }
 
-// The flat values of x times a matrix, as an array of `shape`.
+// The product of the flat values of x with a matrix, as an array of `shape`.
 Array times_matrix(const Array& from, const Matrix& w, Shape shape) {
   require_finite(w.entries, "matmul");
   const Array ready_x = ready(from, 1);

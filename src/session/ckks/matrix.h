@@ -1,4 +1,4 @@
-// Products of encrypted vectors and plain matrices, apart from shapes.
+// Products of encrypted vectors with plain matrices. Shapes are checked elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 namespace latticino::session {
 
 struct Matrix {
-  std::span<const ckks::Complex> entries;  // row by row
+  std::span<const ckks::Complex> entries;  // entries, row by row
   std::size_t rows = 0, columns = 0;
   bool real = false;  // whether its entries stand for real numbers
 };
 
-// The values of x, of which there are as many as rows, times the matrix. It takes one level.
-// `times`: the same product of one row of a sample. The results lie in ciphertexts of as many slots
-// as slots_for() gives for their number.
+// The product of the values of x, as many as the matrix has rows, with the matrix. It takes one
+// level. `times`: computes the same product for one row of a sample. The results lie in ciphertexts
+// of as many slots as slots_for() gives for their number.
 Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w,
                     const RowMap& times, Constants& constants);
 

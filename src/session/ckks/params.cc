@@ -1,4 +1,4 @@
-// Parameter sets, as the public headers show them.
+// Parameter sets in the form of the public headers.
 #include "latticino/params.h"
 
 #include "ckks/bootstrap/explain.h"
@@ -10,7 +10,7 @@
 namespace latticino {
 namespace {
 
-// The fields that the public form of a literal and the one within name alike.
+// The fields that the public literal and the internal one have under the same name.
 template <class To, class From>
 To with_same_fields(const From& x) {
   To out;

@@ -15,9 +15,9 @@ namespace latticino {
 namespace session {
 namespace {
 
-constexpr std::size_t kMaxCiphertexts = std::size_t{1} << 16;  // of an example
+constexpr std::size_t kMaxCiphertexts = std::size_t{1} << 16;  // shape of an example
 
-// An array without data, as the example would be once encrypted.
+// An array without data, with the shape that the example would have once encrypted.
 Array stand_in(const ContextStatePtr& twin, const ContextState& original, const Example& example) {
   const Params& params = twin->params();
   if (const Array* x = std::get_if<Array>(&example.value)) {

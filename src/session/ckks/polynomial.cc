@@ -21,7 +21,7 @@ bool keeps_scale(const Params& params, int start, int depth) {
   return true;
 }
 
-// The rounded factor that scales to [-1, 1], relative to the exact one.
+// The rounded factor that scales to [-1, 1], divided by the exact one.
 double rounded_stretch(const Contents& x, const ckks::Polynomial& p) {
   const Params& params = x.params();
   const double exact = 2 / (p.upper - p.lower) * params.rescale_factor(x.level()) *
@@ -29,10 +29,10 @@ double rounded_stretch(const Contents& x, const ckks::Polynomial& p) {
   return std::nearbyint(exact) / exact;
 }
 
-// The slots without values of a polynomial whose values are up to `reach` in size.
+// What a polynomial makes of the slots without values, if its values are up to `reach` in size.
 UnusedSlots rest_after(const Contents& x, const Series& p, double reach) {
   if (x.rest.number) return UnusedSlots::holding(evaluated(p, mapped(p, *x.rest.number)));
-  if (x.rest.bound > x.known.reach()) {  // not merely copies of values
+  if (x.rest.bound > x.known.reach()) {  // these slots do not only hold copies of values
     const Interval ends{-x.rest.bound, x.rest.bound};
     const Range held = Range::declared(ends, x.known.range().is_real() ? Interval() : ends);
     reach = std::max(reach, range_of_polynomial(held, p).bound);
@@ -94,16 +94,17 @@ Contents evaluated(const ckks::Evaluator& e, const Contents& x, const ckks::Poly
 }
 
 bool leaves(const Contents& x, const ckks::Polynomial& p) {
-  constexpr double kLarge = 8 * std::numbers::ln2;  // of T_n or of a power that may be too large
+  // Size of T_n or of a power that may be too large.
+  constexpr double kLarge = 8 * std::numbers::ln2;
   const Series series = series_of(p);
-  // Unknown numbers are cleared before.
+  // Unknown numbers are replaced by zeros before.
   const bool unknown = x.rest.kind == UnusedSlots::Kind::Unknown;
   double y = 0;
   if (unknown || x.rest.number) {
     y = std::abs(mapped(series, unknown ? 0 : *x.rest.number));
   } else if (x.rest.bound > x.known.reach()) {
     y = std::max(std::abs(mapped(series, -x.rest.bound)), std::abs(mapped(series, x.rest.bound)));
-  } else {  // copies of values
+  } else {  // these slots hold copies of values
     return false;
   }
   if (series.chebyshev) return y > 1 && p.degree() * std::acosh(y) > kLarge;

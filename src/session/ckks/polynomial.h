@@ -1,4 +1,4 @@
-// Polynomials of arrays: at which level they are evaluated, and what is known of the results.
+// Polynomials of arrays: the level at which they are evaluated, and what is known of the results.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace latticino::session {
 // `levels`, `depth` of them for products; none if there is no such level. Primes of bootstrapping
 // levels have other sizes. There, the square of a square would lose its precision.
 std::optional<int> steady_level(const Params& params, int level, int levels, int depth);
-// LevelError if `level` is too low for p. `more_levels`: what to do then.
+// LevelError if `level` is too low for p. `more_levels`: the advice in that case.
 void require_levels(const std::string& operation, int level, const ckks::Polynomial& p,
                     const std::string& more_levels);
 // The level at which p of x is evaluated: the highest steady one. LevelError if there is none.
@@ -23,8 +23,8 @@ int evaluation_level(const std::string& operation, const Contents& x, const ckks
 
 // What is known of the result, from what is known of the operand and how it is evaluated.
 using KnownAfter = std::function<Known(const Known& before, const Evaluation& how)>;
-// p of every value, of degree 1 at least. x has canonical scales and the level that
-// evaluation_level() gives. `domain`: the interval in which the values lie, whatever else is known
+// p of every value; its degree is at least 1. x must have canonical scales and the level that
+// evaluation_level() gives. `domain`: the interval in which the values are, whatever else is known
 // of them. `after`: for functions of which more is known than of their polynomials.
 Contents evaluated(const ckks::Evaluator& e, const Contents& x, const ckks::Polynomial& p,
                    std::optional<Interval> domain = std::nullopt, const KnownAfter& after = {});
@@ -36,9 +36,9 @@ bool leaves(const Contents& x, const ckks::Polynomial& p);
 // nothing.
 double number_within(double reach, Interval domain);
 
-// The same polynomial as claims take it.
+// The same polynomial in the form that claims use.
 Series series_of(const ckks::Polynomial& p);
-// The error, root mean square, that an evaluation adds to values of a range.
+// The error, as root mean square, that an evaluation adds to values of a range.
 double evaluation_error(const Range& x, const ckks::Polynomial& p, const Evaluation& how);
 
 }  // namespace latticino::session

@@ -10,8 +10,8 @@
 namespace latticino::session {
 namespace {
 
-// Samples show only roughly how large values are. By this factor, what lies in slots without values
-// may exceed that of the recording.
+// Samples show only roughly how large values are. What is in slots without values may exceed that
+// of the recording by this factor.
 constexpr double kMoreThanRecorded = 1.25;
 
 }  // namespace
@@ -19,7 +19,7 @@ constexpr double kMoreThanRecorded = 1.25;
 RecordedArgument::RecordedArgument(const Contents& example, Contents* taken)
     : range_(example.known.range()),
       reach_of_rest_(std::max(example.rest.bound, range_.bound)),
-      // That of the claim: errors of samples would differ by chance.
+      // The error of the claim. Errors of samples would differ by chance.
       error_(example.known.estimate().error.rms()) {
   *taken = example;
   if (!example.rest.clean()) taken->rest.number = std::nullopt;

@@ -1,4 +1,4 @@
-// What a recording of CKKS arrays relies on in its arguments, and what it knows of its results.
+// What a recording of CKKS arrays relies on in its arguments, and what it knows about its results.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace latticino::session {
 
 class RecordedArgument {
  public:
-  // Of an example. `taken` is the array to record with. Other arguments may hold other numbers in
-  // slots without values, so no number is known there. All its errors have one source, so the
-  // results show how much of their error comes from this argument.
+  // For an example argument. `taken` is the array to record with. Other arguments may hold other
+  // numbers in slots without values, so no number counts as known there. All its errors have one
+  // source, so the results show how much of their error comes from this argument.
   RecordedArgument(const Contents& example, Contents* taken);
 
   // ScaleError if the claims of the recording do not hold for this argument. `remedy`: how to clear
@@ -28,8 +28,8 @@ class RecordedArgument {
   std::uint64_t source_ = 0;
 };
 
-// What is known of a result. Its part of an error that comes from an argument grows with the error
-// of that argument.
+// What is known about a result. The part of its error that comes from an argument is proportional
+// to the error of that argument.
 Known known_of_result(const Known& recorded, std::span<const RecordedArgument> examples,
                       std::span<const Contents* const> arguments);
 

@@ -17,8 +17,8 @@ class RecordedArrays {
   std::uint64_t arena_bytes() const { return program_->arena_bytes(); }
 
  private:
-  // What a replay relies on in an argument. For example, sums skip a mask if the slots without
-  // values are zero.
+  // The property of an argument that a replay relies on. For example, sums leave out a mask if the
+  // slots without values are zero.
   struct Form {
     Shape shape;
     std::size_t parts = 0;
@@ -55,7 +55,7 @@ RecordedArrays::RecordedArrays(const detail::ListProgram& program,
   if (const StoredKeysPtr keys = context_->keys().find(state(examples[0]).key())) {
     keys_ = keys->hold();
   }
-  const auto held = host.lock();  // caches fill and stay as they are until all is recorded
+  const auto held = host.lock();  // caches fill, and drop nothing until all is recorded
   const Host::Pins pins(host);
   // The first call makes matrices and constants, which belong to the context and not to the
   // recording.

@@ -15,8 +15,8 @@ namespace {
 using ckks::bootstrap::Choice;
 using Message = ckks::BootstrapOptions::Message;
 
-// The precision in bits that is always enough. Below it, a faster form may have so many bits less
-// than the most precise one.
+// A precision in bits that is always enough. Below it, a faster form may be chosen if it has at
+// most so many bits less than the most precise one.
 constexpr double kEnough = 18, kFewerBits = 0.5;
 // Times within this factor count as equal: then the more precise form is taken.
 constexpr double kEqualTimes = 1.05;
@@ -46,7 +46,7 @@ bool pairable(const Contents& x) {
          });
 }
 
-// A way to refresh an array, with what decides between several.
+// A way to refresh an array, with the properties by which ways are compared.
 struct Candidate {
   RefreshMethod method;
   std::string name;
@@ -77,7 +77,7 @@ const Candidate& best_of(const std::vector<Candidate>& ways) {
   return *best;
 }
 
-// What was chosen among these, with the times of all.
+// Text on what was chosen among these, with the times of all.
 std::string comparison(const std::vector<Candidate>& ways, const Candidate& best) {
   std::string out = "; real values " + best.name + ", about " +
                     formatted("%.1f bits, ", best.bits()) + time_text(best.seconds) + " predicted";
@@ -167,7 +167,7 @@ ckks::bootstrap::Choice Refresher::form(const Request& request) const {
   if (!request.known.sample.empty() || request.known.largest != 1) {
     return ckks::bootstrap::choose_form(params, request);
   }
-  // All levels at which the same forms are possible have one key.
+  // One key for all levels at which the same forms are possible.
   const int first = first_level();
   const int level = request.slot_to_coeff_first.value_or(false) ? std::min(request.level, first)
                                                                 : request.level >= first;
@@ -262,7 +262,7 @@ double Refresher::predicted_seconds(const ckks::BootstrapOptions& options) const
   const int level = b.input_level();
   const ckks::Ciphertext x = shape_only(dry, level, dry->params().scale(level), options.slots);
   double before = 0, after = 0;
-  // The second run finds constants and keys that the first one made.
+  // The second run uses the constants and keys that the first one made.
   for (int run = 0; run < 2; ++run) {
     before = counts_of(dry->queue().report(), timed_).seconds;
     if (options.message == Message::MergedReals) {
@@ -375,7 +375,7 @@ Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const RefreshM
     const auto each = refresher.bootstrapper(method.each.options);
     made.push_back(each->bootstrap(e, level.back()));
     made = e.to_level(made, method.output_level());
-    // The last one has the error of its own form. The larger error is claimed of all.
+    // The last one has the error of its own form. For all of them the larger error is claimed.
     const Known alone = known_bootstrapped(*each, x, rest, nullptr, misfits);
     if (alone.error() > known.error()) known = alone;
   }

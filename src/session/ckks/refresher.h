@@ -19,10 +19,10 @@ namespace latticino::session {
 
 // How the ciphertexts of an array are refreshed.
 struct RefreshMethod {
-  ckks::bootstrap::Choice each;                 // of a ciphertext by itself
-  std::optional<ckks::bootstrap::Choice> pair;  // of two real ones as one
-  std::size_t count = 1;                        // ciphertexts of the array
-  std::string note;                             // what a plan notes
+  ckks::bootstrap::Choice each;                 // the form for a ciphertext by itself
+  std::optional<ckks::bootstrap::Choice> pair;  // the form for two real ones as one
+  std::size_t count = 1;                        // number of ciphertexts of the array
+  std::string note;                             // text for the notes of a plan
 
   std::size_t bootstraps() const { return pair ? (count + 1) / 2 : count; }
   bool has_unpaired() const { return !pair || count % 2 == 1; }
@@ -36,16 +36,16 @@ class Refresher {
   using Message = ckks::BootstrapOptions::Message;
   // `timed`: the device whose rates predict times.
   Refresher(Context context, RateDevice timed);
-  // For a twin of the context of `like`.
+  // For a plan's twin of the context that `like` belongs to.
   Refresher(Context context, const Refresher& like);
 
-  // What to do if levels are missing, for messages. `automatic`: the context bootstraps
+  // The advice in messages if levels are missing. `automatic`: whether the context bootstraps
   // automatically.
   std::string more_levels(bool automatic) const;
   // Whether a context that bootstraps automatically refreshes x before an operation that takes
-  // `levels`. It does if the levels do not suffice. It also does if the operation would end below
-  // the level that SlotToCoeff first needs, if that form would be chosen at the present level, and
-  // if levels are gained.
+  // `levels`. It does if the levels do not suffice. It also does if all of this holds: the
+  // operation would end below the level that SlotToCoeff first needs; that form would be chosen at
+  // the present level; and the refresh gains levels.
   bool refreshes(const Contents& x, int levels) const;
   // ParameterError for parameters without bootstrapping.
   void require(const char* operation) const;
@@ -73,28 +73,28 @@ class Refresher {
   // `request` with the lowest level of these arrays, their slots, and what is declared of their
   // values. Sample data do not count: the run of a plan may have none.
   static Request of(std::span<const Contents* const> xs, Request request);
-  // What a plan notes of a choice.
+  // The text on a choice for the notes of a plan.
   static std::string note(const Request& request, const ckks::bootstrap::Choice& choice);
   // Made once for each set of options.
   std::shared_ptr<const ckks::Bootstrapper> bootstrapper(const ckks::BootstrapOptions& options);
-  std::uint64_t bytes() const;  // of all of them
+  std::uint64_t bytes() const;  // bytes of all of them
 
  private:
   using Key = std::tuple<int, int, bool, bool, bool, int, int>;
   using FormKey = std::tuple<int, int, int, bool, int, int, int, int, bool>;
-  int first_level() const;  // from which SlotToCoeff can come first
+  int first_level() const;  // the lowest level from which SlotToCoeff can come first
   static Key key_of(const ckks::BootstrapOptions& options);
   // Predicted time of one bootstrapping.
   double seconds_of(const ckks::BootstrapOptions& options) const;
-  double predicted_seconds(const ckks::BootstrapOptions& options) const;  // by a dry run
+  double predicted_seconds(const ckks::BootstrapOptions& options) const;  // found by a dry run
   RefreshMethod fastest(const Contents& x, const Request& request) const;
 
   Context context_;
   RateDevice timed_;
-  std::map<Key, std::shared_ptr<const ckks::Bootstrapper>> made_;  // under the queue's lock
+  std::map<Key, std::shared_ptr<const ckks::Bootstrapper>> made_;  // used under the queue's lock
 };
 
-// `misfits`: why nothing is claimed of the result, if values leave the message box.
+// `misfits`: the reason why nothing is claimed of the result, if values leave the message box.
 Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const RefreshMethod& method,
                       const Contents& x, std::vector<Misfit>* misfits);
 // Two arrays of real values, refreshed as one. Imaginary errors of one become errors of the other.

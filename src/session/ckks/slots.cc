@@ -1,4 +1,4 @@
-// Rotations, and sums that are made of rotations.
+// Rotations, and sums that are computed with rotations.
 #include "session/ckks/slots.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 RowMap rounding_of_masks(const Contents& x, std::size_t size, const RotationGroups& groups,
                          double scale) {
   const auto slots = static_cast<std::size_t>(x.slots());
-  // Of the mask of each rotation; empty if it needs no mask.
+  // Rounding of the mask of each rotation; empty if it needs no mask.
   std::vector<std::vector<Numbers>> errors(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     for (const MaskedRotation& rotation : groups[i]) {

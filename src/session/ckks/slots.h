@@ -1,8 +1,7 @@
-// Operations that move values between slots, on arrays whose values lie row by row.
-//
-// A vector of n values lies in slots 0..n-1 of a ciphertext with the next power of two of slots. A
-// longer vector lies in several ciphertexts of N/2 slots, in order. Arrays of more dimensions are
-// laid out row by row. A ciphertext with fewer slots than N/2 repeats periodically.
+// Operations that move values between slots, for arrays whose values are stored row by row. A
+// vector of n values is in slots 0..n-1 of a ciphertext with the next power of two of slots. A
+// longer vector is in several ciphertexts of N/2 slots, in order. Arrays of more dimensions are
+// stored row by row. A ciphertext with fewer slots than N/2 repeats periodically.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,7 @@ struct MaskedRotation {
   std::size_t source;
   int steps;
   std::vector<std::pair<std::size_t, std::size_t>> runs;
-  bool whole = false;  // all slots: no mask is needed
+  bool whole = false;  // all slots are filled: no mask is needed
 
   std::vector<ckks::Complex> mask(std::size_t slots) const;
 };
@@ -30,18 +29,19 @@ using RotationGroups = std::vector<std::vector<MaskedRotation>>;
 // The rotations that make a cyclic shift of `size` values by k to the left, for each ciphertext of
 // the result. Value i of the result is value (i + k) mod size of the source.
 RotationGroups rotation_groups(std::size_t size, std::size_t slots, std::size_t k);
-// Whether such a shift needs masks, and with them a level.
+// Whether such a shift needs masks, which take a level.
 bool needs_masks(const RotationGroups& groups);
 
-// The shift of the `size` values of x that `groups` makes, by k.
+// Shifts the `size` values of x by k, with the rotations in `groups`.
 Contents rotated(const ckks::Evaluator& e, const Contents& x, std::size_t size, std::size_t k,
                  const RotationGroups& groups, Constants& constants);
 
-// In all places of each row of `columns` values: their sum times `factor`. It takes one level.
+// Writes the sum of each row of `columns` values, times `factor`, to all places of that row. It
+// takes one level.
 Contents spread(const ckks::Evaluator& e, const Contents& x, std::size_t size, std::size_t columns,
                 ckks::Complex factor, Constants& constants);
 
-// ShapeError unless rows of so many values are a power of two, up to the slots.
+// ShapeError unless the length of rows is a power of two, up to the number of slots.
 void require_rows(std::size_t columns, int slots, const std::string& operation);
 
 }  // namespace latticino::session

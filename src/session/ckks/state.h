@@ -1,4 +1,4 @@
-// What stands behind the public classes of CKKS: contexts and sessions, bundles, arrays.
+// The internal state of the public classes of CKKS: contexts and sessions, bundles, arrays.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace latticino::session {
 
-// A bundle in the store of a host, with what is known of it while it lies in host memory.
+// A bundle in the store of a host, with the facts that are needed while it is in host memory.
 class StoredKeys {
  public:
   StoredKeys(std::shared_ptr<Host> host, std::shared_ptr<CkksBundle> bundle);
@@ -39,7 +39,7 @@ class StoredKeys {
 };
 using StoredKeysPtr = std::shared_ptr<StoredKeys>;
 
-// A context, or a session of one client on it: a host with keys in use.
+// A context, or a session of one client on it: a host with the keys in use.
 class ContextState {
  public:
   explicit ContextState(std::shared_ptr<Host> host) : host_(std::move(host)) {}
@@ -47,15 +47,16 @@ class ContextState {
       : host_(root->host_), root_(std::move(root)), keys_(std::move(keys)) {}
   const std::shared_ptr<Host>& host() const { return host_; }
   const Params& params() const { return host_->params(); }
-  // The context of a session, and of itself.
+  // The context of a session; for a context, itself.
   const ContextState* root() const { return root_ == nullptr ? this : root_.get(); }
   Tenants<StoredKeys>& keys() { return keys_; }
   const Tenants<StoredKeys>& keys() const { return keys_; }
 
-  // An engine with the keys for operands under `key`. They stay in device memory while it lives.
+  // An engine with the keys for operands under `key`. They stay in device memory as long as the
+  // engine exists.
   ckks::Evaluator evaluator(const std::string& key) const;
   // The set of switching of that name; empty: the first one, those with keys in use before others.
-  // ParameterError for a name that is none.
+  // ParameterError for an unknown name.
   std::string switch_set(const std::string& name, const std::string& key) const;
   std::shared_ptr<const switching::Switcher> switcher(const std::string& name, int slots,
                                                       double bound, bool minimal_keys,
@@ -69,7 +70,7 @@ class ContextState {
 };
 using ContextStatePtr = std::shared_ptr<ContextState>;
 
-// ContextError unless keys are of the host's parameters, and in its memory.
+// ContextError unless the keys belong to the host's parameters and are in its memory.
 void require_keys_of(const Host& host, const StoredKeys& keys);
 
 struct ArrayState {
@@ -82,7 +83,7 @@ struct ArrayState {
   const Params& params() const { return context->params(); }
   const Known& known() const { return contents.known; }
   const UnusedSlots& rest() const { return contents.rest; }
-  // What operations compute with.
+  // The objects that operations compute with.
   const Contents& open() const {
     Scope::require_open(scope.get());
     return contents;
@@ -107,36 +108,38 @@ struct ArrayState {
 using ArrayStatePtr = std::shared_ptr<const ArrayState>;
 
 inline const ArrayState& state(const Array& x) { return *x.state(); }
-// The result of an operation on x: ScaleError in a plan, a warning elsewhere, for values that may
-// exceed the modulus of the level.
+// Returns the result of an operation on x. If values may exceed the modulus of the level:
+// ScaleError in a plan, a warning otherwise.
 Array result_of(const ArrayState& x, Contents made, Shape shape);
 inline Array result_of(const ArrayState& x, Contents made) {
   return result_of(x, std::move(made), x.shape);
 }
-// x, refreshed if its context bootstraps on its own and should do so before `levels` are taken.
+// Returns x, refreshed if its context bootstraps automatically and should do so before `levels`
+// levels are taken.
 Array ready(const Array& x, int levels);
-// x with a number added in all slots behind the values; these then hold `after`. Takes no level.
+// x with a number added in all slots after the values, which then hold `after`. Takes no level.
 Array with_rest(const Array& x, Complex added, Complex after);
-// With zeros behind the values. It takes one level if there is something else.
+// x with zeros after the values. It takes one level if something else is there.
 Array cleaned(const Array& x);
-// With zeros behind the values, where a known number lies there that is larger than values are.
+// The same, but only if a known number is there that is larger than the values are.
 Array moderate(const Array& x);
-// Both with the shape of the larger one.
+// Both arrays, with the shape of the larger one.
 struct Aligned {
   Array x, y;
 };
 Aligned aligned(const Array& x, const Array& y, const char* operation);
-// This, or one level below it where its scale is not the canonical one.
+// This array, or one level below it if its scale is not the canonical one.
 Array canonical(const Array& x);
 
-// Shared by several files: numbers in messages, finite values, slots for so many values.
+// Functions that several files use: numbers in messages, finite values, the slots for so many
+// values.
 std::string text_of(const Shape& shape);
 std::string short_number(double x);
 void require_finite(Complexes values, const char* operation);
 int slots_for(std::size_t size, int most, const char* operation);
 // Flat values as rows of `slots`, the last padded with zeros.
 std::vector<std::vector<Complex>> rows_of(Complexes values, int slots);
-// Plain values broadcast over leading dimensions to `shape`.
+// Plain values, broadcast over leading dimensions to `shape`.
 std::vector<Complex> broadcast(const Values& values, const Shape& shape, const char* operation);
 Range range_of(const latticino::Range& range);
 latticino::Range range_of(const Range& range);

@@ -1,4 +1,4 @@
-// Functions by tables: every value of an array through TFHE and back.
+// Functions by tables: every value of an array is looked up in TFHE and comes back.
 #include "latticino/switching.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace session {
 
 std::string ContextState::switch_set(const std::string& name, const std::string& key) const {
   std::vector<std::string> sets = host_->switch_sets();
-  // Keys of a twin are those that its program asked for so far: they decide nothing.
+  // Keys of a twin do not matter here: they are only those that its program asked for so far.
   if (const StoredKeysPtr keys = host_->dry() ? nullptr : keys_.find(key)) {
     std::stable_partition(sets.begin(), sets.end(), [&](const std::string& set) {
       return std::ranges::find(keys->switching(), set) != keys->switching().end();
@@ -56,7 +56,7 @@ void require_bound(const char* operation, double bound) {
                    "correct it");
 }
 
-// ScaleError in a plan, a warning elsewhere, for a range that exceeds the bound.
+// For a range that exceeds the bound: ScaleError in a plan, a warning otherwise.
 void check_within(const char* operation, const ArrayState& x, bool all, double bound) {
   if (!all) return;
   if (const auto m = beyond(x.known(), bound)) {
@@ -99,12 +99,13 @@ Array positive(const Array& x, const LookupOptions& options) {
     return switching::make_sign_table(native, options.bound, 0.5);
   });
   const Complex ends[] = {-0.5, 0.5};
-  // What is claimed holds for values that differ by more than the resolution.
+  // The claim holds for values that differ by more than the resolution.
   const Lookup step{of_each([](double v) { return v > 0 ? 0.5 : -0.5; }), Range::of(ends), true};
   return through(x, *table, step, options, set) + 0.5;
 }
 
-// A value for each slot of one ciphertext, and the places they are from, in the clear at first.
+// A value for each slot of one ciphertext, with the positions that they came from, which are plain
+// numbers at first.
 struct PlacedValue {
   Array value;
   std::variant<std::vector<double>, Array> place;

@@ -16,10 +16,13 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Errors are computed for some of the results if there are more products of diagonals and results.
+// If there are more products of diagonals and results than this, errors are computed for some of
+// the results only.
 constexpr std::size_t kMaxProducts = std::size_t{1} << 18;
-constexpr std::size_t kSampledWeights = 8;  // of a diagonal; so many mostly tell it from others
-// Of up to so many weights, the rounding error is computed. That of more is near its expectation.
+// Numbers of a diagonal that are compared; they mostly distinguish it from others.
+constexpr std::size_t kSampledWeights = 8;
+// Up to so many weights, the rounding error is computed. That of more weights is near its
+// expectation.
 constexpr std::size_t kFewWeights = 16;
 
 // A matrix in blocks of height x width, with zeros beyond its last row and column.
@@ -139,7 +142,7 @@ Alike Alike::of_matrix(NumbersView entries, std::size_t rows, std::size_t height
   std::map<std::size_t, std::pair<std::size_t, double>> known;  // period and size, by group
   for (Diagonal& d : diagonals) {
     const std::uint64_t number = number_of(blocks, d, 1);
-    if (number == 0) continue;  // is not multiplied
+    if (number == 0) continue;  // the diagonal is not multiplied
     d.group = groups.try_emplace({d.target, number}, groups.size()).first->second;
     const auto [of_group, is_new] = known.try_emplace(d.group);
     if (is_new) {
@@ -187,7 +190,7 @@ double Alike::added_up(NumbersView values, bool with_signs) const {
   }
   const std::size_t products = results.size() * pieces.size() * diagonals.size();
   const std::size_t step = products / kMaxProducts + 1;
-  double of_all = 0;  // squares of the values, each of which is in a result once
+  double of_all = 0;  // squares of the values, each of which occurs in a result once
   if (some_are_zero) {
     for (const Complex& z : values) of_all += std::norm(z);
   }
@@ -196,7 +199,7 @@ double Alike::added_up(NumbersView values, bool with_signs) const {
     const auto place = static_cast<std::size_t>(results[r]);
     const std::size_t target = place / slots;
     const auto of_target = std::ranges::equal_range(diagonals, target, {}, &Diagonal::target);
-    // Pieces that lie a period apart have the same rounding error, so they are added up first.
+    // Pieces whose distance is a period have the same rounding error, so they are added up first.
     std::unordered_map<std::size_t, Complex> sums;
     for (const std::size_t piece : pieces) {
       const std::size_t s = (place + piece) % slots;

@@ -18,12 +18,12 @@ namespace latticino::session {
 
 struct Alike {
   struct Diagonal {
-    std::size_t target = 0, source = 0;  // ciphertexts
+    std::size_t target = 0, source = 0;  // number of ciphertexts
     std::size_t distance = 0;
-    std::size_t group = 0;   // equal diagonals of a target have the same one
-    double sign = 1;         // or those that differ by this sign: so do their errors
-    std::size_t period = 0;  // it repeats after so many slots, and so does its error; 0: all slots
-    double size = 1;         // of its error, compared with that of a diagonal that does not repeat
+    std::size_t group = 0;  // equal diagonals of a target have the same number
+    double sign = 1;  // or those that differ only by this sign, because their errors do so too
+    std::size_t period = 0;  // number of slots after which it and its error repeat; 0: all slots
+    double size = 1;  // size of its error, compared with that of a diagonal that does not repeat
   };
 
   // The size of the error of a diagonal of so many slots that repeats these weights, encoded at
@@ -41,16 +41,16 @@ struct Alike {
   // these values, and for any values of a known size.
   double growth(NumbersView values) const;
   double largest_growth() const;
-  // How often the diagonal repeats, and so its rounding errors, that repeats most often.
+  // How often the diagonal with the most repetitions repeats, and so its rounding errors.
   double most_repetitions() const;
   bool differ() const { return diagonals.empty(); }
 
-  // By target. None if all diagonals differ and none repeats.
+  // For each target. None if all diagonals differ and none repeats.
   std::vector<Diagonal> diagonals;
   // Diagonals of zeros are neither multiplied nor listed. They make the growth smaller, because it
   // is relative to the error of as many diagonals as there are values.
   bool some_are_zero = false;
-  std::size_t slots = 1;              // of a diagonal
+  std::size_t slots = 1;              // slots of a diagonal
   std::size_t height = 1;             // slots of a source, which repeats over those of a diagonal
   std::vector<std::int64_t> places;   // addresses of the values in the sources
   std::vector<std::int64_t> results;  // addresses of the results in the targets

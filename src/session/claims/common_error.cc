@@ -7,7 +7,8 @@
 namespace latticino::session {
 namespace {
 
-constexpr double kEqual = 1e-10;  // relative: sums of equal weights differ by rounding errors only
+// Relative, because sums of equal weights differ by rounding errors.
+constexpr double kEqual = 1e-10;
 
 }  // namespace
 

@@ -10,8 +10,9 @@
 
 namespace latticino::session {
 
-// By how much these rounding errors together exceed errors that are independent. `means`: of the
-// weights of the diagonals that lead to one ciphertext, over all slots; encoded at `scale`.
+// By how much these rounding errors together exceed errors that are independent. `means`: the means
+// of the weights, over all slots, of the diagonals that lead to one ciphertext. They are encoded at
+// `scale`.
 std::complex<double> common_error(NumbersView means, double scale);
 
 // The same for a product with a matrix of so many rows, for values of mean 1: the largest of all

@@ -6,7 +6,7 @@
 // in scope, the sources of new errors and the noise of samples follow from that name, and both are
 // the same if the computation is done again.
 //
-// Random numbers here are statistics, not secrets: a fixed seed is enough.
+// Random numbers here are not secret, so a fixed seed is enough.
 #pragma once
 
 #include <bit>
@@ -32,8 +32,8 @@ class Random {
   // own seed, so what two threads add to samples is independent. It holds no lock, so a fork cannot
   // leave it locked.
   static Random& of_this_thread();
-  double uniform();               // in (-1, 1)
-  std::complex<double> normal();  // both parts of mean square 1
+  double uniform();               // uniform in (-1, 1)
+  std::complex<double> normal();  // complex normal with mean square 1
 
  private:
   std::uint64_t state_;
@@ -75,7 +75,7 @@ class Computation {
   Computation(const Computation&) = delete;
   Computation& operator=(const Computation&) = delete;
 
-  // The name for a result that is made now. Without a computation in scope, a new one.
+  // The name for a result that is being made. Without a computation in scope, a new name.
   static std::uint64_t name_of_result();
   // An id for the error of a new source. Only the same computation gives the same id again.
   static std::uint64_t new_id();

@@ -10,7 +10,7 @@ namespace {
 using Complex = std::complex<double>;
 
 constexpr int kPowerSteps =
-    2;  // of the power method; a factor that is some percent too small is no harm
+    2;  // steps of the power method; a factor that is some percent too small does no harm
 constexpr double kAboveRandom = 2;
 
 // The operator of std::complex looks for NaNs and takes several times as long.
@@ -24,13 +24,13 @@ double norm_of(NumbersView x) {
   return sum;
 }
 
-// `back(v, u)`: what weights v of results make of the weights of operands; `forth(u, v)`: the
-// adjoint. Both add to zeros. `squares`: of all weights.
+// `back(v, u)`: the weights u of operands that follow from weights v of results. `forth(u, v)`: the
+// adjoint. Both add to zeros. `squares`: the sum of the squares of all weights.
 template <class Back, class Forth>
 double correlation(std::size_t results, std::size_t operands, double results_in_use,
                    double operands_in_use, double squares, const Back& back, const Forth& forth) {
   if (!(squares > 0) || results_in_use <= 1) return 1;
-  const auto quotient = [&](Numbers& v) {  // and the next v of the power method
+  const auto quotient = [&](Numbers& v) {  // this is also the next v of the power method
     Numbers u(operands);
     back(v, u);
     const double gain = norm_of(u) / norm_of(v) * results_in_use / squares;

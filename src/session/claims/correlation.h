@@ -13,13 +13,12 @@ namespace latticino::session {
 
 // The factor by which the variance of a weighted sum of results may exceed that of independent
 // results, at least 1. For m results and the matrix W this is at most m |W|^2 / |W|_F^2, where |W|
-// is the largest singular value. Matrices of random signs have a factor of a few by that bound as
-// well, but only for weights that nobody chooses by chance. So the bound counts where it is well
-// above theirs, and the plain sum of all results counts always.
-//
-// Row by row, one row for each operand and one column for each result.
+// is the largest singular value. For matrices of random signs this bound is a factor of a few as
+// well, but only for special weights, which do not occur by chance. So the bound is used if it is
+// well above that of such matrices. The plain sum of all results is always taken into account. The
+// matrix is given row by row, with one row for each operand and one column for each result.
 double correlation_of_matrix(NumbersView entries, std::size_t rows);
-// Of entries: addresses of results, addresses of operands, and weights.
+// The matrix is given by its entries: addresses of results, addresses of operands, and weights.
 double correlation_of_entries(std::span<const std::int64_t> results,
                               std::span<const std::int64_t> operands, NumbersView weights);
 

@@ -11,7 +11,7 @@ namespace latticino::session {
 namespace {
 
 constexpr std::size_t kMaxParts = 24;
-constexpr double kAll = HUGE_VAL;  // values that may have one error
+constexpr double kAll = HUGE_VAL;  // the most values that have the same error
 
 // Expected largest modulus of n complex normal numbers of mean square 1.
 double largest_of_normal(double n) { return std::sqrt(std::log(n) + 1); }
@@ -125,8 +125,8 @@ void Error::add(const ErrorPart& part) {
   }
 }
 
-// The smallest parts become one, as if they were correlated. The sum is then rather too large than
-// too small.
+// The smallest parts are merged into one, as if they were correlated. The sum is then rather too
+// large than too small.
 void Error::bound_parts() {
   while (parts_.size() > kMaxParts) {
     std::size_t a = 0, b = 1;
@@ -235,7 +235,7 @@ Error Error::at_values() const {
 
 namespace {
 
-// A part of weighted sums, the same error in all of them.
+// The part of weighted sums that is the same error in all of them.
 ErrorPart of_sums(ErrorPart part, double growth, double unused) {
   const double beside = part.rest * std::sqrt(unused);
   const double common = part.common_rest * unused;
@@ -243,7 +243,7 @@ ErrorPart of_sums(ErrorPart part, double growth, double unused) {
   part.largest = std::hypot(part.largest * growth + common, beside);
   part.rest = part.common_rest = 0;
   part.alike = kAll;
-  part.by_secret = false;  // sums of many are normal again
+  part.by_secret = false;  // sums of many values have normal errors again
   part.id = session::mixed(part.id, 0x5A5A5A5Au);
   return part;
 }

@@ -10,7 +10,7 @@
 namespace latticino::session {
 
 struct ErrorPart {
-  std::uint64_t id = 0;      // parts of one id are multiples of the same error
+  std::uint64_t id = 0;      // parts with the same id are multiples of the same error
   std::uint64_t source = 0;  // the id that the part had at first
   double rms = 0;            // root mean square over the slots
   double largest = 0;        // the same in the slots with the largest factors
@@ -22,7 +22,7 @@ struct ErrorPart {
   // above the mean than that of single normal numbers.
   bool by_secret = true;
   double rest = 0;         // root mean square in the slots without values
-  double common_rest = 0;  // an error that is the same in all of these slots
+  double common_rest = 0;  // part of it that is the same in all of these slots
 
   bool white() const { return alike == 1; }
 };
@@ -39,7 +39,8 @@ class Error {
  public:
   Error() = default;
   // The error of a new source, or of the computation in scope. An error of 0 has no part. A white
-  // one lies in all slots. Others follow the values, and slots without values have nothing of them.
+  // error is in all slots. Other errors are only where values are, and not in the slots without
+  // values.
   static Error fresh(double rms, bool white = true, bool by_secret = true);
   // The same for an error that lies in `slots` slots and is larger in some of them.
   static Error uneven(double rms, bool by_secret, const Uneven& where, double slots);
@@ -57,18 +58,18 @@ class Error {
 
   bool exact() const { return parts_.empty(); }
   double rms() const;      // of a slot's complex error
-  double largest() const;  // the same at the slot with the largest factors
-  double rest() const;     // of a slot without a value
+  double largest() const;  // the same in the slot with the largest factors
+  double rest() const;     // in a slot without a value
   double common_rest() const;
-  // Expected largest error of `slots` slots; `full`: of a ciphertext whose slots are all in use.
+  // Expected largest error of `slots` slots. `full`: all slots of the ciphertext are in use.
   double worst(double slots, bool full) const;
   const std::vector<ErrorPart>& parts() const { return parts_; }
 
   Error operator+(const Error& other) const;
-  // Times data of this root mean square and this bound, if the size of the data says nothing of the
-  // size of the errors.
+  // Multiplied by data of this root mean square and this bound, if the size of the data is
+  // independent of the size of the errors.
   Error times(double rms, double bound) const;
-  // Times data that may be largest where the errors are.
+  // Multiplied by data that may be largest where the errors are.
   Error times_aligned(double rms, double bound) const;
   // Values moved to other slots. The white part becomes independent of what it was before, but
   // another array that is moved in the same way has the same part.
@@ -80,7 +81,7 @@ class Error {
   // grow by `growth`. An error that is equal in all slots stays so: the further coefficients add
   // another one, which is not.
   Error repeated(double growth) const;
-  // For products with zeros in the slots without values: nothing is left there.
+  // For products with zeros in the slots without values, which have no error then.
   Error at_values() const;
   // For weighted sums: white parts grow by `l2`, those of c copies by up to sqrt(c) times that, and
   // none by more than `l1`. Sums over all slots are not white.
@@ -96,7 +97,7 @@ class Error {
  private:
   void add(const ErrorPart& part);
   void bound_parts();
-  // In the order in which they came. Ids are hashes, and sums in their order would differ by
+  // In the order in which they were added. Ids are hashes, and sums in their order would differ by
   // rounding between two runs of a program.
   std::vector<ErrorPart> parts_;
 };

@@ -10,10 +10,10 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr int kMinSamples = 1024;  // at which a polynomial is sampled
+constexpr int kMinSamples = 1024;  // number of points at which a polynomial is sampled
 constexpr int kSamplesPerDegree = 8;
 constexpr double kNarrow = 1e-6;  // the shortest part of a domain on which a slope is measured
-constexpr int kPoints = 256;      // of a range, at which an evaluation is followed
+constexpr int kPoints = 256;      // number of points of a range at which an evaluation is followed
 
 // The coefficients of real values have a symmetry, and rounding keeps it. So the rounding error is
 // real, and all of it counts as error of real values. Otherwise half of it does.
@@ -62,7 +62,7 @@ PolynomialFacts on_interval(const Range& x, const Series& p) {
   return out;
 }
 
-// Complex values: sums of magnitudes of the terms.
+// For complex values: sums of the magnitudes of terms.
 PolynomialFacts in_disc(const Range& x, const Series& p) {
   const double stretch = 2 / (p.upper - p.lower);
   const double y = stretch * x.bound + std::abs(p.lower + p.upper) / (p.upper - p.lower);
@@ -114,11 +114,11 @@ std::vector<Complex> points_of(const Range& x, const Series& p, bool worst) {
   return out;
 }
 
-// A size at the points of a range: at all of them, and where it is largest.
+// A size at the points of a range: over all of them, and at the point where it is largest.
 struct Extent {
   double rms = 0, largest = 0;
   void add(double size) {
-    if (!(size < HUGE_VAL)) size = HUGE_VAL;  // beyond what a double holds
+    if (!(size < HUGE_VAL)) size = HUGE_VAL;  // larger than a double can hold
     rms += size * size;
     largest = std::max(largest, size);
   }
@@ -126,7 +126,7 @@ struct Extent {
 };
 
 struct Gains {
-  double slope = 0;  // the largest one, with respect to y
+  double slope = 0;  // the largest slope, with respect to y
   Extent noise, off;
 };
 
@@ -149,8 +149,8 @@ Error error_of(const Gains& g, const Range& x) {
   const double noise = bounded ? g.noise.largest : g.noise.rms;
   const double off = bounded ? g.off.largest : g.off.rms;
   if (noise == HUGE_VAL || off == HUGE_VAL) return Error::fresh(HUGE_VAL);
-  // What follows the values has its root mean square as its mean if they are equal, unlike a normal
-  // error. It is real if the values are.
+  // This error is a function of the values. If they are equal, its mean is its root mean square,
+  // unlike the mean of a normal error. It is real if the values are.
   const double equal = x.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
   return Error::fresh(noise).times(1, noise > 0 ? g.noise.largest / noise : 1) +
          Error::of_values(off * equal, g.off.largest, 1);
@@ -255,8 +255,8 @@ Estimate refreshed(const Estimate& x, double noise, double ratio, bool of_slots,
     }
     loss = gain * largest * largest * range.rms;
   }
-  // This error follows the values. If these are equal, its mean is its root mean square, unlike the
-  // mean of a normal error. It is real if the values are.
+  // This error is a function of the values. If these are equal, its mean is its root mean square,
+  // unlike the mean of a normal error. It is real if the values are.
   loss *= range.is_real() ? std::sqrt(std::numbers::pi) : 2 / std::sqrt(std::numbers::pi);
   return {range, x.error + Error::uneven(noise, of_slots, uneven, slots) +
                      Error::of_values(loss, worst, slots)};

@@ -45,7 +45,8 @@ Evaluation::Evaluation(const Params& params, int level, const ckks::Polynomial& 
   name_ = Computation::name_of(params.hash(), level, slots);
 }
 
-// The steps once, and then backwards: how much the result depends on each of them.
+// Computes the steps once. Then it goes backwards, to find how much the result depends on each of
+// them.
 Evaluation::Point Evaluation::at(Complex y) const {
   const auto& steps = trace_.steps;
   std::vector<Complex> values{y}, weights(steps.size() + 1);
@@ -90,7 +91,7 @@ Complex evaluated(const Series& p, Complex y) {
     for (std::size_t k = p.coefficients.size(); k-- > 0;) b1 = b1 * y + p.coefficients[k];
     return b1;
   }
-  for (std::size_t k = p.coefficients.size(); k-- > 1;) {  // Clenshaw
+  for (std::size_t k = p.coefficients.size(); k-- > 1;) {  // Clenshaw's recurrence
     const Complex next = 2.0 * y * b1 - b2 + p.coefficients[k];
     b2 = b1;
     b1 = next;

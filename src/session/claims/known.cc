@@ -1,4 +1,5 @@
-// What is claimed, and the same claims restated. Operations: known_operations.cc.
+// What is claimed of an array, and the same claims in other forms. Operations are in
+// known_operations.cc.
 #include "session/claims/known.h"
 #include "math/text.h"
 
@@ -13,13 +14,15 @@ constexpr std::size_t kReplicas = 4;
 // How many other data sets are made. Few values need more of them, because their sums have no other
 // source of information.
 constexpr std::size_t kOtherSetsSmallSample = 12, kOtherSetsLargeSample = 4, kManyValues = 1 << 12;
-constexpr std::size_t kMaxSamples = std::size_t{1} << 22;  // values and their replicas: 64 MiB
-constexpr double kFewValues = 256;  // errors of fewer values are averaged as root mean squares
+// Limit for the values and their replicas: 64 MiB.
+constexpr std::size_t kMaxSamples = std::size_t{1} << 22;
+// For fewer values than this, errors are averaged as root mean squares.
+constexpr double kFewValues = 256;
 // A margin on expected largest errors. The error of a division is a product of two normal numbers.
 // Such products have a long tail, so the largest of many is sometimes much larger than expected.
 // `latticino fuzz` checks that no error is more than 1 bit above its claim.
 const double kMoreThanExpected = std::exp2(0.75);
-constexpr double kMaxAboveSample = 4;  // times what samples of a few values show
+constexpr double kMaxAboveSample = 4;  // multiplies what samples of a few values show
 // If fewer values than this have errors near the largest one, they are few. In 10,092 results of
 // the fuzz on sparse data, largest errors with 8 to 16 such values exceeded what replicas show by
 // up to 3.5 bits.
@@ -32,13 +35,13 @@ constexpr double kMinAboveReplicas = 1.3, kMaxAboveReplicas = 5;
 // cancel in the sample.
 constexpr double kCancels = 2;
 const double kLarger = std::exp2(0.5), kMuchLarger = 4;
-constexpr double kSigmasSmallSample = 6;  // of other data, for each of few values
-constexpr double kSigmasLargest = 4;      // of the largest values of other data sets
+constexpr double kSigmasSmallSample = 6;  // deviation of other data, for each of few values
+constexpr double kSigmasLargest = 4;      // distances between the largest values of other data sets
 // Means of the modulus of a complex Gaussian and of its real part, in units of its root mean
 // square.
 const double kMean = std::sqrt(std::numbers::pi) / 2;
 const double kRealMean = 1 / std::sqrt(std::numbers::pi);
-constexpr double kDouble = 0x1p-52;  // relative: what encoding and decoding in doubles lose
+constexpr double kDouble = 0x1p-52;  // relative error of encoding and decoding in doubles
 
 SamplePtr rows_of(NumbersView exact, std::size_t replicas, std::size_t others, double error) {
   auto out = std::make_shared<Sample>(replicas, others, exact.size());
@@ -49,14 +52,15 @@ SamplePtr rows_of(NumbersView exact, std::size_t replicas, std::size_t others, d
   return out;
 }
 
-// What the replicas show.
+// The errors that the replicas show.
 struct Shown {
   double mean = 0, worst = 0;
-  double largest_rms = 0;   // over the replicas, of the value with the largest error
-  double near_largest = 0;  // how many values have errors near that one
+  // Root mean square over the replicas, for the value with the largest error.
+  double largest_rms = 0;
+  double near_largest = 0;  // number of values whose errors are near that one
 };
 
-// Mean and largest error of one row with noise.
+// Mean error and largest error of one row with noise.
 Known::Errors of_row(const Sample& sample, std::size_t r, bool real) {
   const NumbersView exact = sample.row(sample.exact_of(r)), row = sample.row(r);
   Known::Errors out;
@@ -314,7 +318,8 @@ std::vector<Misfit> Known::misfits(int level, double log_q, double scale, double
   const double whole = std::exp2(log_q), reach = this->reach();
   const bool rest_fits = !(rest * scale * 2 >= whole), fits = reach * scale * 2 < whole;
   std::vector<Misfit> out;
-  if (rest_fits && fits) return out;  // words cost more than the check
+  // The text is made only if the check fails, because making it takes longer than the check.
+  if (rest_fits && fits) return out;
   const std::string where =
       " at level " + std::to_string(level) + " and scale 2^" + formatted("%.1f", std::log2(scale));
   if (!rest_fits) {
@@ -418,8 +423,8 @@ Known Known::limited(Interval ends) && {
   return std::move(*this);
 }
 
-// The sample with its other data clamped to an interval. Whoever names it states that all data lie
-// there.
+// The sample, with its other data clamped to an interval. A caller that names an interval states
+// that all data are in it.
 SamplePtr Known::others_within(Interval domain) const {
   if (sample_->others == 0) return sample_;
   auto out = std::make_shared<Sample>(*sample_);

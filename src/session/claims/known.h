@@ -32,25 +32,25 @@ namespace latticino::session {
 using RowMap = std::function<Numbers(NumbersView)>;
 using RealMap = std::function<std::vector<double>(std::span<const double>)>;
 
-// Why values do not fit, in words for an error message.
+// The reason why values do not fit, in words for an error message.
 struct Misfit {
   std::string had, needs, remedy;
 };
 
 class Known;
 
-// What a bootstrapping does to the values of an array.
+// The effect of a bootstrapping on the values of an array.
 struct Refreshing {
-  double noise = 0;       // of a slot, root mean square
+  double noise = 0;       // noise of a slot, as root mean square
   Uneven uneven;          // how it differs between slots
   double sine_ratio = 0;  // at this ratio, a sine without arcsine loses as much as EvalMod does
   double message_ratio = 0;
-  int log_message_ratio = 0;  // of the parameters
-  int arcsine = 0;            // degree; 0: the largest one
-  bool slots_first = false;   // SlotToCoeff comes first: errors depend on slots
+  int log_message_ratio = 0;  // ratio of the parameters
+  int arcsine = 0;            // degree of the arcsine; 0: the largest one
+  bool slots_first = false;   // SlotToCoeff comes first: then errors depend on slots
   int slots = 0;
-  double rest = 0;  // a bound of what slots without values hold
-  // Other real values, as many, which are the imaginary parts during the bootstrapping.
+  double rest = 0;  // a bound on what slots without values hold
+  // Other real values, equally many, which are the imaginary parts during the bootstrapping.
   const Known* partner = nullptr;
 };
 
@@ -63,8 +63,8 @@ class Known {
 
   Known() = default;
   explicit Known(Estimate estimate) : estimate_(std::move(estimate)) {}
-  // What is known of an encryption. If there are more samples than are computed with, only their
-  // range is kept. `real`: they stand for real values.
+  // What is known of an encryption. If the sample has more values than the limit, only its range is
+  // kept. `real`: they stand for real values.
   static Known fresh(const Range& range, double error);
   static Known fresh(NumbersView sample, bool real, double error);
   // What is known of an encryption whose values are known, exact and with noise.
@@ -73,7 +73,7 @@ class Known {
   Known following(NumbersView values) const;
 
   const Estimate& estimate() const { return estimate_; }
-  // The range of the sample if there is one.
+  // The range of the sample, if there is a sample.
   const Range& range() const { return seen_ ? *seen_ : estimate_.range; }
   const SamplePtr& sample() const { return sample_; }
   bool shadow() const { return shadow_; }
@@ -82,18 +82,18 @@ class Known {
   // The same error as the sample shows it, if there is a sample. Claims may be pessimistic and add
   // up when results are used again; the errors that a shadow shows do not.
   double error_seen() const;
-  double rms_seen() const;          // of the values: of the sample where there is one
-  Claim claim() const;              // what the claim rests on
-  std::string within() const;       // in words, for people
+  double rms_seen() const;          // range of the values: that of the sample if there is one
+  Claim claim() const;              // what the claim is based on
+  std::string within() const;       // the same in words, for people
   std::string origin_text() const;  // the same, and whether other data may have larger values
   // Where values of other data may lie. This is the range, or a wider one if values cancel in the
   // sample.
   const Range& widest() const { return estimate_.range; }
-  double reach() const { return widest().bound; }  // largest magnitude
+  double reach() const { return widest().bound; }  // largest magnitude of the values
   // Expected mean error, and expected largest error of `size` values. `full`: all slots of the
-  // ciphertexts are in use. For real values the error of the real part counts.
+  // ciphertexts are in use. For real values only the error of the real part matters.
   Errors errors(double size, bool full) const;
-  // -log2 of the same; infinite if the result is exact.
+  // -log2 of these errors; infinite if the result is exact.
   Errors bits(double size, bool full) const;
   // The largest coefficient of the message that a bootstrapping gets: measured on a sample, or
   // bounded by the range.
@@ -102,13 +102,13 @@ class Known {
   // values, up to `rest` in size, does too. Returns what does not fit.
   std::vector<Misfit> misfits(int level, double log_q, double scale, double rest) const;
 
-  // The same claims without samples, but with what the samples showed.
+  // The same claims without samples, but with what the samples have shown.
   Known detached(double size, bool full) const;
   // For values that may exceed what the parameters hold. Their errors are as large as the values.
   Known lost() const;
   // All errors as one source, whose name is written to `source`, or 0 if there is no error.
   Known renamed(std::uint64_t* source) const;
-  // The errors of these sources become that many times as large.
+  // Multiplies the errors of these sources by that factor.
   Known with_sources(std::span<const std::pair<std::uint64_t, double>> grown) const;
   // The same with other claims, which the caller knows better than the rules do.
   Known with_estimate(Estimate estimate) const { return with(std::move(estimate), sample_); }
@@ -116,13 +116,13 @@ class Known {
   Known of_a_sample() const;
   // The same with another range, which the caller states.
   Known declared(const Range& range) const;
-  // With the range cut to a domain: a caller that names one states that values lie there.
+  // With the range cut to a domain. A caller that names a domain states that all values are in it.
   Known within_domain(Interval domain) const;
   // For values whose imaginary parts are only errors.
   Known as_real() const;
 
-  // The following functions move values to other places.
-  // The `count` values from flat place `first` on. Zeros follow, up to `slots` values.
+  // The following functions move values to other places. This one takes the `count` values from
+  // flat place `first` on. Zeros follow, up to `slots` values.
   Known part(std::size_t first, std::size_t count, std::size_t slots) const;
   // The values with these flat indices, in an array of that shape. No ciphertext is touched.
   Known taken(std::span<const std::size_t> shape, std::span<const std::int64_t> index) const;
@@ -135,8 +135,8 @@ class Known {
   // `rounded_in_each` are independent in each copy.
   Known copied(std::uint64_t name, std::span<const std::int64_t> sources, double added,
                double rounded, double added_to_each, double rounded_in_each) const;
-  // Several arrays as one: its value i is value index[i] of the concatenation of the arrays, which
-  // have these `sizes`.
+  // Several arrays as one: value i of the result is value index[i] of the concatenation of the
+  // arrays, which have these `sizes`.
   static Known joined(std::span<const Known> several, std::span<const std::size_t> sizes,
                       std::span<const std::int64_t> index);
 
@@ -154,13 +154,13 @@ class Known {
   Known plus_number(Complex c, double scale) const;
   // `actual`: the number that c was rounded to.
   Known times_number(Complex c, double added, std::optional<Complex> actual = std::nullopt) const;
-  // Plus or times any number of a range, the same for all slots. `rounding`: how far the number
-  // that is added or multiplied may be from the exact one. The result has no samples, because those
-  // of one number say nothing of the others.
+  // The sum or product with any number of a range, the same for all slots. `rounding`: how far the
+  // number that is added or multiplied may be from the exact one. The result has no samples,
+  // because those for one number say nothing about others.
   Known plus_scalar(const Range& c, double rounding) const;
   Known times_scalar(const Range& c, double rounding, double added) const;
-  // Brought to a level below: multiplied by the integer next to `factor`, divided by `factor`, and
-  // rescaled.
+  // Brought to a lower level: multiplied by the integer nearest to `factor`, divided by `factor`,
+  // and rescaled.
   Known lowered(double added, double factor) const;
   Known conjugated(double added) const;
   // `rounded_claim`: claimed error of masks, for values without structure. `off`: the error of
@@ -169,7 +169,7 @@ class Known {
                 const RowMap& off = nullptr) const;
   // Sums over the first axis, of `count` values each, which leave `kept` sums. `full`: all slots of
   // the ciphertext were in use. Then the sums do not decode from all coefficients; only the added
-  // error lies in the others. `unused`: how many slots without values each sum adds up as well.
+  // error lies in the others. `unused`: how many slots without values each sum also includes.
   Known summed(std::size_t kept, double count, double added, bool full, double unused = 0) const;
   // Sums of an array of this shape over these axes, of `count` values each, times a number.
   // `rounded`: the rounding error of one weight. `windows[k]` weights multiply sums of 2^k
@@ -178,13 +178,13 @@ class Known {
                 Complex factor, double added, double rounded,
                 std::span<const double> windows) const;
   // Sums of rows of `count` values, repeated in all places of the row. `added`: the error, which is
-  // the same in all places of a row. `rounding`: of the mask, which is multiplied by sums of
-  // `count` neighbouring slots.
+  // the same in all places of a row. `rounding`: that of the mask, which multiplies sums of `count`
+  // neighbouring slots.
   Known spread(Complex factor, std::size_t count, double added, double rounding, int slots) const;
-  // A linear map, and bounds of the sum of magnitudes and of the root of the sum of squares of the
-  // weights of any one result. `rounded`: the error of rounded weights, for values of size 1, if
-  // these errors are independent; `alike`: which of them are not. `correlation`: of the results
-  // (correlation.h).
+  // A linear map. Its arguments bound, for the weights of any one result, the sum of magnitudes and
+  // the root of the sum of squares. `rounded`: the error of rounded weights, for values of size 1,
+  // if these errors are independent; `alike`: which of them are not. `correlation`: that of the
+  // results (correlation.h).
   Known mapped(const RowMap& f, double l1, double l2, bool real, double added, double rounded,
                const Alike& alike = {}, double correlation = 1) const;
   Known polynomial(const Series& p, const Evaluation& how) const;
@@ -193,7 +193,7 @@ class Known {
   // The array as an approximation of other values, which differ from its own by up to `error`.
   // `values`: those other values for the sample, if there is one.
   Known meant(NumbersView values, double error) const;
-  // `seen`: the error that is added to a sample, if it differs from what is claimed.
+  // `seen`: the error that is added to a sample, if it differs from the claimed one.
   Known plus_error(double added, std::optional<double> seen = std::nullopt) const;
   // With an error that is a multiple of the mean of the values of `source`: `sizes` has the factor
   // of each value, or one for all of them, and `rest` that of slots without values (see
@@ -212,8 +212,9 @@ class Known {
   // real parts of that and of -i times it. This is what lies in the imaginary parts: y beside x,
   // and -x beside y.
   Known partners(int slots) const;
-  // After a table of a function with values in `range`. `deviations`: of the noise of an argument,
-  // and of the noise of a result. Values whose flag in `where` is false stay as they are.
+  // After a table of a function with values in `range`. `deviations`: the deviation of the noise of
+  // an argument, and that of the noise of a result. Values whose flag in `where` is false stay as
+  // they are.
   Known looked_up(const RealMap& f, const Range& range, double error,
                   std::pair<double, double> deviations, const std::vector<bool>* where) const;
 
@@ -231,7 +232,7 @@ class Known {
   // The error that an operation with rounding adds to the claim.
   double claimed(double added, double rounded) const;
   std::optional<double> white_noise_of_sum(const Known& other) const;
-  // Root mean square error of a few values. Samples show little of it.
+  // Root mean square error of a few values, for which samples do not show enough.
   double error_of_few() const;
   bool too_large(std::size_t size) const;
   SamplePtr others_within(Interval domain) const;
@@ -242,12 +243,12 @@ class Known {
   Known with_imaginary(const Known& partner) const;
   Errors errors_of_sample(double size, bool full) const;
 
-  // Equal names: the same ciphertexts.
+  // Arrays with equal names are the same ciphertexts.
   std::uint64_t name_ = Computation::name_of_result();
   Estimate estimate_;
   SamplePtr sample_;
   std::optional<Errors> measured_;
-  std::optional<Range> seen_;  // of the sample, if the estimate is wider
+  std::optional<Range> seen_;  // that of the sample, if the estimate is wider
   bool shadow_ = false;
   // The part of a sample's error that lies in all coefficients. The rest lies only in those that
   // the slots decode from. None: all of it is the first part.

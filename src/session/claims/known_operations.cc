@@ -1,4 +1,5 @@
-// What operations make of what is known: the rules of Estimate, and the same steps on sample data.
+// The effect of operations on what is known: the rules of Estimate, and the same steps on sample
+// data.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -77,7 +78,7 @@ Rows both(const SamplePtr& x, const SamplePtr& y, double added, F f) {
   return out;
 }
 
-// How often an index names a place, at most.
+// The largest number of times that an index names one place.
 double most_repeats(std::span<const std::int64_t> index) {
   if (index.empty()) return 1;
   std::vector<std::uint32_t> seen(static_cast<std::size_t>(*std::ranges::max_element(index)) + 1);
@@ -636,8 +637,8 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, con
   SamplePtr meant = sample_;
   if (mixed) {
     const Known whole = with_imaginary(*partner);
-    // The real part of a complex error whose parts are alike. Its mean follows from its root mean
-    // square.
+    // The real part of a complex error whose two parts are of the same kind. Its mean follows from
+    // its root mean square.
     const double loss =
         session::refreshed({whole.estimate_.range, {}}, 0, ratio, false, slots).error.rms() *
         std::numbers::pi / 2 / std::numbers::sqrt2;
@@ -652,10 +653,10 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, con
     }
     rows = common;
   }
-  // For noisy rows: the real part of what the sine loses of all that is refreshed.
+  // For noisy rows: the real part of what the sine changes in everything that is refreshed.
   const auto out_of = [&](NumbersView in, std::span<Complex> out, std::size_t r) {
     std::ranges::copy(in, out.begin());
-    if (!rows->noisy(r)) return;  // exact rows hold what is meant
+    if (!rows->noisy(r)) return;  // exact rows hold the intended values
     add_uneven_noise(out, noise, uneven);
     if (meant == nullptr || ratio == 0) return;
     const Numbers lost = sine_error(meant->row(r), slots, gain, of_slots);
@@ -706,7 +707,8 @@ Known Known::looked_up(const RealMap& f, const Range& of_values, double error,
     weak.random_like = false;
   }
   Estimate result{weak, Error::fresh(error, true, false)};
-  if (where != nullptr) result = result + estimate_;  // some values stay: both bounds hold together
+  // Some values stay as they are, so both bounds must hold.
+  if (where != nullptr) result = result + estimate_;
   Random& random = Random::of_this_thread();
   return with(std::move(result),
               each(sample_, sample_ == nullptr ? 0 : sample_->size, 0,

@@ -21,7 +21,7 @@ Interval times(const Interval& a, const Interval& b) {
   return {low, high};
 }
 
-// Both parts lie within the modulus.
+// Whether both parts are within the modulus.
 Range clipped(Range x) {
   for (Interval* part : {&x.re, &x.im}) {
     part->low = std::max(part->low, -x.bound);
@@ -197,7 +197,7 @@ Range hull(std::span<const Range> several, std::span<const std::size_t> sizes) {
   }
   // Any part of the values may have the root mean square of all of them, unless a sample shows it.
   out.rms = out.claim == Claim::Calibrated ? std::sqrt(squares / count) : largest;
-  // Rules for values that a sample shows need that sample.
+  // Rules for values of a sample need that sample.
   if (out.claim == Claim::Calibrated) out.claim = Claim::Declared;
   return out;
 }

@@ -1,5 +1,5 @@
 // What is known of the values of an encrypted array: where they lie, and how large they are on
-// average. All of it is public: it is stated by whoever encrypts, or assumed, never read off
+// average. All of it is public: whoever encrypts states it, or it is assumed. It never depends on
 // encrypted data.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace latticino::session {
 
-using latticino::Claim;  // what a range rests on
+using latticino::Claim;  // what a range is based on
 
 struct Interval {
   double low = 0, high = 0;
@@ -25,8 +25,9 @@ const char* name_of(Claim claim);
 struct Range {
   Claim claim = Claim::Declared;
   Interval re, im;
-  double bound = 0;  // of the complex modulus
-  double rms = 0;    // of the complex modulus over the slots; a bound of it if there is no sample
+  double bound = 0;  // root mean square of the complex modulus
+  // Mean of the complex modulus over the slots; a bound on it if there is no sample.
+  double rms = 0;
   // Values without structure: no mean and no pattern, so that all coefficients are small.
   bool random_like = false;
   // Whether the range came from sample data, also if the sample was lost in a file. Other data may
@@ -39,10 +40,11 @@ struct Range {
   // that is proportional to a value, such as that of a rounded weight, grows in the same way. With
   // random values assumed, claims for data with a mean were up to 6 bits too high.
   static Range assumed(bool real);
-  // Values of modulus up to 1: assumed of a plan's arguments of which nothing was stated. They may
-  // be real or complex, and their products stay within 1.
+  // Values of modulus up to 1. This is assumed for a plan's arguments if nothing was stated about
+  // them. They may be real or complex, and their products stay within 1.
   static Range unit_disc();
-  // Within a box. `rms` 0: as large as the bound. ValueError if the numbers do not form a box.
+  // Values within a box. `rms` 0: as large as the bound. ValueError if the numbers do not form a
+  // box.
   static Range declared(Interval re, Interval im, double rms = 0, bool random_like = false);
   // The range of plain values.
   static Range of(std::span<const std::complex<double>> values);
@@ -56,8 +58,9 @@ struct Range {
 
   // The same range with the basis of `x`: assumed or declared, and from a sample or not.
   Range with_basis_of(const Range& x) const;
-  // What the range rests on, for people and for whoever relies on it. `claim` is what rules use: a
-  // range of a sample that is not at hand counts as a declared one there.
+  // What the range is based on, as words for people and for code that relies on it. `claim` is the
+  // value that rules use: a range from a sample that is not available counts as a declared one
+  // there.
   Claim basis() const;
 
   bool is_real() const { return im.low == 0 && im.high == 0; }
@@ -67,10 +70,10 @@ struct Range {
   // the same kind of data may differ a little. Claims that rest on a sample do not hold for data
   // without one.
   bool serves(const Range& other) const;
-  // Whether nothing is known of the values but where they lie: no sample shows them.
+  // Whether only the bounds of the values are known: no sample shows them.
   bool only_bounds() const { return claim != Claim::Calibrated; }
   std::string str() const;
-  std::string described() const;  // the same, and what it rests on
+  std::string described() const;  // the same, and what it is based on
 };
 
 Range operator+(const Range& x, const Range& y);

@@ -74,8 +74,8 @@ Numbers rounding_of_row(NumbersView row, double scale) {
 // differ at most by this factor.
 constexpr std::size_t kClassSize = 16;
 constexpr double kClassRatio = 2;
-// By this part, few values become smaller. They do not become larger, because powers of larger
-// values would grow without end.
+// By this fraction, few values become smaller. They do not become larger, because powers of larger
+// values would grow without limit.
 constexpr double kShrinking = 0.1;
 
 double deviation(Complex z, Complex mean) { return std::abs(z - mean); }
@@ -85,7 +85,7 @@ Complex mean_of(NumbersView values) {
          static_cast<double>(values.size());
 }
 
-// Places in the order of falling deviation from the mean. Equal deviations are in random order,
+// Places in the order of decreasing deviation from the mean. Equal deviations are in random order,
 // because neighbours may have a pattern.
 std::vector<std::size_t> by_deviation(NumbersView values) {
   const Complex mean = mean_of(values);

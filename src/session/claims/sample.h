@@ -24,13 +24,13 @@ struct Sample {
         rows(1 + replicas + 2 * others),
         size(size),
         values(rows * size) {}
-  // A sample with the rows that two samples have in common.
+  // A sample with only the rows that two samples have in common.
   static Sample of_both(const Sample& x, const Sample& y);
   std::span<std::complex<double>> row(std::size_t r) { return {values.data() + r * size, size}; }
   NumbersView row(std::size_t r) const { return {values.data() + r * size, size}; }
   std::size_t first_other() const { return 1 + replicas; }
   std::size_t other(std::size_t k) const { return first_other() + 2 * k; }  // the exact row
-  // The exact row of a noisy row; an exact row itself.
+  // For a noisy row, its exact row; for an exact row, itself.
   std::size_t exact_of(std::size_t r) const {
     return r < first_other() ? 0 : r - (r - first_other()) % 2;
   }
@@ -42,14 +42,14 @@ struct Sample {
 using SamplePtr = std::shared_ptr<const Sample>;
 
 double rms_of(NumbersView values);
-// The sample without other data.
+// The sample without its other data.
 SamplePtr without_others(const SamplePtr& sample);
 // Fills in the other data. They have the values of the sample, with large ones in the same places,
 // but deviations from the mean have random signs. If there are fewer than `few` values, these also
 // become smaller by up to a tenth.
 void fill_others(Sample& sample, std::size_t few);
 
-// White complex noise of root mean square `rms` in all rows with noise.
+// Adds complex white noise of root mean square `rms` to all rows with noise.
 void add_noise(Sample& sample, double rms);
 void add_noise(std::span<std::complex<double>> row, double rms);
 
@@ -60,7 +60,7 @@ struct Places {
   std::size_t ciphertexts = 0;
 };
 
-// Coefficients c_k + i c_(k+n) of n slots, in some fixed order, and back.
+// The coefficients c_k + i c_(k+n) of n slots, in some fixed order; and the inverse.
 Numbers to_coefficients(NumbersView slots);
 Numbers to_slots(NumbersView coefficients);
 
@@ -70,8 +70,8 @@ Numbers rounding(NumbersView plain, int slots, double scale, const Places* where
 // The largest real or imaginary part of a coefficient, if values lie row by row in ciphertexts of
 // `slots`.
 double largest_coefficient(NumbersView values, int slots);
-// The error of a bootstrapping's sine for such values, as far as no arcsine corrects it: `gain`
-// times the third power of each coefficient, or of each slot.
+// The error that a bootstrapping's sine makes for such values, as far as no arcsine corrects it:
+// `gain` times the third power of each coefficient, or of each slot.
 Numbers sine_error(NumbersView values, int slots, double gain, bool of_slots);
 // Root mean square of sums of `count` neighbouring values, cyclically within a ciphertext. It is at
 // least that of values without a mean, whose sums may be small by chance.

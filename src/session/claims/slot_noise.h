@@ -1,6 +1,7 @@
 // Expected errors of slots: root mean squares of a slot's complex error. In a ciphertext of n slots
 // a coefficient error of deviation e is a slot error of e sqrt(2 n). Variances of coefficients are
-// those of rlwe/noise.h, which tests compare with measurements. Messages are taken to have size 1.
+// those of rlwe/noise.h, which tests compare with measurements. The formulas assume messages of
+// size 1.
 #pragma once
 
 #include <cmath>
@@ -20,11 +21,11 @@ inline double fresh_error(const Params& params, double scale, int slots, bool op
 inline double rescaled_error(const Params& params, int level, int slots, double scale) {
   return slot_error(rlwe::rescale_variance(params, level), slots, scale);
 }
-// What a key switch at `level` adds: a rotation or a conjugation.
+// The error that a key switch at `level` adds: a rotation or a conjugation.
 inline double switched_error(const Params& params, int level, int slots, double scale) {
   return slot_error(rlwe::key_switch_variance(params, level), slots, scale);
 }
-// The same of a key switch that goes to the level below, at the scale there: a product.
+// The same for a key switch that goes to the level below, at the scale there: a product.
 inline double multiplied_error(const Params& params, int level, int slots, double scale) {
   return slot_error(rlwe::key_switch_rescale_variance(params, level), slots, scale);
 }
@@ -33,14 +34,15 @@ inline double multiplied_error(const Params& params, int level, int slots, doubl
 // example).
 inline double key_error_alone(const Params& params, int level, int slots, double scale) {
   // If a key switch is merged with a rescaling, there is only one division, and nearly nothing of
-  // the key's errors is left.
+  // the key's errors remains.
   const double division =
       rlwe::key_switch_rescale_variance(params, level) - rlwe::rescale_variance(params, level);
   const double alone = rlwe::key_switch_variance(params, level) - division;
   return slot_error(alone > 0 ? alone : 0, slots, scale);
 }
-// What a sum of `count` rotations adds in steps of four terms (Evaluator::inner_sum_by_fours).
-// Three key products share a division, and each step adds up the errors of the steps before it.
+// The error that a sum of `count` rotations adds in steps of four terms
+// (Evaluator::inner_sum_by_fours). Three key products share a division, and each step adds up the
+// errors of the steps before it.
 inline double summed_by_fours_error(const Params& params, int level, int slots, double scale,
                                     double count) {
   const double one = switched_error(params, level, slots, scale);
@@ -50,7 +52,7 @@ inline double summed_by_fours_error(const Params& params, int level, int slots, 
   if (terms / 4 < count) variance += one * one;
   return std::sqrt(variance);
 }
-// What rounding plain values at `scale` adds: 1/12 for each of 2 n coefficients.
+// The error of rounding plain values at `scale`: variance 1/12 for each of 2 n coefficients.
 inline double encoded_error(int slots, double scale) { return std::sqrt(slots / 6.0) / scale; }
 
 // The factor for the error of a key switch if `count` parts of the slots are added up. Each of the

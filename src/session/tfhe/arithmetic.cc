@@ -10,7 +10,8 @@ tfhe::ArithmeticRule arithmetic_rule(const TfheParams& params, const std::string
   if (!wanted.empty() && wanted != "auto") return tfhe::arithmetic_of(wanted);
   const RateTable& rates = rates_of(rate_device(device, threads, simd).kernels);
   if (device.kind != "cuda") return tfhe::faster_arithmetic(params, {}, rates);
-  constexpr int kPlanned = 90;  // a plan for a GPU that is not there takes the times of an H200
+  // A plan for a GPU on a machine without one uses the times of an H200.
+  constexpr int kPlanned = 90;
   const bool none = cuda_device_count() == 0;
   if (!none && !cuda_has_fast_doubles(device.index)) return BlindRotateArithmetic::Exact;
   const auto measured = !tuning.empty()

@@ -81,7 +81,7 @@ struct Pair {
   int bits = 0;
 };
 
-// Both operands in the wider type.
+// Converts both operands to the wider type.
 Pair alike(const TfheArray& x, const TfheOperand& y, const char* operation) {
   const TfheArrayState& s = state(x);
   const TfheArray other = operand(s, y, s.bits, operation);
@@ -94,8 +94,8 @@ Pair alike(const TfheArray& x, const TfheOperand& y, const char* operation) {
   return {widened(x, bits), widened(other, bits), bits};
 }
 
-// Applies a function to arrays of one length or single values, in pieces that the device takes at
-// once.
+// Applies a function to arrays of one length or to single values, in pieces of a size that the
+// device takes at once.
 using Function = std::function<TfheBatches(const std::vector<TfheBatches>&)>;
 TfheArray each(const char* operation, const std::vector<TfheArray>& operands, int bits,
                const Function& f) {
@@ -171,7 +171,7 @@ TfheArray shifted(const TfheArray& x, const TfheOperand& by, bool left) {
   const auto engine = s.engine();
   if (const TfheArray* amount = std::get_if<TfheArray>(&by.value)) {
     require_blocks(state(*amount), "shift");
-    operand(s, by, s.bits, "shift");  // of one context
+    operand(s, by, s.bits, "shift");  // all belong to one context
     return each("shift", {x, *amount}, s.bits,
                 [&](const auto& p) { return engine->shift_by(p[0], p[1], left); });
   }
@@ -188,7 +188,7 @@ TfheArray shifted(const TfheArray& x, const TfheOperand& by, bool left) {
   return each("shift", {x}, s.bits, [&](const auto& p) { return engine->shift(p[0], bits, left); });
 }
 
-// Combines all values by f, in halves.
+// Combines all values by f: first pairs, then pairs of the results, and so on.
 TfheArray folded(TfheArray x,
                  const std::function<TfheArray(const TfheArray&, const TfheArray&)>& f) {
   const auto range = [](std::size_t from, std::size_t to) {
@@ -232,7 +232,7 @@ void require_arguments(const TfheArrayState& x, int count) {
       "at most u" + std::to_string(most) + " each", "compose it of comparisons and where()");
 }
 
-// A table of booleans under a set of gates. It is a gate if both arguments count.
+// A table of booleans, for a set of gates. It is a gate if it depends on both arguments.
 TfheArray gate_of(const std::vector<std::uint64_t>& table, const TfheArray& x, const TfheArray& y) {
   if (const std::optional<Gate> gate = tfhe::gate_with(table)) return logic(*gate, x, y, "apply");
   const std::size_t size = std::max(x.size(), y.size());
@@ -364,7 +364,8 @@ TfheArray TfheArray::sum() const {
   const TfheArrayState& s = session::state(x);
   if (s.bits < 0) return session::folded(x, [](const auto& a, const auto& b) { return a + b; });
   session::require_integers(s, "sum");
-  constexpr std::size_t kTerms = 16;  // per sum; beyond that, carries are a small part
+  // Ciphertexts per sum; with more of them, carries are a small part of the work.
+  constexpr std::size_t kTerms = 16;
   const auto engine = s.engine();
   while (x.size() > 1) {
     const std::size_t size = x.size(), terms = std::min(size, kTerms);
@@ -439,7 +440,7 @@ TfheArray operator*(const TfheArray& x, const TfheOperand& y) {
     throw UnsupportedError("multiply", session::name_of(s.bits) + " and an array",
                            "one clear integer", "convert both for a product of encrypted values");
   }
-  // Of the smallest size modulo 2^p, as the noise is multiplied by its square.
+  // The factor of the smallest size modulo 2^p, because the noise is multiplied by its square.
   const int count = 1 << -s.bits;
   const int least = ((*number + count / 2) % count + count) % count - count / 2;
   const auto engine = s.engine();
@@ -480,7 +481,7 @@ TfheArray where(const TfheArray& condition, const TfheArray& a, const TfheOperan
     throw ParameterError("where", "a condition of " + session::name_of(c.bits), "booleans",
                          "compare first, or convert with as(kBool)");
   }
-  session::operand(c, a, state(a).bits, "where");  // of one context
+  session::operand(c, a, state(a).bits, "where");  // all belong to one context
   session::require_blocks(state(a), "where");
   const auto [x, y, bits] = session::alike(a, b, "where");
   const auto engine = state(x).engine();
@@ -501,7 +502,7 @@ TfheArray concatenate(std::span<const TfheArray> several) {
   }
   int least = state(several[0]).bits, bits = least;
   for (const TfheArray& x : several) {
-    session::operand(state(several[0]), x, 0, "concatenate");  // of one context
+    session::operand(state(several[0]), x, 0, "concatenate");  // all belong to one context
     least = std::min(least, state(x).bits);
     bits = std::max(bits, state(x).bits);
   }

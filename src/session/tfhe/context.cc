@@ -13,10 +13,11 @@ namespace latticino {
 namespace session {
 namespace {
 
-// Values that one round of the largest operation takes at once. Memory limits them on a GPU.
+// Values that one round of the largest operation takes at once. On a GPU, memory limits them.
 constexpr std::size_t kMaxBatchCuda = std::size_t{1} << 16, kMaxBatchCpu = 256;
 constexpr int kMaxBits = 64;
-constexpr double kMinShared = -128;  // log2 of a failure probability that may be shared
+// log2 of the largest failure probability with which decryptions may be shared
+constexpr double kMinShared = -128;
 
 void warn_of_security(const TfheHost& host) {
   const TfheParams& params = *host.params;

@@ -26,7 +26,7 @@ tfhe::Ciphertext tfhe_shape_only(const std::shared_ptr<const tfhe::Context>& con
 // log2 of the probability that the next decision is wrong: that of a table on x, or of a gate on x
 // and a bootstrapped value.
 double log_failure_of(const tfhe::Ciphertext& x);
-// Arrays of one width, joined one after the other. ShapeError for others.
+// Joins arrays of one width, one after the other. ShapeError for different widths.
 TfheBatches concatenate(std::span<const TfheBatches> x);
 TfheBatches take(const TfheBatches& x, std::span<const std::uint32_t> places);
 // The same as for ciphertexts of CKKS (session/ckks/host.h).
@@ -36,10 +36,11 @@ void copy_into(const tfhe::Ciphertext& from, const tfhe::Ciphertext& to);
 class TfheEngine {
  public:
   using Batches = TfheBatches;
-  using Table = std::span<const std::uint64_t>;  // a value for each input
+  using Table = std::span<const std::uint64_t>;  // a result for each input
   TfheEngine(std::shared_ptr<const tfhe::Context> context,
              std::shared_ptr<const tfhe::ServerKeys> keys);
-  // Without keys, for ciphertexts under `key`: what needs bootstrapping is a KeyError.
+  // An engine without keys, for ciphertexts under `key`: operations that need bootstrapping throw
+  // KeyError.
   TfheEngine(std::shared_ptr<const tfhe::Context> context, const rlwe::KeyId& key);
   const std::shared_ptr<const tfhe::Context>& context() const { return evaluator_->context(); }
 
@@ -55,7 +56,7 @@ class TfheEngine {
   Batches sum(std::span<const Batches> x) const;
   Batches shift(const Batches& x, int bits, bool left) const;
   Batches shift_by(const Batches& x, const Batches& amount, bool left) const;
-  // Full messages.
+  // For full messages.
   Batches to_full(const Batches& x) const;
   Batches add_full(const Batches& x, const Batches& y) const;
   Batches sub_full(const Batches& x, const Batches& y) const;
@@ -69,7 +70,7 @@ class TfheEngine {
   // tables[t][x * columns + y]
   std::vector<Batches> lookup_pair(const Batches& x, const Batches& y, std::span<const int> blocks,
                                    std::span<const Table> tables, std::uint64_t columns) const;
-  // ParameterError under a set of gates.
+  // ParameterError for a set of gates.
   const tfhe::Integers& integers(const char* operation) const;
 
  private:

@@ -18,7 +18,8 @@ const tfhe::SecretKey& TfheOwner::secret() const {
 
 TfheBatches TfheOwner::encrypt(std::span<const std::uint64_t> values, int bits) {
   process_.require("encrypt");
-  const auto queue = context_->queue().lock();  // before the client's own, as everywhere
+  // Locked before the client's own lock, as everywhere.
+  const auto queue = context_->queue().lock();
   const std::lock_guard lock(mutex_);
   if (bits > 0) return encrypt_integers(context_, secret_, values, bits, random_).blocks;
   TfheBatches out = {tfhe::encrypt(context_, secret_, as_messages(values),

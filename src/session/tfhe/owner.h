@@ -15,7 +15,7 @@
 
 namespace latticino::session {
 
-// Safe to share between threads of one process.
+// May be shared between threads of one process.
 class TfheOwner {
  public:
   using ContextPtr = std::shared_ptr<const tfhe::Context>;

@@ -6,7 +6,7 @@
 namespace latticino {
 namespace session {
 
-// The program below checks keys, encodings and noise of what it replays.
+// The recorded program checks keys, encodings and noise of the arguments that it replays.
 class TfheRecordedArrays {
  public:
   TfheRecordedArrays(const detail::TfheFunction& program, std::span<const TfheArray> examples);
@@ -37,7 +37,8 @@ TfheRecordedArrays::TfheRecordedArrays(const detail::TfheFunction& program,
                            "record it outside of the plan");
   }
   keys_ = context_->keys().at(state(examples[0]).key())->hold();
-  state(examples[0]).engine();  // one without keys is made here, not as work of the recording
+  // An engine without keys is made here, so that this is no part of the recording.
+  state(examples[0]).engine();
   TfheBatches parts;
   for (const TfheArray& example : examples) {
     const TfheBatches& own = state(example).parts();

@@ -1,4 +1,4 @@
-// The state behind the public classes of TFHE.
+// The internal state of the public classes of TFHE.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@
 
 namespace latticino::session {
 
-// TFHE parameters on a device, or without data (dry). A dry host has one engine, with keys without
-// data, for all keys.
+// TFHE parameters on a device, or without data (dry). A dry host has one engine for all keys, which
+// has keys without data.
 struct TfheHost {
   std::shared_ptr<const TfheParams> params;
   TfheContextPtr native;
@@ -24,8 +24,8 @@ struct TfheHost {
   int threads = 0;
   bool simd = true;
   std::function<void(const Warning&)> on_warning;
-  std::shared_ptr<KeyStore> store;               // null of a twin
-  std::shared_ptr<const TfheEngine> dry_engine;  // of a twin
+  std::shared_ptr<KeyStore> store;               // null for a twin
+  std::shared_ptr<const TfheEngine> dry_engine;  // for a twin only
   std::uint64_t dry_key_bytes = 0;
   bool dry() const { return store == nullptr; }
   TfheHost(const std::string& preset, const TfheContextOptions& options);
@@ -63,9 +63,10 @@ class TfheContextState {
   const TfheContextState* root() const { return root_ == nullptr ? this : root_.get(); }
   Tenants<TfheStoredKeys>& keys() { return keys_; }
   const Tenants<TfheStoredKeys>& keys() const { return keys_; }
-  // An engine with the keys for operands under `key`. They stay in device memory while it lives.
+  // An engine with the keys for operands under `key`. They stay in device memory as long as the
+  // engine exists.
   std::shared_ptr<const TfheEngine> engine(const std::string& key) const;
-  // The same, but an engine without keys if there are none of that key. Sums work with it.
+  // The same, but if there are no keys, an engine without keys. It can compute sums.
   std::shared_ptr<const TfheEngine> engine_for(const rlwe::KeyId& key) const;
 
  private:
@@ -73,7 +74,7 @@ class TfheContextState {
   std::shared_ptr<TfheContextState> root_;
   Tenants<TfheStoredKeys> keys_;
   mutable std::mutex mutex_;
-  mutable rlwe::KeyId keyless_key_;  // of the engine without keys that was used last
+  mutable rlwe::KeyId keyless_key_;  // key of the engine without keys that was used last
   mutable std::shared_ptr<const TfheEngine> keyless_;
 };
 

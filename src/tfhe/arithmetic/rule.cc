@@ -11,13 +11,15 @@ namespace latticino::tfhe {
 namespace {
 
 constexpr auto kBoth = {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64};
-constexpr std::uint32_t kMaxAtOnce = 4096;  // more at once take as long as these, each
+// Larger batches take as long for each ciphertext as this many do.
+constexpr std::uint32_t kMaxAtOnce = 4096;
 
 struct Point {
   double count, seconds;
 };
 
-// Between points by a line, before the first as the first, after the last in proportion.
+// Interpolates between points by a line. Before the first point the time is that of the first;
+// after the last it is proportional.
 double interpolated(const std::vector<Point>& points, double count) {
   if (count <= points.front().count) return points.front().seconds;
   for (std::size_t i = 1; i < points.size(); ++i) {
@@ -127,14 +129,14 @@ ArithmeticRule faster_arithmetic(const TfheParams& params, std::span<const Rotat
   const auto fourier = points_of(shape, measured, BlindRotateArithmetic::Fft64);
   const bool known = !exact.empty() && !fourier.empty();
   const RecordRate& rate = rates.records.at("BlindRotate");
-  // Above 1 where FP64 is faster.
+  // Above 1 if FP64 is faster.
   const auto gain = [&](std::uint32_t count) {
     return known ? interpolated(exact, count) / interpolated(fourier, count)
                  : predicted(params, rate, BlindRotateArithmetic::Exact, count) /
                        predicted(params, rate, BlindRotateArithmetic::Fft64, count);
   };
   if (params.literal().primes.size() > 1) {
-    double mean = 0;  // of the logarithm, over single rotations and batches of all sizes
+    double mean = 0;  // mean of the logarithm, over single rotations and batches of all sizes
     for (std::uint32_t count = 1; count <= kMaxAtOnce; count *= 2) mean += std::log(gain(count));
     return mean > 0 ? BlindRotateArithmetic::Fft64 : BlindRotateArithmetic::Exact;
   }

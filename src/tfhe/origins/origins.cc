@@ -9,8 +9,9 @@
 namespace latticino::tfhe {
 namespace {
 
-constexpr std::size_t kMaxListed = 256;  // sums of more are compared as one
-constexpr std::size_t kMaskWords = 16;   // words that distinguish masks: over 400 bits
+constexpr std::size_t kMaxListed = 256;  // identities of larger sums are compared as a whole
+// Words that are compared to tell masks apart: over 400 bits.
+constexpr std::size_t kMaskWords = 16;
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a permutation of 64-bit words.
 std::uint64_t mix(std::uint64_t x) {
@@ -20,7 +21,7 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-// 0 says "none".
+// 0 stands for "none"
 std::uint64_t id(std::uint64_t x) { return x == 0 ? 1 : x; }
 
 std::uint64_t at(const std::vector<std::uint64_t>& ids, std::size_t i) {

@@ -53,7 +53,7 @@ Origins OriginsTrace::Images::of(const Origins& x) const {
 bool OriginsTrace::independent(const Step& sum, const Images& images) {
   std::size_t places = 0;
   for (const Origins& x : sum.terms) places = std::max(places, x.places());
-  std::vector<std::pair<std::uint64_t, std::size_t>> found;  // identity, group
+  std::vector<std::pair<std::uint64_t, std::size_t>> found;  // pairs of identity and group
   std::vector<std::uint64_t> own, theirs;
   for (std::size_t i = 0; i < places; ++i) {
     found.clear();
@@ -88,7 +88,7 @@ std::optional<OriginsTrace::Images> OriginsTrace::images(
       x.append(i, own);
       y.append(i, theirs);
       for (const std::uint64_t id : own) {
-        out.map_.try_emplace(id);  // an argument without errors gives none
+        out.map_.try_emplace(id);  // an argument without errors adds none
         for (const std::uint64_t image : theirs) out.add(id, image);
       }
     }

@@ -17,9 +17,9 @@ namespace latticino::tfhe {
 
 class OriginsTrace {
  public:
-  // The trace that this thread's operations are noted in; null outside of recordings.
+  // The trace in which the operations of this thread are noted; null outside of recordings.
   static OriginsTrace* current();
-  // Notes what this thread does, from its construction to its end.
+  // Notes the operations of this thread, from its construction to its destruction.
   class Open {
    public:
     explicit Open(OriginsTrace& trace);
@@ -46,9 +46,10 @@ class OriginsTrace {
     using Ids = std::vector<std::uint64_t>;
     void add(std::uint64_t id, std::uint64_t image);
     void append(std::uint64_t id, Ids& out) const;
-    std::unordered_map<std::uint64_t, Ids> map_;  // what is not in it stands for itself
+    std::unordered_map<std::uint64_t, Ids> map_;  // an identity that is not in it stays the same
   };
-  // Of a run. None if errors that were added as independent are not so there.
+  // The identities of a run. None if errors that were added as independent are not independent
+  // there.
   std::optional<Images> images(std::span<const Origins* const> examples,
                                std::span<const Origins* const> arguments) const;
 
