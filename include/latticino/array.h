@@ -27,16 +27,17 @@ struct BootstrapOptions {
   /// empty: an array that is known to be real is refreshed in this way, or two of its ciphertexts
   /// as one if that is faster.
   std::optional<bool> real;
-  /// Asks for two ciphertexts of real values as one. UnsupportedError for an array of one
-  /// ciphertext, or of values that are not known to be real.
+  /// Asks for two ciphertexts of real values to be refreshed as one. UnsupportedError for an array
+  /// of one ciphertext, or of values that are not known to be real.
   bool merged = false;
-  bool minimal_keys = false;  ///< a third of the keys, slower
+  bool minimal_keys = false;  ///< keys take a third of the memory; it is slower
   /// SlotToCoeff comes first, at the lowest levels. LevelError if the level is too low.
   std::optional<bool> slot_to_coeff_first;
-  std::optional<bool> over_mod_raise;    ///< one CoeffToSlot factor more, which costs no level
-  std::optional<int> arcsine;            ///< 3, 5 or 7: degree of the correction; 1: none
-  std::optional<int> log_message_ratio;  ///< r: values are raised to q0 / 2^r; 0: the set's
-  bool random_like = false;              ///< declares that values have no mean and no pattern
+  std::optional<bool> over_mod_raise;  ///< one more CoeffToSlot factor, which costs no level
+  std::optional<int> arcsine;          ///< 3, 5 or 7: degree of the correction; 1: none
+  /// R: values are raised to q0 / 2^r; 0: that of the parameter set.
+  std::optional<int> log_message_ratio;
+  bool random_like = false;  ///< declares that values have no mean and no pattern
 };
 
 /// An encrypted array: one ciphertext, or several behind one object if it exceeds the slots.
@@ -53,18 +54,19 @@ class LATTICINO_API Array {
   Context context() const;
   const Shape& shape() const;
   std::size_t size() const;  ///< number of values
-  int level() const;         ///< multiplications in sequence that are left
-  double scale() const;      ///< what values are multiplied by inside
-  int slots() const;         ///< of each ciphertext
+  int level() const;         ///< multiplications in sequence that are still possible
+  double scale() const;      ///< the scale: the factor by which encoded values are multiplied
+  int slots() const;         ///< slots of each ciphertext
   std::size_t ciphertexts() const;
-  std::uint64_t bytes() const;  ///< device memory
-  std::string key_id() const;   ///< of the secret key, as its sender claims
-  Range range() const;          ///< what is known of where the values lie
+  std::uint64_t bytes() const;  ///< bytes of device memory
+  std::string key_id() const;   ///< identity of the secret key, as stated by whoever sent the array
+  Range range() const;          ///< what is known of the range of the values
   Bits bits() const;            ///< expected precision
 
-  /// The same values, which the caller knows to lie within `range`. No cost; nobody can check it.
+  /// The same values, which the caller knows to be within `range`. It costs nothing, and it cannot
+  /// be checked.
   Array declare(const Range& range) const;
-  /// The values in another shape, row by row. No cost.
+  /// The values in another shape, row by row. It costs nothing.
   Array reshape(const Shape& shape) const;
 
   Array operator-() const;
@@ -92,12 +94,12 @@ class LATTICINO_API Array {
   /// The same values at a higher level. They must lie in the unit box. ParameterError for sets
   /// without bootstrapping.
   Array bootstrap(const BootstrapOptions& options = {}) const;
-  /// This array and another one of the same shape, refreshed as one ciphertext: half the work. Both
-  /// must be real.
+  /// This array and another one of the same shape, refreshed as one ciphertext, which takes half
+  /// the work. Both must be real.
   std::pair<Array, Array> bootstrap_with(const Array& other,
                                          const BootstrapOptions& options = {}) const;
   /// The same values at a lower level, at its canonical scale. LevelError if `level` is above the
-  /// present one.
+  /// array's own.
   Array to_level(int level) const;
 
   // Moving copies the handle, so that both stay usable.
@@ -114,13 +116,13 @@ class LATTICINO_API Array {
 LATTICINO_API Array operator+(const Array& x, const Array& y);
 LATTICINO_API Array operator-(const Array& x, const Array& y);
 LATTICINO_API Array operator*(const Array& x, const Array& y);
-/// Plain values have the shape of x, or are a single value, or are repeated over its leading
-/// dimensions.
+/// Plain values must have the shape of x, or be a single value, or they are repeated over its
+/// leading dimensions.
 LATTICINO_API Array operator+(const Array& x, const Values& y);
 LATTICINO_API Array operator-(const Array& x, const Values& y);
 LATTICINO_API Array operator-(const Values& x, const Array& y);
 LATTICINO_API Array operator*(const Array& x, const Values& y);
-/// ValueError for a divisor 0.
+/// ValueError for a divisor of 0.
 LATTICINO_API Array operator/(const Array& x, const Values& y);
 inline Array operator+(const Values& x, const Array& y) { return y + x; }
 inline Array operator*(const Values& x, const Array& y) { return y * x; }
@@ -130,7 +132,7 @@ LATTICINO_API Array operator*(const Array& x, Complex y);
 /// Products with integers below 2^31 take no level.
 LATTICINO_API Array times_integer(const Array& x, std::int64_t factor);
 
-/// Numbers of C++: int, double, float ..
+/// The number types of C++: int, double, float and so on.
 template <class T>
 concept Number = std::integral<T> || std::floating_point<T>;
 
@@ -176,7 +178,8 @@ LATTICINO_API Array matmul(const Array& x, const Values& w);
 LATTICINO_API Array matmul(const Values& w, const Array& x);
 /// The inner product of two encrypted vectors.
 LATTICINO_API Array matmul(const Array& x, const Array& y);
-/// The sum of x[i] * y[i] over pairs of arrays of one shape: one level, and one key switch in all.
+/// The sum of x[i] * y[i] over pairs of arrays of one shape. It takes one level and one key switch
+/// for all pairs.
 LATTICINO_API Array dot(std::span<const Array> x, std::span<const Array> y);
 
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const Array& x);

@@ -21,7 +21,7 @@ class Owner;
 
 /// Options of Client::server_keys.
 struct ServerKeyOptions {
-  bool public_key = false;  ///< with a public key, under which Context::encrypt works
+  bool public_key = false;  ///< also makes a public key, with which Context::encrypt works
   /// Called after each key, with the number of keys made so far and the number of all keys.
   std::function<void(int done, int all)> progress;
 };
@@ -30,7 +30,7 @@ struct ServerKeyOptions {
 struct SharedValues {
   std::vector<Complex> values;
   double sigma = 0;      ///< deviation of the noise that was added to each coefficient
-  double bits_lost = 0;  ///< precision that it cost
+  double bits_lost = 0;  ///< bits of precision that it cost
 };
 
 /// Holds a secret key, in memory that is locked and cleared. Copies are handles of one client.
@@ -41,9 +41,10 @@ class LATTICINO_API Client {
   explicit Client(const Context& context);
 
   Context context() const;
-  std::string key_id() const;  ///< every object made under the key carries it
+  std::string key_id() const;  ///< every object that is made under the key has it
 
-  /// Exactly the keys that the planned programs need. ContextError for a plan of other parameters.
+  /// The keys that the planned programs need, and no others. ContextError for a plan of other
+  /// parameters.
   ServerKeys server_keys(const Plan& plan, const ServerKeyOptions& options = {}) const;
 
   /// Encrypts numbers of any shape under the secret key (half the bytes of a public encryption when
@@ -53,7 +54,7 @@ class LATTICINO_API Client {
   /// The values, row by row. For the key's owner only: a decryption that others see gives the key
   /// away (docs/security.md). KeyError if another key made it.
   std::vector<Complex> decrypt(const Array& x) const;
-  /// The real parts of the same.
+  /// The real parts of the same values.
   std::vector<double> decrypt_real(const Array& x) const;
   /// Values that others may see: noise is added that hides the ciphertext's own.
   ///

@@ -24,10 +24,10 @@ class StoredKeys;
 class Array;
 struct BootstrapOptions;
 
-/// Something that a caller should know, though the call goes on.
+/// Something that a caller should know, although the call continues.
 struct Warning {
   enum class Kind {
-    Security,  ///< parameters that are not held to 128 bits
+    Security,  ///< the parameters do not have 128 bits of security
     Range,     ///< values may leave the range that is allowed or assumed
   };
   Kind kind = Kind::Range;
@@ -36,13 +36,15 @@ struct Warning {
 
 /// Options of a context.
 struct ContextOptions {
-  /// "cpu", "cuda", "cuda:1"; empty: CUDA if it was built and there is a GPU, else the CPU.
+  /// "cpu", "cuda", or for example "cuda:1". Empty: CUDA if the library was built with it and there
+  /// is a GPU, otherwise the CPU.
   std::string device;
-  int threads = 0;   ///< of the CPU, up to 4096; 0: all cores
+  int threads = 0;   ///< threads of the CPU, up to 4096; 0: all cores
   bool simd = true;  ///< false: the plain reference code
-  /// Operations that lack levels refresh their operand first.
+  /// Operations that need more levels than their operand has refresh it first.
   bool auto_bootstrap = false;
-  std::string tuning;  ///< a table of `latticino tune` for the GPU; empty: the shipped one
+  /// File with a table of `latticino tune` for the GPU; empty: the shipped table.
+  std::string tuning;
   /// Bytes of device memory for bundles of server keys; none: no limit. At the limit, the bundles
   /// that were not used for the longest time move to host memory.
   std::optional<std::uint64_t> key_budget;
@@ -51,7 +53,8 @@ struct ContextOptions {
 };
 
 namespace detail {
-/// A first member of options that only its default initializes: fields are given by name.
+/// A first member of option structs that callers cannot set, so that they give the other fields by
+/// name.
 struct ByName {
   explicit ByName() = default;
 };
@@ -61,23 +64,24 @@ struct ByName {
 /// they look like a shape.
 struct EncryptOptions {
   [[no_unique_address]] detail::ByName by_name = detail::ByName();
-  int level = -1;    ///< -1: the default level
-  double scale = 0;  ///< what values are multiplied by inside; 0: the canonical one of the level
-  /// Where the values lie. It is public. None: the unit box is assumed.
+  int level = -1;  ///< -1: the default level
+  /// The scale: the factor that values are multiplied by; 0: the canonical one of the level.
+  double scale = 0;
+  /// The range of the values, which is public. If it is not given, the unit box is assumed.
   std::optional<Range> range = std::nullopt;
   /// Sample data of the same shape that may be public: precision is then calibrated on them.
   std::optional<Values> like = std::nullopt;
 };
 
-/// Public keys of one client: evaluation keys, and a public key if it was asked for. All that a
-/// server may know; it cannot decrypt. Copies share the keys.
+/// Public keys of one client: evaluation keys, and a public key if it was asked for. This is all
+/// that a server may know: it cannot decrypt. Copies share the keys.
 class LATTICINO_API ServerKeys {
  public:
   std::string id() const;       ///< identity of the secret key that they were made from
-  std::uint64_t bytes() const;  ///< device memory
-  std::size_t count() const;    ///< evaluation keys
+  std::uint64_t bytes() const;  ///< bytes of device memory
+  std::size_t count() const;    ///< number of evaluation keys
   bool has_public_key() const;
-  std::vector<std::string> switching() const;  ///< sets of switching that there are keys for
+  std::vector<std::string> switching() const;  ///< sets of switching for which there are keys
 
   // Moving copies the handle, so that both stay usable.
   ServerKeys(const ServerKeys&) = default;
@@ -92,9 +96,9 @@ class LATTICINO_API ServerKeys {
 
 /// A bundle of server keys on a context's device.
 struct BundleUse {
-  std::string id;  ///< of the secret key
+  std::string id;  ///< identity of the secret key
   std::uint64_t bytes = 0,
-                host_bytes = 0;  ///< in device memory while there; of its form in host memory
+                host_bytes = 0;  ///< bytes in device memory, or in host memory if it is there
   bool resident = false, pinned = false;
   double last_use = 0;  ///< seconds since 1970; 0: never
   std::uint64_t evictions = 0;
@@ -105,8 +109,8 @@ struct BootstrapForm {
   bool slot_to_coeff_first = false, over_mod_raise = false;
   int arcsine = 0, log_message_ratio = 0;
   int input_level = 0, output_level = 0;
-  double mean_bits = 0, worst_bits = 0;  ///< predicted
-  std::string reason;                    ///< one line
+  double mean_bits = 0, worst_bits = 0;  ///< predicted precision
+  std::string reason;                    ///< the reason, in one line
 };
 
 /// Parameters on a device. Server side: it holds public keys, never a secret. Copies are handles of
@@ -119,20 +123,21 @@ class LATTICINO_API Context {
   explicit Context(const ParameterSet& parameters, const ContextOptions& options = {});
 
   const ParameterSet& parameters() const;
-  std::string device() const;        ///< "cpu" or "cuda:0"
-  int slots() const;                 ///< values that one ciphertext holds: N/2
-  int level() const;                 ///< level of fresh ciphertexts
-  std::uint64_t live_bytes() const;  ///< device memory in use: keys, constants, ciphertexts
-  std::uint64_t peak_bytes() const;  ///< the most since the start or reset_peak()
+  std::string device() const;  ///< "cpu" or "cuda:0"
+  int slots() const;           ///< values that one ciphertext holds: N/2
+  int level() const;           ///< level of fresh ciphertexts
+  /// Bytes of device memory in use: keys, constants, ciphertexts.
+  std::uint64_t live_bytes() const;
+  std::uint64_t peak_bytes() const;  ///< the most since the start or since reset_peak()
   void reset_peak() const;
-  void synchronize() const;  ///< waits until the device has done all that was asked of it
+  void synchronize() const;  ///< waits until the device has finished all work
 
   /// Computes with these public keys, and returns the context itself. Bundles of several clients
   /// may be in use at once: an operation takes the bundle of its operands' key. A bundle replaces
   /// an earlier one of the same key. ContextError for keys of other parameters, or of another
   /// context.
   const Context& use(const ServerKeys& keys) const;
-  /// Undoes use() of this bundle.
+  /// Ends the use() of this bundle.
   void forget(const ServerKeys& keys) const;
   /// A session of one client: a context on the same device that always has exactly these keys.
   /// Arrays of a session belong to it. An array under another key is a KeyError.
@@ -141,7 +146,7 @@ class LATTICINO_API Context {
   /// belongs neither to it nor to the context that bind() was called on. KeyError if x is under
   /// another key.
   Array adopt(const Array& x) const;
-  /// Bundles in the store, in use or waiting.
+  /// The bundles in the store, whether in device or in host memory.
   std::vector<BundleUse> resident() const;
 
   /// Encrypts under the public key of the bundle that was used last. KeyError without one, and what
@@ -149,7 +154,7 @@ class LATTICINO_API Context {
   Array encrypt(const Values& x, const EncryptOptions& options = {}) const;
   /// The form that Array::bootstrap takes for `slots` slots (0: all) at `level`.
   BootstrapForm bootstrap_form(int level, const BootstrapOptions& options, int slots = 0) const;
-  /// Bootstrappings done so far, in all threads.
+  /// Number of bootstrappings done so far, in all threads.
   std::uint64_t bootstraps() const;
 
   bool operator==(const Context& other) const { return state_ == other.state_; }

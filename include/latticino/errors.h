@@ -13,13 +13,13 @@ namespace latticino {
 /// Base of all errors of the library.
 class LATTICINO_API Error : public std::runtime_error {
  public:
-  /// `operation`: the name of what was asked for. The message is
-  /// "operation: had ...; needs ...; remedy".
+  /// `operation`: the name of the operation that was called. The message is "operation: had ...;
+  /// needs ...; remedy".
   Error(const std::string& operation, const std::string& had, const std::string& needs,
         const std::string& remedy)
       : std::runtime_error(operation + ": had " + had + "; needs " + needs + "; " + remedy),
         operation_(operation) {}
-  /// The name of what was asked for.
+  /// The name of the operation that was called.
   const std::string& operation() const { return operation_; }
 
  private:
@@ -66,7 +66,7 @@ class LATTICINO_API DeviceError : public Error {
  public:
   using Error::Error;
 };
-/// Host or device memory that is not there.
+/// Host or device memory that is not available.
 class LATTICINO_API OutOfMemoryError : public Error {
  public:
   using Error::Error;

@@ -1,6 +1,6 @@
 /// \file
-/// What the shared library exports.
+/// The macro that marks what the shared library exports.
 #pragma once
 
-/// In front of every class and function that a program may use: all else is hidden.
+/// Stands in front of every class and function that a program may use. All else is hidden.
 #define LATTICINO_API __attribute__((visibility("default")))

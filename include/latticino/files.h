@@ -17,7 +17,7 @@
 
 namespace latticino {
 
-/// An Ed25519 signature and who claims to have signed.
+/// An Ed25519 signature, with the public key of whoever claims to have signed.
 struct FileSignature {
   std::array<std::uint8_t, 32> public_key{};
   std::array<std::uint8_t, 64> bytes{};
@@ -39,7 +39,7 @@ using DeriveKey = std::function<std::vector<std::uint8_t>(const ScryptCosts& cos
 
 LATTICINO_API void save_parameters(const std::string& path, const ParameterSet& parameters,
                                    const FileSigner& sign = {});
-/// Checked as if they were new.
+/// Loads parameters. They are checked as if they were new.
 LATTICINO_API ParameterSet load_parameters(const std::string& path,
                                            const FileVerifier& verify = {});
 

@@ -27,12 +27,12 @@ struct LevelPrimes {
 
 /// The levels of bootstrapping in a set (docs/bootstrapping.md).
 struct BootstrapLevels {
-  int cts_levels = 4;         ///< CoeffToSlot factors, the top levels
-  int evalmod_levels = 8;     ///< EvalMod, below
-  int stc_levels = 3;         ///< SlotToCoeff factors, below EvalMod
+  int cts_levels = 4;         ///< number of CoeffToSlot factors, at the top levels
+  int evalmod_levels = 8;     ///< levels of EvalMod, below those of CoeffToSlot
+  int stc_levels = 3;         ///< number of SlotToCoeff factors, below EvalMod
   int log_message_ratio = 5;  ///< r: messages up to 1 in size are raised to q0 / 2^r
   int range_k = 16;           ///< bound on the multiples of q0 after raising
-  int evalmod_degree = 30;    ///< of the cosine's polynomial
+  int evalmod_degree = 30;    ///< degree of the cosine's polynomial
   int double_angles = 3;
   int sparse_weight = 32;  ///< Hamming weight of the encapsulation secret
   bool arcsine = false;    ///< arcsine correction after the sine, which takes levels
@@ -40,18 +40,19 @@ struct BootstrapLevels {
 
 /// The fields that define a set. docs/parameters.md explains each of them.
 struct ParameterLiteral {
-  std::string name;                                  ///< own name; not that of a preset
-  int log_n = 16;                                    ///< log2 of the ring degree N
+  std::string name;  ///< a name of your own, which is not that of a preset
+  int log_n = 16;    ///< log2 of the ring degree N
   std::vector<std::uint32_t> terminals, mains, aux;  ///< NTT primes below 2^31, 1 modulo 2N
-  std::vector<std::uint32_t> outer = {};             ///< terminals of the second list, or none
-  std::vector<LevelPrimes> levels;                   ///< from the base level to the top
-  int alpha = 12;                       ///< primes of a key-switching digit: the size of `aux`
+  std::vector<std::uint32_t> outer = {};             ///< terminals of the second list; may be empty
+  std::vector<LevelPrimes> levels;                   ///< levels from the base to the top
+  int alpha = 12;                       ///< primes per key-switching digit: the size of `aux`
   double log_scale = 40;                ///< log2 of the scale at level 0
   std::vector<double> level_log_scale;  ///< a target for each level, or empty
   int default_level = -1;  ///< level of fresh ciphertexts; -1: below the levels of bootstrapping
-  int hamming_weight = 0;  ///< of the secret; 0: uniform ternary
+  int hamming_weight = 0;  ///< Hamming weight of the secret; 0: uniform ternary
   std::optional<BootstrapLevels> bootstrap;
-  /// Sets that the 128-bit table does not admit must say so. Contexts with them warn.
+  /// Sets that the 128-bit table does not admit must be marked by this. Contexts with them give a
+  /// warning.
   bool insecure = false;
 };
 
@@ -68,10 +69,10 @@ struct ParameterRequest {
   std::int64_t word = 0;  ///< every prime is below 2^word; 24 to 31. 0: 31
   bool bootstrapping = false;
   std::int64_t dnum = 0;            ///< digits of a key switch; 0: the cheapest count
-  std::int64_t hamming_weight = 0;  ///< of the secret; 0: uniform ternary
+  std::int64_t hamming_weight = 0;  ///< Hamming weight of the secret; 0: uniform ternary
   std::int64_t security = 128;      ///< bits: 128, 192, 256; 0: none, for tests
   bool quantum = false;             ///< against quantum computers
-  std::string name;                 ///< empty: made from the request
+  std::string name;                 ///< name of the set; empty: made from the request
 };
 
 /// Checked, immutable parameters. Copies are cheap and share their data.
@@ -91,20 +92,21 @@ class LATTICINO_API ParameterSet {
   /// The literal that would be checked into this set.
   ParameterLiteral literal() const;
   const std::string& name() const;
-  const std::string& hash() const;  ///< SHA-256 of all that is stated, in hex; files carry it
+  const std::string& hash() const;  ///< SHA-256 of all fields, in hex; files contain it
   int slots() const;                ///< values that one ciphertext holds: N/2
-  int top_level() const;            ///< the highest level, bootstrapping included
+  int top_level() const;            ///< the highest level, with those of bootstrapping
   int default_level() const;        ///< level of fresh ciphertexts
   /// Level after the usual bootstrapping; ParameterError for sets without bootstrapping.
   int level_after_bootstrap() const;
   bool has_bootstrap() const;
-  bool secure() const;  ///< whether the set is held to 128 bits of security
+  bool secure() const;  ///< whether the set must have 128 bits of security
   /// Bits of the strongest table that admits the keys: 256, 192, 128, or 0.
   int security_bits(bool quantum = false) const;
-  int dnum() const;               ///< key-switching digits
-  std::size_t key_bytes() const;  ///< memory of one evaluation key of the top level
-  double scale(int level) const;  ///< what values are multiplied by; LevelError for other levels
-  double log_q(int level) const;  ///< log2 of the modulus; LevelError for other levels
+  int dnum() const;               ///< number of key-switching digits
+  std::size_t key_bytes() const;  ///< bytes of one evaluation key of the top level
+  /// The scale: the factor that values are multiplied by; LevelError for levels that do not exist.
+  double scale(int level) const;
+  double log_q(int level) const;  ///< log2 of the modulus; LevelError for levels that do not exist
   std::string explain() const;    ///< everything about the set, as a table for people
 
   // Moving copies the handle, so that both stay usable.

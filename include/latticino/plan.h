@@ -44,7 +44,7 @@ template <class... Each>
 void append(std::vector<Array>& out, const std::tuple<Each...>& x) {
   std::apply([&](const auto&... each) { (append(out, each), ...); }, x);
 }
-/// What a program gave, as a list.
+/// The results of a program, as a list.
 template <class Result>
 std::vector<Array> listed(const Result& result) {
   std::vector<Array> out;
@@ -98,11 +98,11 @@ struct PlannedKey {
 class LATTICINO_API Plan {
  public:
   std::vector<PlannedKey> keys() const;
-  std::uint64_t key_bytes() const;       ///< of all keys, those of switching included
-  std::uint64_t constant_bytes() const;  ///< encoded matrices
+  std::uint64_t key_bytes() const;       ///< bytes of all keys, with those of switching
+  std::uint64_t constant_bytes() const;  ///< bytes of encoded matrices
   /// The most device memory in use at once, with keys and inputs.
   std::uint64_t peak_bytes() const;
-  std::vector<int> levels() const;  ///< of the results
+  std::vector<int> levels() const;  ///< level of the results
   std::vector<Bits> bits() const;   ///< expected precision of the results
   std::uint64_t bootstraps() const;
   std::uint64_t lookups() const;  ///< bootstrappings of TFHE: values that go through tables
@@ -113,7 +113,7 @@ class LATTICINO_API Plan {
   double prepared_seconds() const;
   std::uint64_t bytes_moved() const;
   std::uint64_t operations() const;        ///< records submitted
-  std::vector<std::string> notes() const;  ///< what was chosen on the way, and why
+  std::vector<std::string> notes() const;  ///< what was chosen during the run, and why
   /// Keys of the plan that the bundle lacks, or has for lower levels only.
   std::vector<std::string> missing(const ServerKeys& keys) const;
   std::string str() const;

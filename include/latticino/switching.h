@@ -19,7 +19,8 @@ struct LookupOptions {
   /// One flag for each value: whether it goes through the table. Other values stay as they are,
   /// which takes one level. Empty: all values go through it.
   std::vector<bool> where;
-  std::string switching;      ///< the set; empty: the default one of the device and the keys in use
+  /// Name of the set; empty: the default one of the device and the keys in use.
+  std::string switching;
   bool minimal_keys = false;  ///< as in BootstrapOptions
   /// The route back to CKKS: "ring"; "matvec", which has fewer steps and larger keys; "automatic":
   /// the one that a plan predicts to be faster.
@@ -30,9 +31,9 @@ struct LookupOptions {
 struct TableReport {
   std::string route;
   double argument = 0;   ///< deviation of the noise of a value when it is looked up
-  double mean = 0;       ///< of the error's size
-  double deviation = 0;  ///< of the error
-  double largest = 0;    ///< of any value, with noise up to five deviations
+  double mean = 0;       ///< mean of the error's size
+  double deviation = 0;  ///< standard deviation of the error
+  double largest = 0;    ///< bound on the error of any value, with noise up to five deviations
 };
 
 /// f(x) of every real value. Takes a few levels (LevelError says how many) and gives an array at

@@ -18,7 +18,7 @@
 
 namespace latticino {
 
-class TfheParams;  // of the library
+class TfheParams;  // a class of the library
 
 namespace session {
 class TfheContextState;
@@ -58,7 +58,7 @@ struct TfheContextOptions {
 class LATTICINO_API TfheServerKeys {
  public:
   std::string id() const;
-  std::uint64_t bytes() const;  ///< device memory
+  std::uint64_t bytes() const;  ///< bytes of device memory
   bool has_public_key() const;
 
   // Moving copies the handle, so that both stay usable.
@@ -85,12 +85,13 @@ class LATTICINO_API TfheContext {
                        const TfheContextOptions& options = {});
   static std::vector<std::string> presets();
 
-  std::string name() const;  ///< of the set
+  std::string name() const;  ///< name of the set
   std::string device() const;
-  std::string arithmetic() const;  ///< "exact", "fft64", or "auto" for both by number
+  /// "exact", "fft64", or "auto" if both are used, by the number of ciphertexts
+  std::string arithmetic() const;
   /// The arithmetic that is used for so many bootstrappings at once.
   std::string arithmetic(std::uint32_t together) const;
-  std::string explain() const;  ///< dimensions, security, noise and failure probability
+  std::string explain() const;  ///< text with dimensions, security, noise and failure probability
   std::uint64_t live_bytes() const;
   void synchronize() const;
 
@@ -126,12 +127,12 @@ class LATTICINO_API TfheArray {
   TfheContext context() const;
   std::size_t size() const;
   TfheType type() const;
-  std::uint64_t bytes() const;  ///< device memory
+  std::uint64_t bytes() const;  ///< bytes of device memory
   double log_failure() const;   ///< log2 of the probability that the next bootstrapping fails
   std::string key_id() const;
 
   TfheArray operator~() const;
-  TfheArray operator[](std::size_t i) const;  ///< one value
+  TfheArray operator[](std::size_t i) const;  ///< one of the values
   /// The values at these places; no bootstrapping.
   TfheArray take(std::span<const std::uint32_t> places) const;
   /// The values in another type. A wider type has zeros above, a narrower one holds them modulo
@@ -240,11 +241,11 @@ struct TfheInput {
 
 /// What a program of TFHE needs.
 struct TfhePlan {
-  std::uint64_t bootstrappings = 0;  ///< of all elements
-  std::uint64_t rounds = 0;          ///< blind rotations one after another
-  std::uint64_t key_bytes = 0, input_bytes = 0, peak_bytes = 0;  ///< device memory
-  std::uint64_t operations = 0;                                  ///< records submitted
-  double seconds = 0;                                            ///< predicted
+  std::uint64_t bootstrappings = 0;  ///< number of bootstrappings, of all elements
+  std::uint64_t rounds = 0;          ///< number of blind rotations one after another
+  std::uint64_t key_bytes = 0, input_bytes = 0, peak_bytes = 0;  ///< bytes of device memory
+  std::uint64_t operations = 0;                                  ///< number of records submitted
+  double seconds = 0;                                            ///< predicted seconds
   double log_failure = 0;  ///< log2 of a bound on the probability that any bootstrapping goes wrong
 };
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const TfhePlan& plan);

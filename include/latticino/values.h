@@ -50,20 +50,20 @@ class LATTICINO_API Values {
   bool real_ = true;
 };
 
-/// What a range rests on. If an operand is assumed, so is the result;
-/// else if one is calibrated, so is the result.
+/// What a range is based on. If an operand is assumed, so is the result; otherwise, if an operand
+/// is calibrated, so is the result.
 enum class Claim {
   Assumed,     ///< nobody stated anything: claims hold for values in the unit box
   Declared,    ///< stated by whoever encrypted
   Calibrated,  ///< computed from sample data
 };
 
-/// Where the values of an encrypted array lie. All of it is public: it is stated or assumed, never
-/// read off encrypted data, and it travels with ciphertexts and files. Of a range that was computed
-/// from sample data, files say so; the sample does not travel.
+/// Where the values of an encrypted array lie. All of it is public: it is stated or assumed, and
+/// never depends on encrypted data. Ciphertexts and files contain it. If a range was computed from
+/// sample data, files say so, but they do not contain the sample.
 struct Range {
-  double low = -1, high = 1;           ///< of real parts
-  double imag_low = 0, imag_high = 0;  ///< of imaginary parts
+  double low = -1, high = 1;           ///< bounds of real parts
+  double imag_low = 0, imag_high = 0;  ///< bounds of imaginary parts
   double rms = 0;                      ///< root mean square of the modulus; 0: not known
   /// Values without structure: no mean and no pattern. Bootstrapping then keeps more levels.
   bool random = false;
@@ -72,14 +72,14 @@ struct Range {
 
 /// Expected precision in bits, `-log2` of an absolute error; infinite if values are exact.
 struct Bits {
-  double mean = 0;               ///< of the mean error
-  double worst = 0;              ///< of the largest error
-  Claim claim = Claim::Assumed;  ///< what it rests on
+  double mean = 0;               ///< bits of the mean error
+  double worst = 0;              ///< bits of the largest error
+  Claim claim = Claim::Assumed;  ///< what it is based on
 };
 
 /// A polynomial of y = (2x - lower - upper) / (upper - lower), which is x itself by default.
 struct PolynomialBasis {
-  bool chebyshev = false;  ///< a series of T_k(y) in place of powers y^k
+  bool chebyshev = false;  ///< a series of T_k(y) instead of powers y^k
   double lower = -1, upper = 1;
 };
 
