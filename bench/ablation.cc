@@ -40,11 +40,12 @@ BootstrapOptions options_of(Plan plan) {
 
 struct Step {
   const char* name;
-  const char* left_out;  // features.h
+  const char* left_out;  // see features.h
   Plan plan = Plan::Hoisted;
   Of of = Of::Both;
-  int batch = 1;         // rotations at once
-  bool hoisted = false;  // of one ciphertext, by as many keys; otherwise independent, by one key
+  int batch = 1;  // rotations that run at once
+  // Rotations of one ciphertext by as many keys; otherwise independent rotations by one key.
+  bool hoisted = false;
 };
 constexpr char kEverything[] =
     "tiles,matrix,lazy,twiddles,inner,last_step,sums,key_sums,batches,overlap,graphs,tuning";
@@ -115,7 +116,7 @@ class Ablation {
   std::unique_ptr<Backend> backend(const std::string& device) {
     const bool cuda = device == "cuda";
     if (cuda) shipped_ = Tuning::shipped(make_cuda_backend()->info().arch);
-    // The log is of records as they run: simpler ones, where features are left out.
+    // The log has records as they run. If features are left out, these are simpler records.
     return make_lowered_backend(
         std::make_unique<Trace>(cuda ? make_cuda_backend({.tuning = tuning_, .features = features_})
                                      : make_backend(device, 0),
@@ -154,7 +155,7 @@ class Ablation {
     }
   }
 
-  // Rotations of two programs on two streams, at once and one program after the other.
+  // The rotations of two programs: both at once on two streams, and one program after the other.
   void side_by_side(int limbs) {
     if (arguments_.text("device") != "cuda") return;
     Side sides[2] = {Side(limbs), Side(limbs)};
@@ -270,8 +271,9 @@ class Ablation {
     return words;
   }
 
-  // Of the bootstrapping recorded last, whose program must be alive, the records of each class
-  // alone, one after the other as they came. What they compute on is what the whole left behind.
+  // The records of each class of the bootstrapping that was recorded last, one after the other in
+  // their order. Its program must still exist. The records work on the data that the whole program
+  // left behind.
   void add_classes(const Step& step, const Row& sizes) {
     const std::vector<Operation> log = *log_;
     std::size_t counted = 0;
@@ -295,7 +297,7 @@ class Ablation {
     if (step.name == std::string("+ graph")) add_limbs(step, log, sizes);
   }
 
-  // The time of the records with so many limbs of Q, in the same way.
+  // The time of the records with so many limbs of Q, measured in the same way.
   void add_limbs(const Step& step, const std::vector<Operation>& log, const Row& sizes) {
     for (int least = 1; least <= world_.params()->limbs(world_.params()->top_level());
          least += kLimbRange) {
@@ -313,7 +315,7 @@ class Ablation {
     }
   }
 
-  // Of Q, in the largest of a record's polynomials.
+  // Limbs of Q, in the largest of a record's polynomials.
   int limbs_of(const Operation& op) const {
     int most = 0;
     for_each_view(op, [&](const PolyView& v, bool) {
@@ -331,7 +333,7 @@ class Ablation {
     return bytes;
   }
 
-  // Milliseconds of these records in a program of their own. Their number goes to `row`.
+  // Milliseconds of these records in a program of their own. Their number is written to `row`.
   Sample time_of(const std::vector<Operation>& ops, Row& row) {
     row.add("records", static_cast<int>(ops.size()));
     const auto body = [&] {
@@ -340,7 +342,7 @@ class Ablation {
     return replayed(world_.queue(), runs_, body).over(1e-3);
   }
 
-  // How much of the bootstrapping recorded last could run side by side.
+  // The part of the bootstrapping recorded last that could run at the same time.
   void add_chain(const Row& sizes) {
     const Chain chain = chain_of(*log_);
     Row row;

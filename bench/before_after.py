@@ -72,7 +72,7 @@ def main():
                 for row in measured(getattr(asked, name)[0], program):
                     rows.setdefault(key_of(row), []).append(row)
             print(f"round {at + 1} of {asked.rounds}: {name}", flush=True)
-        # After each round: whoever stops the program keeps the rounds that ended.
+        # The rows are written after each round, so that they are kept if the program is stopped.
         record = record_of(found, {name: getattr(asked, name)[1] for name in found})
         asked.record.write_text("[\n" + ",\n".join("  " + json.dumps(row) for row in record) + "\n]\n")
     beyond = 0

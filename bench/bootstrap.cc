@@ -35,12 +35,12 @@ BootstrapOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-// Further runs of one input, and those of them whose bits were others.
+// Number of further runs of one input, and of those whose bits differed.
 struct Repeats {
   int replays = 0, poisoned = 0, different = 0;
 };
 
-// Before further runs, which hold two programs at once.
+// Read before further runs, which hold two programs at once.
 struct Memory {
   std::uint64_t peak;
   MemoryUse device;
@@ -171,7 +171,7 @@ class Benchmark {
     return words;
   }
 
-  // One input again and again, as it is and with poisoned buffers: always the same bits.
+  // Runs one input many times, with and without poisoned buffers: the bits must always be the same.
   Repeats same_bits() {
     Repeats out;
     if (arguments_.number("replays") == 0 && !arguments_.flag("poison")) return out;
@@ -184,7 +184,7 @@ class Benchmark {
     const Stopwatch watch;
     for (int i = 0; i < arguments_.number("replays"); ++i) {
       if (program_) {
-        // Overwritten first: no result stands for the next.
+        // Overwritten first, so that no result is mistaken for the next one.
         for (const Ciphertext& x : output_) {
           for (const Poly& part : x.parts) queue.submit(Copy{{{PolyView{}, part.view}}});
         }
@@ -287,7 +287,7 @@ class Benchmark {
               << "), max " << errors.max_bits() << " bits (predicted " << predicted.max_bits << ")"
               << std::endl;
     const double tolerance = arguments_.number("tolerance");
-    // Errors of a chain add up; each run's own are in the lines above.
+    // Errors of a chain add up; the error of each run is in the lines above.
     const bool right =
         arguments_.flag("chain") || (errors.mean_bits() > predicted.mean_bits - tolerance &&
                                      errors.max_bits() > predicted.max_bits - tolerance);
@@ -306,8 +306,8 @@ class Benchmark {
   World world_;
   std::shared_ptr<const Params> params_;
   std::shared_ptr<const ckks::Context> context_;
-  int batch_;          // ciphertexts of a run
-  int slots_, level_;  // of the inputs
+  int batch_;          // ciphertexts per run
+  int slots_, level_;  // level of the inputs
   DryRun dry_;
   std::unique_ptr<Bootstrapper> bootstrapper_;
   Batch input_, output_;

@@ -1,4 +1,5 @@
-// Cycles of a butterfly in registers, with the library's own functions and nothing beside them:
+// Measures the cycles of a butterfly in registers, with the library's own functions and no other
+// work:
 //   bench_butterflies --output rows.json
 // One block of 16 warps on every multiprocessor runs whole transforms of 16 values per thread. A
 // cycle is one of a scheduler, which has a quarter of the warps: cycles = 4 clocks of the block /
@@ -26,7 +27,7 @@ using cuda::Shoup;
 
 constexpr int kWarps = 16, kThreads = 32 * kWarps, kPrimes = 8;
 constexpr int kValues = 16, kStages = 4, kTwiddles = kValues - 1, kRounds = 256;
-constexpr int kButterflies = kRounds * kStages * kValues / 2;  // of a thread
+constexpr int kButterflies = kRounds * kStages * kValues / 2;  // values per thread
 
 enum class Product { Shoup, Lazy, Montgomery, Unsigned, Barrett };
 
@@ -77,7 +78,7 @@ struct Tables {
   std::uint32_t montgomery[kPrimes][kTwiddles];  // times 2^32
   std::uint32_t values[kThreads][kValues];
   std::uint32_t out[kThreads][kValues];
-  long long clocks;  // of the slowest block
+  long long clocks;  // clocks of the slowest block
 };
 
 template <class Word>
@@ -158,7 +159,7 @@ Tables make_tables() {
   return t;
 }
 
-// The first block's results, by plain arithmetic.
+// Computes the first block's results by plain arithmetic.
 bool right(const Tables& t, bool by_lane, bool inverse) {
   for (int thread : {0, 7, 33, kThreads - 1}) {
     const int p = by_lane ? thread % kPrimes : 0;

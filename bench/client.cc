@@ -1,8 +1,8 @@
 // The owner's operations end to end, from values on the host to values on the host: encoding,
 // encryption under the secret key, decryption, decoding; one vector and a batch, full slots.
 //   bench_client --device cuda --preset n16-d40-boot-v1 --limbs 47,13 --batch 64 --output rows.json
-// Beside them what bounds them: the transform on the host, the sampling of one error there and as a
-// record, and encoding from the device's own memory, replayed.
+// It also measures what limits them: the transform on the host, the sampling of one error there and
+// as a record, and encoding from the device's own memory, replayed.
 #include "ckks/encoding/client.h"
 #include "crypto/gaussian.h"
 #include "support/world.h"

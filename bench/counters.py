@@ -25,13 +25,14 @@ GROUPS = (
      "sm__inst_executed_pipe_fmaheavy.avg.pct_of_peak_sustained_active": "multiply_percent",
      "sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active": "matrix_percent"},
 )
-# Cases that run together, each known by its kernel.
+# Cases that run together. Each is recognised by its kernel.
 CASES = (
     {"transform_rows": "intt_rows", "convert_tile": "mod_up", "key_inner": "key_inner",
      "mod_down_finish": "subtract_scale"},
     {"convert_tile": "mod_switch_tile"},
 )
-AUX, LAUNCH = 12, 3  # auxiliary primes of bench_records; which launch of a kernel is looked at
+# Number of auxiliary primes of bench_records, and which launch of a kernel is measured.
+AUX, LAUNCH = 12, 3
 
 
 def profiler():
@@ -39,7 +40,8 @@ def profiler():
     path = Path(__file__).resolve().parents[1] / "python" / "latticino" / "measure" / "ncu.py"
     spec = importlib.util.spec_from_file_location("ncu", path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["ncu"] = module  # before it runs: its dataclasses look themselves up
+    # Registered before it runs, because its dataclasses look for their own module.
+    sys.modules["ncu"] = module
     spec.loader.exec_module(module)
     return module
 

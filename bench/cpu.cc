@@ -17,7 +17,7 @@ constexpr int kHoisted = 8;  // rotations that share one decomposition
 
 struct Set {
   const char* preset;
-  std::vector<int> limbs;  // empty: those of fresh ciphertexts
+  std::vector<int> limbs;  // empty: the limbs of fresh ciphertexts
 };
 const std::vector<Set> kSets = {
     {"n14-d40-leveled-v1", {}}, {"n15-d40-leveled-v1", {}}, {"n16-d40-boot-v1", {47, 23, 13, 7}}};
@@ -91,7 +91,8 @@ class CpuBenchmark {
   std::vector<Row> rows;
 
  private:
-  // Each operation's time, the memory of its buffers and keys, and the precision of its result.
+  // The time of each operation, the memory of its buffers and keys, and the precision of its
+  // result.
   void measure(World& world, const std::vector<Complex>& z, int level) {
     const ckks::Evaluator& e = world.evaluator();
     const Ciphertext x = world.encrypt(z, level), product = e.relinearize(e.tensor(x, x));

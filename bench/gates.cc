@@ -16,7 +16,7 @@
 namespace latticino::bench {
 namespace {
 
-// `tuning`: what chooses variants, where any are asked for.
+// `tuning`: the object that chooses variants, if variants are asked for.
 std::unique_ptr<Backend> backend(const Arguments& arguments, std::shared_ptr<Tuning> tuning) {
   if (arguments.text("variants") == "own") {
     return make_backend(arguments.text("device"), arguments.number("threads"));
@@ -94,7 +94,7 @@ class TfheBench {
   void measure(std::vector<Row>& rows, const char* what, int batch, const Work& work) {
     const int runs = arguments_.number("runs");
     Queue& queue = world_.context->queue();
-    work();  // tables exist before recording
+    work();  // tables must exist before recording
     queue.synchronize();
     const Clock clock = arguments_.flag("cpu-time") ? Clock::Processor : Clock::Wall;
     const Sample sample = arguments_.text("mode") == "replayed"

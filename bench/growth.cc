@@ -1,5 +1,5 @@
-// How a rotation's key switch grows: with limbs, with N, and with independent rotations in one
-// batch.
+// How the time of a rotation's key switch grows: with limbs, with N, and with independent rotations
+// in one batch.
 //   bench_growth --device cuda --output rows.json
 // Rows are replayed programs; `footprint_bytes` is the memory that one batch touches. Its operands
 // are "cold": those of one batch after the other, which leave the cache between uses. Batches are

@@ -1,9 +1,9 @@
-// What the host does for operations that are submitted one by one, not replayed:
-//   bench_host --device none: a backend that does nothing, so scheme code and checks alone
-//   bench_host --device cuda: with its launches and allocations; the GPU is waited for outside the
-//                             time that counts, and keeps up or has a queue to keep them in
-// Microseconds an operation, the median of the runs, and with --device none records and allocations
-// of an operation. Times of --device none are the process's own (Clock::Processor).
+// What the host does for operations that are submitted one by one, and not replayed. With
+// `bench_host --device none` the backend does nothing, so only scheme code and checks are measured.
+// With `bench_host --device cuda` its launches and allocations are measured as well; waiting for
+// the GPU is not part of the time. The output has microseconds per operation, as the median of the
+// runs. With --device none it also has records and allocations per operation, and times are
+// processor times (Clock::Processor).
 #include <cstdio>
 
 #include "backend/idle_backend.h"

@@ -2,8 +2,8 @@
 
 namespace latticino::bench {
 
-// A rotation whose key has one digit (rlwe::key_inner): the limbs that stay are the input's, times
-// the key in the last pass.
+// A rotation whose key has one digit (rlwe::key_inner). The last pass multiplies the input's own
+// limbs by the key.
 void Shapes::add_one_digit(std::vector<Case>& out) {
   const auto rows = [this](int k) {
     return Operation(

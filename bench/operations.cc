@@ -12,11 +12,11 @@
 namespace latticino::bench {
 namespace {
 
-constexpr int kKeys = 6;          // of different rotations, in turn
+constexpr int kKeys = 6;          // rotations of different ciphertexts, one after the other
 constexpr int kHoisted = 8;       // rotations that share one decomposition
-constexpr double kBytes = 240e6;  // what one round over the ciphertexts moves at least
+constexpr double kBytes = 240e6;  // bytes that one round over the ciphertexts moves at least
 
-using Body = std::function<void(std::vector<Ciphertext>&)>;  // results go there
+using Body = std::function<void(std::vector<Ciphertext>&)>;  // results are written there
 
 class Operations {
  public:

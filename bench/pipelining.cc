@@ -121,10 +121,10 @@ class Pipelining {
         fail(form, limbs, error.what());
       }
     }
-    // In turns, so that a change of clocks meets all forms alike.
+    // The forms take turns, so that a change of clock rates affects all of them alike.
     for (int i = 0; i < runs_; ++i) {
       for (Measured& m : all) {
-        m.replay->launch();  // leaves every form the same caches
+        m.replay->launch();  // so that every form starts with the same caches
         queue_.synchronize();
         const Stopwatch watch;
         m.replay->launch();
@@ -193,7 +193,7 @@ class Pipelining {
   }
 
   static void poison(Backend& backend, const Operation& op) {
-    constexpr std::uint8_t kByte = 0xA5;  // words above every prime
+    constexpr std::uint8_t kByte = 0xA5;  // words that are larger than every prime
     for_each_view(op, [&](const PolyView& v, bool written) {
       for (int s = 0; written && s < v.segments; ++s) {
         const std::size_t bytes = sizeof(std::uint32_t) * v.ring->n() * v.segment[s].count;

@@ -1,4 +1,5 @@
-// Precision of full-slot bootstrapping beside what explain() predicts, for every kind of message:
+// Compares the precision of full-slot bootstrapping with what explain() predicts, for every kind of
+// message:
 //   bench_precision --device cuda --preset n16-d40-boot-v1,n16-d35-boot-v1 --output rows.json
 // Without --preset all sets that bootstrap are measured. Fails where a measurement is more than a
 // bit worse than its prediction (or a mean more than a bit better), misses a stated target, or a
@@ -10,7 +11,7 @@
 namespace latticino::bench {
 namespace {
 
-constexpr double kTolerance = 1;  // bits between prediction and measurement
+constexpr double kTolerance = 1;  // allowed bits between prediction and measurement
 
 struct Target {
   const char* preset;
@@ -19,7 +20,7 @@ struct Target {
   double mean_bits, max_bits;
 };
 
-// What the library promises, over 20 runs.
+// The precision that the library states, over 20 runs.
 constexpr Target kTargets[] = {{"n16-d40-boot-v1", "complex", 13, 21.5, 19.4},
                                {"n16-d35-boot-v1", "complex", 14, 19.5, 16.5},
                                {"n16-d40-structured-v1", "constant", 1, 15, 15},
@@ -108,9 +109,9 @@ class Measurement {
     return met;
   }
 
-  // Independent errors add up to the square root of the count times one. The errors of the sine and
-  // of the encoded matrices (at most a fifth of SlotToCoeff's) repeat, and add up to the count.
-  // Half a bit to spare for one message.
+  // Independent errors grow with the square root of the number of bootstrappings. The errors of the
+  // sine and of the encoded matrices (at most a fifth of SlotToCoeff's) are the same each time, so
+  // they grow with the number. Half a bit is added as a margin for a single message.
   bool chain(int length, std::vector<Row>& rows) {
     const std::vector<Complex> z = message("complex");
     Errors first, last;
@@ -123,7 +124,7 @@ class Measurement {
     const double noise = std::exp2(-2 * p.spike.mean);
     const double taken = std::exp2(-2 * p.random.mean) - noise;
     const double repeated = taken + params_.bootstrap_noise().slot_to_coeff / 5;
-    // Going down to level 0 divides once more.
+    // Dropping to level 0 adds one more division.
     const double down = params_.division_variance(params_.leaving(1).size()) * params_.n() /
                         (params_.scale(0) * params_.scale(0));
     const double bound =
@@ -157,7 +158,7 @@ int run(const Arguments& arguments) {
   for (const std::string& name : chosen(arguments.text("preset"))) {
     try {
       good &= Measurement(name, arguments).run(rows);
-    } catch (const Error& error) {  // the other sets still count
+    } catch (const Error& error) {  // the other sets are still measured
       std::cerr << name << ": " << error.what() << std::endl;
       good = false;
     }

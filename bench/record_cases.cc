@@ -31,7 +31,7 @@ Shapes::Shapes(Queue& queue, const Ring& ring, int limbs, int aux)
     up_.push_back(std::make_unique<BaseConversion>(ring, digit, all_.without(digit)));
   }
   down_ = std::make_unique<BaseConversion>(ring, p_, q_);
-  if (limbs <= aux + 1) {  // as parameter sets cut digits
+  if (limbs <= aux + 1) {  // digits as parameter sets define them
     one_p_ = range(last, last + std::min(aux, limbs));
     one_up_ = std::make_unique<BaseConversion>(ring, q_, one_p_);
     one_down_ = std::make_unique<BaseConversion>(ring, one_p_, q_);
@@ -42,7 +42,8 @@ Shapes::Shapes(Queue& queue, const Ring& ring, int limbs, int aux)
   rescale_ = std::make_unique<BaseConversion>(ring, leaving_, staying_);
 }
 
-// Expanded from a seed once, so that no benchmark runs on zeros; inputs and outputs by role.
+// Inputs and outputs by role. They are expanded from a seed once, so that no benchmark runs on
+// zeros.
 PolyView Shapes::poly(const std::string& role, int set, const Basis& basis, Domain domain) {
   const std::string key = role + "/" + std::to_string(set) + "/" + basis.str();
   auto it = polys_.find(key);
@@ -167,7 +168,7 @@ void Shapes::add_lifts(std::vector<Case>& out) {
                  }});
 }
 
-// Memory for full slots; as doubles, residues below 2^30 are numbers below 2.
+// Memory for all slots. Read as doubles, residues below 2^30 are numbers below 2.
 double* Shapes::slots(int set) {
   return reinterpret_cast<double*>(poly("slots", set, range(0, 4), Domain::Coeff).limb(0));
 }

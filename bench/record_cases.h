@@ -18,18 +18,18 @@ struct Case {
   std::function<std::vector<Operation>(int set)> make;  // usually one operation
 };
 
-// Shapes of hybrid key switching: `limbs` primes of Q, `aux` of P, digits of `aux` primes.
+// The shapes of hybrid key switching: `limbs` primes of Q, `aux` of P, digits of `aux` primes.
 class Shapes {
  public:
   Shapes(Queue& queue, const Ring& ring, int limbs, int aux);
 
-  // Buffer sets: enough that one round over all of them is several times the cache.
+  // Number of buffer sets: enough that one round over all of them is several times the cache.
   int sets() const { return sets_; }
   std::vector<Case> cases();
   // `batch` rotations by one key as one record a pass; the k-th case works on sets k batch and on.
   Case rotations(int batch);
-  // `count` rotations of one ciphertext by as many keys, digits made once; the k-th case works on
-  // sets k count and on.
+  // `count` rotations of one ciphertext by as many keys, whose digits are made once. The k-th case
+  // works on the sets from k count on.
   Case hoisted(int count);
   // The passes of so many rotations, or products, by one key, each alone, and all together.
   std::vector<Case> batched_passes(int batch);
@@ -58,8 +58,8 @@ class Shapes {
   const Ring& ring_;
   SlotTransform slot_transform_;
   Basis q_, p_, all_;
-  Basis leaving_, staying_;  // of a rescaling by two primes
-  Basis one_p_;              // of key switching with one digit: no more primes than that has
+  Basis leaving_, staying_;  // for a rescaling by two primes
+  Basis one_p_;              // for key switching with one digit, which has no more primes than that
   int sets_;
   std::vector<Basis> digits_;
   std::vector<std::unique_ptr<BaseConversion>> up_;

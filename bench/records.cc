@@ -18,7 +18,7 @@ namespace latticino::bench {
 namespace {
 
 Sample microseconds(Queue& queue, const Case& c, int sets, int replays, Clock clock) {
-  for (int k = 0; k < sets; ++k) c.make(k);  // buffers exist before recording
+  for (int k = 0; k < sets; ++k) c.make(k);  // buffers must exist before recording
   const auto round = [&] {
     for (int k = 0; k < sets; ++k) {
       for (Operation& op : c.make(k)) queue.submit(std::move(op));
@@ -33,7 +33,7 @@ std::uint64_t least_bytes(const Case& c) {
   return bytes;
 }
 
-// Whether a list of names, all where it is empty, has this one.
+// Whether a list of names contains this one. An empty list contains all.
 bool listed(const std::string& list, const std::string& name) {
   return list.empty() || ("," + list + ",").find("," + name + ",") != std::string::npos;
 }
@@ -56,7 +56,7 @@ int run(const Arguments& arguments) {
   const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, most + aux));
   const DeviceInfo device = queue.device();
   std::vector<Row> rows;
-  double copy_rate = 0;  // bytes a microsecond
+  double copy_rate = 0;  // bytes per microsecond
   for (const int limbs : sizes) {
     Shapes shapes(queue, ring, limbs, aux);
     const auto measure = [&](const Case& c, int sets, int batch, int tile = -1, int own = -1) {

@@ -27,7 +27,7 @@ using switching::MatvecKey;
 using switching::MatvecPacker;
 using switching::MatvecShape;
 
-constexpr double kMinBits = 8;  // of the phases, whose range is 1 / K
+constexpr double kMinBits = 8;  // range of the phases, which is 1 / K
 
 struct Counts {
   int key_switches = 0, products = 0;
@@ -55,7 +55,8 @@ class Repack {
   Repack(const Arguments& arguments, const std::string& set, int rows)
       : runs_(arguments.number("runs")),
         params_(switch_preset(set)),
-        shape_{rows, params_->n()},  // as many slots as columns: every diagonal is a rotation
+        // As many slots as columns, so that every diagonal is a rotation.
+        shape_{rows, params_->n()},
         world_(params_->ckks().name(),
                std::make_unique<Trace>(make_backend("cpu", arguments.number("threads")), log_)),
         context_(switching::Context::create(params_, world_.context())),
@@ -101,7 +102,7 @@ class Repack {
       Ciphertext y;
       const Program program = world_.queue().record([&] { y = (this->*way.product)(); });
       const Counts all = counted(*log_);
-      // The inner sum of blocks is the same for all.
+      // Summing the blocks afterwards is the same for all ways.
       const int blocks = static_cast<int>(std::log2(shape_.slots / shape_.rows));
       const Sample sample = replayed(
           world_.queue(), runs_, [&] { y = (this->*way.product)(); }, Clock::Processor);
@@ -215,7 +216,8 @@ class Repack {
     return finished(total);
   }
 
-  // Of the sums over the masks, with bodies where a way has added them, against the words.
+  // Errors of the sums over the masks (with bodies if a way has added them), compared with the
+  // words.
   double bits_of(const Ciphertext& y, bool bodies) const {
     const std::vector<Complex> z = world_.decrypt(y);
     const LweView& v = lwe_.view;

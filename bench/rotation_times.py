@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "src" / "backend" / "tuned" / "sm_90.txt"
 RECORDS = ("2026-11-22-h200-tfhe-latency", "2026-11-22-h200-tfhe-fp64-latency", "2026-11-22-h200-tfhe-fp64-group3",
            "2026-11-23-h200-gates", "2026-11-23-h200-gates-exact")
-# log2 N, k + 1, primes, 16 levels + keys of a step, as tfhe::rotation_shape has them; a test compares.
+# log2 N, k + 1, primes, 16 levels + keys per step, in the order of tfhe::rotation_shape; a test
+# compares both.
 SHAPES = {"tfhe-gates-v1": (10, 3, 1, 33), "chameleon-500-legacy": (10, 2, 1, 33),
           "chameleon-630-legacy": (10, 2, 1, 49), "chameleon-592-legacy": (11, 2, 1, 49), "tfhe-2-2-v1": (11, 2, 2, 17),
           "tfhe-2-2-group3-v1": (11, 2, 2, 23), "tfhe-2-2-group3-fft64-v1": (11, 2, 2, 23)}

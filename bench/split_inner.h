@@ -13,7 +13,7 @@
 
 namespace latticino::bench {
 
-// The record on some of its primes. A product of ciphertexts stays where the digits have own limbs.
+// The record on some of its primes. If digits have own limbs, a product of ciphertexts stays there.
 inline KeyInner inner_on(const KeyInner& op, const Basis& part) {
   const auto both = [&](const std::array<PolyView, 2>& of) {
     return std::array<PolyView, 2>{limbs_on(of[0], part), limbs_on(of[1], part)};
@@ -41,7 +41,7 @@ inline KeyInner inner_on(const KeyInner& op, const Basis& part) {
 }
 
 struct SplitRotation {
-  std::vector<Operation> before;  // the digits
+  std::vector<Operation> before;  // the digits of the rotation
   KeyInner auxiliary;
   Convert down;
   KeyInner main;

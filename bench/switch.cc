@@ -27,9 +27,9 @@ using switching::Switcher;
 using switching::Table;
 
 constexpr double kBound = 1;
-constexpr int kMany = 1 << 12;  // slots
+constexpr int kMany = 1 << 12;  // number of slots
 
-// What a set promises, of the half range of its inputs.
+// The errors that a set states, relative to half of the range of its inputs.
 struct Promise {
   double mean, worst;
 };
@@ -38,7 +38,7 @@ Promise promise(const SwitchParams& params) {
   return {precise ? 0x1p-10 : 0x1p-8, 0x1p-6};
 }
 
-// The named set, or one like it that is looked up under a key of another dimension.
+// The named set, or a set like it whose tables are looked up under a key of another dimension.
 std::shared_ptr<const SwitchParams> set_of(const Arguments& arguments, const std::string& name) {
   const auto named = switch_preset(name);
   const int dimension = arguments.number("lwe-dimension");
@@ -123,7 +123,7 @@ class SwitchBench {
     }
   }
 
-  // The verdict on all slot counts together.
+  // Whether the errors at all slot counts together are right.
   bool verdict(std::vector<Row>& rows) const {
     bool good = true;
     for (const Case& c : cases_) good &= judged(rows, c, *c.all);

@@ -60,7 +60,7 @@ double SwitchErrors::argument_error(double x, double y) const {
     }
     if (std::isfinite(least)) return least;
   }
-  return 2 * range;  // no value of the function
+  return 2 * range;  // not a value of the function
 }
 
 void SwitchErrors::add(double x, double y) {

@@ -1,4 +1,5 @@
-// What the benchmark of switching sends through tables, and how far results are from the functions.
+// The functions that the benchmark of switching computes by tables, and how far the results are
+// from them.
 #pragma once
 
 #include <functional>
@@ -15,18 +16,19 @@ struct SwitchCase {
   std::string name;
   std::function<double(double)> f;
   bool gentle = false;  // |f'| <= 1
-  bool sign = false;    // a sign table, whose arguments go up to twice the bound
+  bool sign = false;    // a sign table, whose arguments may be up to twice the bound
   double range() const { return sign ? 2 : 1; }
 };
 
-// Identity, sigmoid, ReLU, sign, square root, 16 random entries.
+// Identity, sigmoid, ReLU, sign, square root, and a table of 16 random entries.
 std::vector<SwitchCase> switch_cases();
 switching::Table make_table(const std::shared_ptr<const switching::Context>& context,
                             const SwitchCase& c);
 
-// Errors in units of the half range of the inputs: of results, and of the arguments that they
-// answer. The latter is how far the nearest argument is whose value is the result, up to what
-// packing may err: all that switching itself promises where a function is steep or jumps.
+// Errors relative to half of the range of the inputs: those of results, and those of arguments. The
+// error of an argument is its distance from the nearest argument whose value is the result, up to
+// the error of packing. Where a function is steep or jumps, switching itself promises no more than
+// this.
 class SwitchErrors {
  public:
   SwitchErrors(const SwitchCase& c, const switching::Table& table);
@@ -37,8 +39,9 @@ class SwitchErrors {
   double largest() const { return largest_; }
   double argument_mean() const { return argument_sum_ / count_; }
   double argument_largest() const { return argument_largest_; }
-  double predicted() const { return predicted_; }  // of mean()
-  // Within a tenth of the prediction, and five deviations of a mean of so many values.
+  double predicted() const { return predicted_; }  // standard deviation of mean()
+  // Whether the mean is within a tenth of the prediction, and five deviations of a mean of so many
+  // values.
   bool agrees() const;
 
  private:

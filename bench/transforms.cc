@@ -17,10 +17,10 @@
 namespace latticino::bench {
 namespace {
 
-constexpr std::size_t kFootprint = 200u << 20;  // H200: four times its L2
+constexpr std::size_t kFootprint = 200u << 20;  // for an H200: four times its L2
 constexpr std::size_t kMaxSets = 64;
 
-// So many records, each over its own buffers, that they leave the cache.
+// The number of records, each with buffers of its own, so that they leave the cache.
 struct Work {
   Work(Queue& queue, const Ring& ring, int limbs, int polynomials, bool forward)
       : bytes(std::size_t{8} * ring.n() * limbs * polynomials) {
@@ -39,7 +39,7 @@ struct Work {
     }
   }
 
-  std::size_t bytes;  // read and written by one record
+  std::size_t bytes;  // bytes that one record reads and writes
   std::vector<Poly> memory;
   std::vector<Transform> records;
 };
@@ -67,7 +67,7 @@ class Transforms {
       const double sets = static_cast<double>(work.records.size());
       const Sample sample = replayed(queue_, arguments_.number("runs"), round).over(sets * 1e-6);
       add(question, form, sample, work.bytes);
-      if (form != 0) continue;  // the others have no form that loads
+      if (form != 0) continue;  // only this form can load all twiddles
       features_->twiddles = false;
       add(question, form, replayed(queue_, arguments_.number("runs"), round).over(sets * 1e-6),
           work.bytes);

@@ -27,8 +27,9 @@
 namespace latticino::bench {
 namespace {
 
-constexpr std::size_t kPlaces = 12;  // of one shape that are timed together
-constexpr double kMinGain = 0.01;    // of the time; less is noise, and the kernel's rule stays
+constexpr std::size_t kPlaces = 12;  // places of one shape that are timed together
+// Fraction of the time below which a difference is noise, so the kernel's own rule stays.
+constexpr double kMinGain = 0.01;
 
 using Log = std::vector<Operation>;
 
@@ -77,7 +78,7 @@ class Tuner {
     });
   }
 
-  // The usual order, and the forms that are chosen by default, of one ciphertext and of several.
+  // The usual order, and the forms that are chosen by default, for one ciphertext and for several.
   void tune_bootstrappings(World& world) {
     const std::shared_ptr<const Params>& params = world.params();
     const bool over = ckks::bootstrap::can_over_raise(*params);
@@ -136,7 +137,7 @@ class Tuner {
     return std::make_unique<Trace>(std::move(inner), log_);
   }
 
-  // Returns the microseconds of key switch and rotation by the forms that were found.
+  // Returns the microseconds of key switch and rotation, with the forms that were found.
   int tune_batch(TfheWorld& world, int batch) {
     const TfheFlips flips(world, batch);
     Queue& queue = world.context->queue();
@@ -146,7 +147,8 @@ class Tuner {
       queue.submit(records.mod_switch);
       queue.submit(records.rotate);
     };
-    // Transforms of rotations by steps first: these are timed among the forms of rotations then.
+    // Transforms of rotations by steps come first, because rotations are timed with the forms found
+    // for them.
     if (world.context->arithmetic() == BlindRotateArithmetic::Exact) {
       tuning_->force(TunedKernel::BlindRotate, cuda::kStepForm);
       measure(queue, rotate, TunedKernel::Transform);
@@ -163,15 +165,15 @@ class Tuner {
     return us;
   }
 
-  // `only`: shapes of that kernel.
+  // `only`: shapes of that kernel alone.
   void measure(Queue& queue, const std::function<void()>& body,
                std::optional<TunedKernel> only = {}) {
-    const Program program = queue.record(body);  // keeps the memory of the log's views
+    const Program program = queue.record(body);  // keeps the memory that the log's views refer to
     queue.synchronize();
     for (const Subject& subject : subjects(only)) tune(subject);
   }
 
-  // Every shape with a choice that has no entry yet, with the places where it comes up.
+  // Every shape that has a choice and no entry yet, with the places where it occurs.
   std::vector<Subject> subjects(std::optional<TunedKernel> only) {
     std::map<std::uint64_t, Subject> found;
     for (std::size_t i = 0; i < log_->size(); ++i) {
@@ -223,7 +225,7 @@ class Tuner {
       const double time = times[v] = seconds(subject);
       if (time < best) best = time, choice = v;
     }
-    // Once more side by side, so that one lucky run does not decide.
+    // Times the candidates once more in turns, so that one lucky run does not decide.
     if (choice != own) {
       tuning_->set(key, own);
       const double again = std::min(rule, seconds(subject));
@@ -247,10 +249,10 @@ class Tuner {
 
   int runs_;
   std::shared_ptr<Tuning> tuning_;
-  Backend* backend_ = nullptr;  // below the trace
+  Backend* backend_ = nullptr;  // lines of this program, below the trace
   std::shared_ptr<Log> log_;
   std::set<std::uint64_t> done_;
-  std::map<std::pair<std::string, int>, RotationTime> times_;  // by set and batch
+  std::map<std::pair<std::string, int>, RotationTime> times_;  // times by set and batch
 };
 
 std::string measured_sets(const Arguments& arguments) {

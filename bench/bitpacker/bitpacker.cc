@@ -1,5 +1,5 @@
-// BitPacker chains beside chains whose levels have primes of their own (paper: BitPacker, Secs. 6.1
-// and 6.5):
+// Compares BitPacker chains with chains whose levels have primes of their own (paper: BitPacker,
+// Secs. 6.1 and 6.5):
 //   bench_bitpacker --part chains --words 28,31 --scales 35,50 --device cuda --output rows.json
 //   bench_bitpacker --part errors --scales 30,45,60 --samples 1000000
 // chains: for each word, scale and kind of chain, the program searches for the deepest parameter
@@ -21,8 +21,9 @@
 namespace latticino::bench {
 namespace {
 
-constexpr double kBytes = 240e6;       // what one round over the ciphertexts moves at least
-constexpr double kMaxDeviation = 0.1;  // bits of a root mean square: 10^6 slots leave 0.01
+constexpr double kBytes = 240e6;  // bytes that one round over the ciphertexts moves at least
+// Allowed error of a root mean square, in bits: 10^6 slots leave 0.01.
+constexpr double kMaxDeviation = 0.1;
 constexpr Chain kChains[] = {Chain::Packed, Chain::Whole};
 
 std::string name_of(Chain chain, const ChainSize& size) {
@@ -109,7 +110,7 @@ class Benchmark {
         for (const Chain chain : kChains) {
           if (!chosen(chain)) continue;
           ChainSize size{16, word, std::atof(scale.c_str())};
-          // One word, as near to it as primes go.
+          // One word, as near to it as the primes are.
           if (scale == "word") size.log_scale = word - 0.3;
           body(chain, size);
         }

@@ -8,8 +8,8 @@
 
 namespace latticino::bench {
 
-// -log2 of the errors of slots (complex modulus): quartiles, ends, and the root of their mean
-// square beside its prediction (Params::division_variance).
+// -log2 of the errors of slots (complex modulus): quartiles, least and largest, and the root of
+// their mean square, with its prediction (Params::division_variance).
 struct ErrorBits {
   double least = 0, low = 0, median = 0, high = 0, most = 0;
   double rms = 0, predicted_rms = 0;

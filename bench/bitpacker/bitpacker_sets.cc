@@ -18,11 +18,12 @@ constexpr int kStcLevels = 3, kEvalModLevels = 8, kCtsLevels = 4;
 constexpr double kShort = 0.6;  // bits that two words may be short of twice their size
 constexpr double kMaxBase = 59;
 constexpr double kMinPair = 40;     // the least product of two primes at N = 2^16, about
-constexpr double kGap = 0.3;        // from the scale times the message ratio to the base
-constexpr double kMaxLogPq = 1747;  // of 128 bits at N = 2^16
-constexpr double kNarrow = 0.05;    // bits that the largest primes are short of a word on average
+constexpr double kGap = 0.3;        // bits from the scale times the message ratio to the base
+constexpr double kMaxLogPq = 1747;  // largest log2(P Q) for 128 bits at N = 2^16
+// Bits by which the largest primes are smaller than a word on average.
+constexpr double kNarrow = 0.05;
 
-// What a chain may vary. The primes of a ring allow some of these and not others.
+// The properties that a chain may vary. The primes of a ring allow some of these and not others.
 constexpr double kEvalModBits[] = {60, 59.5, 59, 58, 57, 56, 55.4};
 constexpr double kCtsBits[] = {52, 50};
 constexpr double kLowerScales[] = {0, 0.1, 0.2};
@@ -35,7 +36,7 @@ constexpr double kMargins[] = {0, 0.25, 0.5, 1};
 
 struct Sizes {
   double log_scale, base, evalmod, cts;
-  double margin = 0;  // of packed chains, PackingPlan::margin
+  double margin = 0;  // for packed chains, PackingPlan::margin
 };
 
 // At most that of the presets, 2^7 at small scales and 2^6 at large ones.
@@ -70,7 +71,7 @@ ParamsLiteral literal_of(PrimeChain chain) {
 
 // Levels at one scale above a base; then, with bootstrapping, those of EvalMod and CoeffToSlot.
 struct Levels {
-  int user = 1;  // above level 0
+  int user = 1;  // scales of levels above 0
   bool bootstraps = false;
   Sizes bits;
 };
@@ -182,8 +183,9 @@ std::shared_ptr<const Params> bootstrapping(Chain chain, const ChainSize& size,
   return Params::check(std::move(x));
 }
 
-// Those with the largest EvalMod levels first, which keep most precision. A chain with primes of
-// each level's own exists for a base and a scale or for none near them.
+// Chains with the largest EvalMod levels come first, because they keep the most precision. If a
+// chain with primes of each level's own does not exist for a base and a scale, it does not exist
+// for neighbouring values either.
 void add_tries(Chain chain, const ChainSize& size, double margin, std::vector<Sizes>& out) {
   const double most_evalmod =
       2.0 * size.word - kShort + (chain == Chain::Packed ? kMoreEvalMod : 0);
@@ -203,7 +205,7 @@ void add_tries(Chain chain, const ChainSize& size, double margin, std::vector<Si
   }
 }
 
-// Full words first, which make the fewest limbs.
+// Full words come first, because they make the fewest limbs.
 std::vector<Sizes> tries(Chain chain, const ChainSize& size) {
   std::vector<Sizes> out;
   for (const double margin : kMargins) {

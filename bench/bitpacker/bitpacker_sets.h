@@ -22,10 +22,10 @@ struct ChainSize {
 // level is left, or the ring lacks primes.
 std::shared_ptr<const Params> deepest(Chain chain, const ChainSize& size);
 
-// Two levels of one scale, insecure, for the errors of a division.
+// Two levels of one scale, for the errors of a division. The set is insecure.
 std::shared_ptr<const Params> two_levels(Chain chain, const ChainSize& size);
 
-// Primes that a level of a whole chain has.
+// The number of primes that a level of a whole chain has.
 int primes_of_level(const ChainSize& size);
 
 }  // namespace latticino::bench

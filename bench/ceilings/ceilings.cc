@@ -2,7 +2,7 @@
 //   bench_ceilings --device cpu --threads 2 --output rows.json
 //   bench_ceilings --device cuda --output rows.json
 // The output has one row per rate. `--clock processor` counts the processor time of the threads
-// instead of elapsed time: take it while other programs run on the machine. Each loop compares its
+// instead of elapsed time. Use it if other programs run on the machine. Each loop compares its
 // result with plain arithmetic.
 #include "ceilings/ceilings.h"
 

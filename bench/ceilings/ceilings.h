@@ -1,4 +1,4 @@
-// What a device can do at most of each kind of work, measured by loops that do nothing else.
+// The most that a device can do of each kind of work, measured by loops that do nothing else.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace latticino::bench {
 
-// One rate: operations or bytes per second, of several runs.
+// One rate: operations or bytes per second, from several runs.
 struct Ceiling {
   std::string name;  // "multiply" and so on: docs/lab/roofline.md says what each is
   std::string unit;  // "1/s" or "B/s"
@@ -19,7 +19,7 @@ struct Ceiling {
 
 std::vector<Ceiling> cpu_ceilings(int threads, int runs, Clock clock);
 std::string cpu_name();
-std::vector<Ceiling> gpu_ceilings(int runs);  // DeviceError without one
+std::vector<Ceiling> gpu_ceilings(int runs);  // DeviceError if there is no GPU
 std::string gpu_name();
 
 // Rates of runs that took so many seconds for so much work.
@@ -28,7 +28,8 @@ inline Sample rate_of(double work, std::vector<double> seconds) {
   return sample_of(std::move(seconds));
 }
 
-// Throws if loops computed something else than plain code: then they were not the loops that count.
+// Throws if the loops computed something else than plain code: then they did not do the work that
+// is counted.
 inline void require_right(bool right, const char* what) {
   if (right) return;
   throw ValueError("bench.ceilings", std::string("wrong values of ") + what,

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kSteps = 1 << 22;
 constexpr std::size_t kKiB = 1024, kMiB = kKiB * kKiB;
 
-// The loops again, number by number.
+// The same loops in plain code, number by number.
 template <class T, class Step>
 T by_numbers(int lanes, std::uint64_t steps, const std::function<T(int, int)>& first,
              const Step& step) {
@@ -62,8 +62,8 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Seconds of each run of `body(thread)` on all threads at once: until the last ends, or what the
-// slowest had of a processor.
+// Seconds of each run of `body(thread)` on all threads at once: the time until the last one ends,
+// or the processor time of the slowest one.
 std::vector<double> timed_runs(int threads, int runs, Clock clock,
                                const std::function<void(int)>& body) {
   std::vector<double> seconds, used(threads);
@@ -84,7 +84,7 @@ std::vector<double> timed_runs(int threads, int runs, Clock clock,
   return seconds;
 }
 
-// As Linux tells it; 0 where it does not.
+// The size that Linux states, or 0 if it states none.
 std::size_t cache_bytes(int index) {
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
   std::size_t size = 0;
@@ -145,7 +145,7 @@ std::vector<Ceiling> cpu_ceilings(int threads, int runs, Clock clock) {
     add(r.name, "B/s", double(bytes) * double(rounds), bytes,
         [&](int t) { sink = loops.read(own[t].get(), bytes, rounds); });
     if (std::string(r.name) != "memory") continue;
-    // A copy, each byte read and written once counted.
+    // A copy. Each byte that is read and written counts once.
     const std::size_t half = bytes / 2;
     add("copy", "B/s", 2.0 * double(half), bytes,
         [&](int t) { std::memcpy(own[t].get() + half, own[t].get(), half); });

@@ -10,7 +10,8 @@ struct Registers {
   typedef double Doubles __attribute__((vector_size(16)));
 
   static Words multiply(Words x, Words y) { return (Words)_mm_mul_epu32((__m128i)x, (__m128i)y); }
-  static Doubles fused(Doubles x, Doubles y, Doubles z) { return x * y + z; }  // two instructions
+  // This takes two instructions.
+  static Doubles fused(Doubles x, Doubles y, Doubles z) { return x * y + z; }
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace latticino::bench {
 namespace {
 
 constexpr int kThreads = 256, kChains = 8, kSteps = 4096;
-constexpr int kSharedWords = 2048;  // 16 bytes each: 32 KB a block
+constexpr int kSharedWords = 2048;  // vectors of 16 bytes: 32 KB per block
 constexpr const char* kWhere = "bench.ceilings";
 
 // Independent chains of one instruction each. Every thread leaves the sum of its chains.
@@ -27,7 +27,7 @@ struct Multiply {  // low product and sum
   }
   static Value plain(Value x, Value a, Value b) { return x * a + b; }
 };
-struct MultiplyWide {  // 32 by 32 bits to 64, and a sum
+struct MultiplyWide {  // a product of 32 by 32 bits to 64, and a sum
   using Value = std::uint64_t;
   static __host__ __device__ Value first(std::uint32_t i) { return 2 * i + 1; }
   static __device__ Value step(Value x, Value a, Value b) {
@@ -82,7 +82,8 @@ __global__ void __launch_bounds__(kThreads)
   out[thread] = sum;
 }
 
-// Whole warps read 512 bytes in a row at a time, four in flight, from where the step before says.
+// Whole warps read 512 bytes in a row at a time, four reads in flight. Each read gives the address
+// of the next one.
 __global__ void __launch_bounds__(kThreads) shared_reads(uint4* out, int steps) {
   __shared__ uint4 words[kSharedWords];
   for (int i = static_cast<int>(threadIdx.x); i < kSharedWords; i += kThreads) {
@@ -103,7 +104,8 @@ __global__ void __launch_bounds__(kThreads) shared_reads(uint4* out, int steps) 
   out[blockIdx.x * kThreads + threadIdx.x] = sum;
 }
 
-// `rounds` passes over `count` vectors, each block its own stripes; the L1 keeps none of them.
+// `rounds` passes over `count` vectors. Each block has its own stripes, and the L1 keeps none of
+// them.
 __global__ void __launch_bounds__(kThreads)
     reads(uint4* out, const uint4* in, std::size_t count, int rounds) {
   const std::size_t stride = std::size_t{gridDim.x} * kThreads;

@@ -1,4 +1,4 @@
-// Stands for the ceilings of a GPU in builds without CUDA.
+// Replaces the ceilings of a GPU in builds without CUDA.
 #include "ceilings/ceilings.h"
 
 namespace latticino::bench {

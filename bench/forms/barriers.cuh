@@ -12,11 +12,12 @@
 
 namespace latticino::bench::forms {
 
-// Launches: no barrier; each step is a launch.
+// Launches: no barrier, because each step is a launch.
 enum class Sync { Launches, Simple, Tree, LockFree, Grid, Local };
 constexpr const char* kSyncNames[] = {"launches", "simple", "tree", "lock-free", "grid", "local"};
 
-constexpr std::uint32_t kLine = 32;  // words: counts of several blocks lie on lines of their own
+// In words: counts of several blocks are on cache lines of their own.
+constexpr std::uint32_t kLine = 32;
 constexpr std::uint32_t kTreeGroup = 8;
 LATTICINO_HOST_DEVICE constexpr std::uint32_t sync_words(std::uint32_t blocks) {
   return kLine * (blocks + 2);
@@ -24,8 +25,8 @@ LATTICINO_HOST_DEVICE constexpr std::uint32_t sync_words(std::uint32_t blocks) {
 
 struct BarrierArgs {
   Sync sync;
-  std::uint32_t* words;             // sync_words(), 0 before the first launch
-  const std::uint16_t* neighbours;  // of Neighbours
+  std::uint32_t* words;             // sync_words() words, 0 before the first launch
+  const std::uint16_t* neighbours;  // width of the lists of Neighbours
   std::uint32_t width;
 };
 
@@ -34,7 +35,7 @@ class Barrier {
   __device__ __forceinline__ explicit Barrier(const BarrierArgs& a)
       : a_(a), begun_(a.sync == Sync::Local ? value_of(own()) : 0) {}
 
-  // Step i - 1 is done; gives way to step i (from 1 on).
+  // Waits until step i - 1 is done, then allows step i (from 1 on).
   __device__ __forceinline__ void meet(std::uint32_t i) const {
     __syncthreads();
     switch (a_.sync) {
@@ -66,7 +67,7 @@ class Barrier {
     const std::uint32_t met = add_to(a_.words, 1);
     wait_for(a_.words, (met / gridDim.x + 1) * gridDim.x);
   }
-  // The last of each group counts for it.
+  // The last block of each group counts for the group.
   __device__ __forceinline__ void tree() const {
     const std::uint32_t group = blockIdx.x / kTreeGroup;
     const std::uint32_t groups = (gridDim.x + kTreeGroup - 1) / kTreeGroup;
@@ -75,8 +76,8 @@ class Barrier {
     if (met % size == size - 1) add_to(a_.words, 1);
     wait_for(a_.words, (met / size + 1) * groups);
   }
-  // Each block has a word to say that it is there and one to be told that all are. The threads of
-  // the first block read and write them.
+  // Each block has one word by which it says that it has arrived, and one by which it is told that
+  // all have. The threads of the first block read and write these words.
   __device__ __forceinline__ void lock_free() const {
     std::uint32_t *here = a_.words, *all_here = here + gridDim.x;
     const std::uint32_t round = value_of(all_here + blockIdx.x) + 1;
@@ -99,7 +100,7 @@ class Barrier {
   }
 
   const BarrierArgs& a_;
-  std::uint32_t begun_;  // Local: steps of earlier launches
+  std::uint32_t begun_;  // for Local: steps of earlier launches
 };
 
 }  // namespace latticino::bench::forms

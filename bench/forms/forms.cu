@@ -34,7 +34,7 @@ using namespace forms;
 using Words = std::vector<std::uint32_t>;
 
 constexpr int kRepeats = 50;           // transforms of a timed run
-constexpr std::uint32_t kBlock = 256;  // threads of a block where all memory is global
+constexpr std::uint32_t kBlock = 256;  // threads per block if all memory is global
 constexpr char kName[] = "bench.transform_forms";
 
 template <class Form>
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(1024) transform(const __grid_constant__ Args a
   run_steps<Form>(a, shared);
 }
 
-// Words on the device.
+// An array of words on the device.
 class DeviceWords {
  public:
   explicit DeviceWords(std::size_t count) : block_(0, count * sizeof(std::uint32_t)) {
@@ -104,7 +104,7 @@ class Degree {
   }
 
  private:
-  // Of the library: its twiddles and its prime. measure_ours() has made them.
+  // Constants of the library: its twiddles and its prime. measure_ours() has made them.
   const cuda::RingTables& tables() const {
     return dynamic_cast<const cuda::RingTables&>(*ring_.backend_table());
   }
@@ -146,7 +146,7 @@ class Degree {
            listed(chunks_, chunks_of(way));
   }
 
-  // All memory global (Fig. 11).
+  // Transforms in global memory only (Fig. 11).
   template <class Form>
   void measure_global(const char* name) {
     const Plan plan = global_plan(log_n_, Form::kFused, Form::kDecomposed);
@@ -157,7 +157,7 @@ class Degree {
     }
   }
 
-  // Every switching point (Table 3, Figs. 13 and 14).
+  // Transforms with every switching point (Table 3, Figs. 13 and 14).
   template <class Form>
   void measure_switching(const std::string& name) {
     for (int first = 0; Form::kFused * first < log_n_; ++first) {
@@ -246,7 +246,7 @@ class Degree {
 
   void synchronize() { cuda::check(cudaStreamSynchronize(stream_), kName); }
 
-  // Microseconds of one of kRepeats transforms.
+  // Microseconds of one of the kRepeats transforms.
   template <class Body>
   Sample timed_runs(const Body& body) {
     const auto all = [&] {

@@ -1,11 +1,11 @@
-// Which entries a thread joins in the transforms of Chameleon's paper (Sec. 5), for the device and
-// for tests. For example, a forward transform of 8 entries has three stages. Stage 0 joins entries
-// i and i + 4. Stage 1 joins i and i + 2 in each half. Stage 2 joins i and i + 1 in each quarter.
-//
-// In general, 2^L entries have L stages. Stage s divides the entries into 2^s blocks, and joins
-// entries i and i + 2^(L-s-1) of a block. The twiddle is psi[(root << s) + block], where root is 1.
-// After log2 T stages the later ones join no entries of different blocks. These T blocks are called
-// chunks. The later stages of chunk c are a transform of its own, with root = T + c.
+// Which entries a thread combines in the transforms of Chameleon's paper (Sec. 5), for the device
+// and for tests. For example, a forward transform of 8 entries has three stages. Stage 0 combines
+// entries i and i + 4. Stage 1 combines i and i + 2 in each half. Stage 2 combines i and i + 1 in
+// each quarter. In general, 2^L entries have L stages. Stage s divides the entries into 2^s blocks,
+// and combines entries i and i + 2^(L-s-1) of a block. The twiddle is psi[(root << s) + block],
+// where root is 1. After log2 T stages, the later ones combine no entries of different blocks.
+// These T blocks are called chunks. The later stages of chunk c are a transform of its own, with
+// root = T + c.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Group {
   }
 };
 
-// Thread aggregation (Fig. 7): thread t has all of group t.
+// Thread aggregation (Fig. 7): thread t computes all of group t.
 LATTICINO_HOST_DEVICE constexpr Group group_of(const Network& net, int stage, int fused,
                                                std::uint32_t t) {
   const int log_stride = net.log_length - stage - fused;
@@ -39,9 +39,9 @@ LATTICINO_HOST_DEVICE constexpr Group group_of(const Network& net, int stage, in
   return {(high << (log_stride + fused)) + low, log_stride, (net.root << stage) + high};
 }
 
-// Butterfly decomposition (Fig. 5): 2^(fused-1) threads have a group. Each ends with one whole
-// butterfly, between the entries 2 part and 2 part + 1, and computes of the butterflies before it
-// only the halves that lead there.
+// Butterfly decomposition (Fig. 5): 2^(fused-1) threads share a group. Each thread ends with one
+// whole butterfly, between the entries 2 part and 2 part + 1. Of the butterflies before it, the
+// thread computes only the halves that this one needs.
 struct Share {
   Group group;
   std::uint32_t part;

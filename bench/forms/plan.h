@@ -1,5 +1,5 @@
-// The steps of a transform with a barrier between them, and the blocks that a block waits for where
-// only neighbours synchronise.
+// The steps of a transform with a barrier between them. If only neighbours synchronise, also the
+// blocks that each block waits for.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ struct Plan {
   }
 };
 
-// `fused` stages at a time. What is left comes last, as a step of fewer stages.
+// Computes `fused` stages at a time. The last step has the remaining stages.
 inline Plan global_plan(int log_n, int fused, bool decomposed) {
   Plan plan{log_n, 0, 0, decomposed, {}};
   for (int s = 0; s < log_n; s += fused) {
@@ -61,7 +61,7 @@ inline Plan switching_plan(int log_n, int fused, bool decomposed, int first, boo
   return plan;
 }
 
-// The entries that a block of `threads` threads reads in a step. It writes no others.
+// The entries that a block of `threads` threads reads in a step. It writes only these.
 inline std::vector<std::uint32_t> touched(const Plan& plan, const Step& step, std::uint32_t blocks,
                                           std::uint32_t threads, std::uint32_t block) {
   std::vector<std::uint32_t> entries;
@@ -87,8 +87,8 @@ inline std::vector<std::uint32_t> touched(const Plan& plan, const Step& step, st
 }
 
 // The blocks that each block waits for before a step. It waits for a block that has read or written
-// one of its entries in the step before. Nobody waits before the first step. All lists have `width`
-// entries, as many as the longest list. A shorter list is filled up with the block itself.
+// one of its entries in the step before. No block waits before the first step. All lists have
+// `width` entries, as many as the longest list. A shorter list is filled up with the block itself.
 struct Neighbours {
   std::uint32_t width = 0;
   std::vector<std::uint16_t> block;  // [step - 1][block][width]

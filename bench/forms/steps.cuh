@@ -36,7 +36,7 @@ __device__ __forceinline__ void read_group(std::uint32_t (&x)[1 << STAGES], cons
   for (int k = 0; k < 1 << STAGES; ++k) x[k] = read(group.entry(k));
 }
 
-// Thread aggregation; of one stage it is the usual radix-2 transform. Works in place.
+// Thread aggregation. With one stage it is the usual radix-2 transform. Works in place.
 template <int FUSED>
 struct Aggregated {
   static constexpr int kFused = FUSED;
@@ -101,7 +101,7 @@ struct Decomposed {
   }
 };
 
-// What thread t computes of a step of `count` stages, which is at most Form::kFused.
+// The work of thread t in a step of `count` stages, which is at most Form::kFused.
 template <class Form, class Read, class Write>
 __device__ __forceinline__ void run_stages(int count, const Stages& stages, std::uint32_t t,
                                            const Read& read, const Write& write) {
@@ -114,8 +114,9 @@ __device__ __forceinline__ void run_stages(int count, const Stages& stages, std:
   }
 }
 
-// The first `stages` stages of a network in a block. The first step reads in(i), the last gives
-// out(i, x); between them entries are in shared memory, of Decomposed in two copies by turns.
+// The first `stages` stages of a network in a block. The first step reads in(i), and the last one
+// calls out(i, x). Between them, entries are in shared memory. Decomposed has two copies there and
+// alternates between them.
 template <class Form, class In, class Out>
 __device__ __forceinline__ void run_in_block(const Plan& plan, const Network& net, int stages,
                                              const Args& a, std::uint32_t* shared, const In& in,
@@ -147,7 +148,7 @@ template <class Form>
 __device__ __forceinline__ void run_step(const Args& a, int i, std::uint32_t* shared) {
   const Plan& plan = a.plan;
   const Step& step = plan.step[i];
-  // In place but for the first step; of Decomposed by turns, so that the last one ends in `out`.
+  // In place except for the first step. Decomposed alternates, so that the last step ends in `out`.
   const auto target = [&](int k) {
     return Form::kDecomposed && (plan.count - 1 - k) % 2 != 0 ? a.replica : a.out;
   };
@@ -178,7 +179,7 @@ __device__ __forceinline__ void run_step(const Args& a, int i, std::uint32_t* sh
       [&](std::uint32_t e, std::uint32_t x) { to[place(e)] = x; });
 }
 
-// All steps of a launch.
+// Runs all steps of a launch.
 template <class Form>
 __device__ __forceinline__ void run_steps(const Args& a, std::uint32_t* shared) {
   const Barrier barrier(a.barrier);
@@ -188,7 +189,7 @@ __device__ __forceinline__ void run_steps(const Args& a, std::uint32_t* shared) 
   }
 }
 
-// Words of shared memory of a block.
+// Words of shared memory per block.
 template <class Form>
 std::size_t shared_words(const Plan& plan) {
   int most = -1;

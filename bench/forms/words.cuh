@@ -1,4 +1,4 @@
-// Words through which blocks of a grid tell each other how far they are.
+// Words by which blocks of a grid tell each other how far they are.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -10,7 +10,7 @@ namespace latticino::bench::forms {
 
 using SharedWord = ::cuda::atomic_ref<std::uint32_t, ::cuda::thread_scope_device>;
 
-// What this thread has seen of memory is seen by who sees the new value.
+// Whatever this thread has seen in memory is also visible to a thread that sees the new value.
 __device__ __forceinline__ std::uint32_t add_to(std::uint32_t* word, std::uint32_t x) {
   return SharedWord(*word).fetch_add(x, ::cuda::memory_order_acq_rel);
 }
@@ -20,7 +20,7 @@ __device__ __forceinline__ void put(std::uint32_t* word, std::uint32_t x) {
 __device__ __forceinline__ std::uint32_t value_of(std::uint32_t* word) {
   return SharedWord(*word).load(::cuda::memory_order_relaxed);
 }
-// Until the word has reached a count.
+// Waits until the word has reached a count.
 __device__ __forceinline__ void wait_for(std::uint32_t* word, std::uint32_t count) {
   while (static_cast<std::int32_t>(SharedWord(*word).load(::cuda::memory_order_acquire) - count) <
          0) {

@@ -28,8 +28,8 @@ struct System {
   double base_main_bits;
 };
 
-// CoeffToSlot levels that pull in what terminals are missing: pairs at the top, an odd one beside
-// a main, pairs of mains below.
+// CoeffToSlot levels that add the missing terminals: pairs at the top levels, a single one with a
+// main, and pairs of mains below.
 void add_cts(ChainPlan& plan, LevelShape top, int terminals, double shrink) {
   const int missing = terminals - top.terminals;
   const int pulling = (missing + 1) / 2;
@@ -68,7 +68,8 @@ std::shared_ptr<const Params> build(const System& s, const Variant& v, double ma
   add_cts(plan, top, terminals, shrink);
   PrimeChain chain = pick_primes(plan);
   ParamsLiteral x;
-  x.name = "study-insecure";  // the table is applied by the caller, who wants to see misses
+  // The caller applies the table, because it also wants to see sets that miss it.
+  x.name = "study-insecure";
   x.security = ParamsLiteral::Security::Insecure;
   x.log_n = kLogN;
   x.terminals = std::move(chain.terminals);
@@ -88,7 +89,7 @@ std::shared_ptr<const Params> deepest(const System& s, const Variant& v, double 
       const auto p = build(s, v, main_bits, levels);
       if (p->log_pq() <= max_log_pq_128(kLogN)) best = p;
     } catch (const ParameterError&) {
-      continue;  // no such chain: digits above P, or no primes left below the bound
+      continue;  // there is no such chain: digits exceed P, or no primes are left below the bound
     }
   }
   return best;

@@ -33,7 +33,7 @@ ParamsLiteral literal_of(const PackingPlan& plan, const PackedChain& chain) {
   return x;
 }
 
-// Why a set is refused; empty if it is not.
+// Why a set is refused; empty if it is accepted.
 std::string refusal(const PackingPlan& plan, const PackedChain& chain) {
   try {
     Params::check(literal_of(plan, chain));

@@ -55,7 +55,7 @@ bool primes_hold(const PackingPlan& plan, const PackedChain& chain) {
 
 // Whether a level has the first terminals of each of two lists, of which one may be empty.
 bool first_of_lists(const PackedChain& chain, const PackedLevel& level) {
-  bool inner = true, outer = true;  // every terminal of that list so far
+  bool inner = true, outer = true;  // the level has every terminal of that list so far
   for (std::size_t i = 0; i < chain.terminals.size(); ++i) {
     bool& whole = ((*chain.outer >> i) & 1) != 0 ? outer : inner;
     const bool has = ((level.terminals >> i) & 1) != 0;
@@ -65,7 +65,7 @@ bool first_of_lists(const PackedChain& chain, const PackedLevel& level) {
   return true;
 }
 
-// What is wrong with a chain; empty if nothing.
+// What is wrong with a chain; empty if nothing is wrong.
 std::string fault(const PackingPlan& plan, const PackedChain& chain) {
   const std::size_t users = plan.level_log_scale.size(), all = users + plan.raised.size();
   if (!primes_hold(plan, chain)) return "primes";
@@ -150,7 +150,7 @@ PackingPlan random_plan(std::mt19937_64& random, PackingPlan::Terminals layout) 
   return plan;
 }
 
-// The level a refusal names, and the scales.
+// The level that a refusal names, and the scales.
 struct Refusal {
   int level = -1;
   std::vector<double> nearest;
@@ -181,7 +181,7 @@ std::optional<PackedChain> packed(const PackingPlan& plan, std::string& refusal)
   }
 }
 
-// Whether each scale that a refusal names passes the level it is named for.
+// Whether each scale that a refusal names is accepted at the level it is named for.
 bool advice_holds(const PackingPlan& plan, const Refusal& refusal) {
   const int users = static_cast<int>(plan.level_log_scale.size());
   for (const double x : refusal.nearest) {
@@ -204,11 +204,11 @@ bool advice_holds(const PackingPlan& plan, const Refusal& refusal) {
 }
 
 struct Answer {
-  int terminals = -1;  // of the chain; -1: refused
+  int terminals = -1;  // terminals of the chain; -1: the plan was refused
   bool advised = false;
-  bool set = false;    // the chain makes a whole parameter set
+  bool set = false;    // whether the chain makes a parameter set
   double seconds = 0;  // processor time
-  std::string bad;     // what is wrong with the answer; empty if nothing
+  std::string bad;     // what is wrong with the answer; empty if nothing is wrong
 };
 
 double processor_seconds() {
@@ -255,7 +255,7 @@ struct Share {
   int packed = 0, refused = 0;
 };
 
-// What became of the schedules of one layout.
+// Counts of what happened with the schedules of one layout.
 struct Counts {
   int advised = 0, wrong = 0, sets = 0;
   double seconds = 0, longest = 0;

@@ -21,7 +21,7 @@ PROGRAMS = {"service-kills": kills, "service-load": load, "service-soak": soak,
 
 
 def main(words: list[str]) -> int:
-    """The status: 1 where something was wrong or a target was missed."""
+    """Returns the status: 1 if something was wrong or a target was missed."""
     parser = argparse.ArgumentParser(prog="latticino bench", description=__doc__)
     commands = parser.add_subparsers(dest="what", required=True)
     for name, program in PROGRAMS.items():
@@ -31,7 +31,8 @@ def main(words: list[str]) -> int:
         sub.add_argument("--record", type=Path, help="the JSON file to write rows to")
         sub.add_argument("--remark", help="what may have changed the figures: a member of each row")
     args = parser.parse_args(words)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # services and folders go all the same
+    # Services are stopped and folders removed in any case.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     warnings.simplefilter("ignore", errors.SecurityWarning)  # all sets here are small
     if args.record:
         records.require_writable(args.record)

@@ -18,21 +18,26 @@ from running import Running
 from samples import Program, digest
 
 BODIES = 3  # different requests of a tenant for each program
-GIVEN_UP = "its check did not end in 3 tries"  # what the service says of a bundle whose checkers died three times
-_SHORT = 2.0  # seconds of a long poll, so that an answer that a killed front owed is missed for no longer
+# What the service says of a bundle whose checkers have died three times.
+GIVEN_UP = "its check did not end in 3 tries"
+# Seconds of a long poll. It is short, so that a tenant soon asks again if a killed front owed it an
+# answer.
+_SHORT = 2.0
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A body of a request, and the SHA-256 of the result that a run without a service gives for it."""
+    """The body of a request, and the SHA-256 of the result that a run without a service gives for
+    it."""
 
     body: bytes
     want: str
 
 
 class Tenant:
-    """One tenant's side of all programs: keys at the service, requests that are ready to send."""
+    """The client side of one tenant for all programs: keys at the service, and requests that are
+    ready to send."""
 
     def __init__(self, running: Running, programs: Sequence[Program], name: str, id_of: Callable[[str], str],
                  ledger: Ledger) -> None:
@@ -48,7 +53,7 @@ class Tenant:
             self.remotes[p.name], self.prepared[p.name] = self.with_keys(p.name, bundle, BODIES)
 
     def with_keys(self, name: str, bundle: bytes, bodies: int) -> tuple[lt.Remote, list[Prepared]]:
-        """Uploads a bundle, and prepares requests under it."""
+        """Uploads a bundle, and prepares requests under its key."""
         program, client = self.programs[name], self.clients[name]
         keys = lt.from_bytes(bundle, client.context, kind=lt.ServerKeys)
         remote = self.services[name].use(client, keys)
@@ -82,7 +87,7 @@ class Load:
             thread.start()
 
     def stop(self, seconds: float) -> None:
-        """Sends nothing new, and waits until all that was sent has ended."""
+        """Sends nothing new, and waits until everything that was sent has ended."""
         self._stop.set()
         last = time.monotonic() + seconds
         for thread in self._threads:
@@ -150,12 +155,14 @@ class Load:
         try:
             tenant.services[name].delete(remote.bundle)
         except lt.ServiceError as why:
-            if why.status not in (None, 404, 409, 503):  # 404: removed by a request whose answer was lost
+            # 404: a request whose answer was lost has removed it
+            if why.status not in (None, 404, 409, 503):
                 raise
         self._stop.wait(rng.uniform(1, 5))
 
     def _insisting(self, ask: Callable[[], Answer]) -> Answer:
-        """Asks until there is an answer. A service that is away, or refuses for now, is asked again."""
+        """Asks until there is an answer. If the service does not answer, or refuses for now, it
+        asks again."""
         while True:
             try:
                 return ask()
@@ -171,4 +178,5 @@ class Load:
 
 
 class _Refused(Exception):
-    """A result that its tenant took away, or a bundle whose checkers were killed three times."""
+    """The results that may be gone because the tenant has taken them, and bundles whose checkers
+    were killed three times."""

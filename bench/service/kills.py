@@ -29,11 +29,14 @@ from options import positive
 from running import alive, until
 from setting import Setting, has_postgresql, setting
 
-# How often each is chosen. `server` kills one process of PostgreSQL, which then ends all its connections and recovers.
+# The weight with which each is chosen. `server` kills one process of PostgreSQL, which then ends
+# all its connections and recovers.
 WEIGHTS = {"worker": 9, "front": 4, "checker": 3, "connection": 9, "server": 1}
-_AT_ONCE = 0.2  # of the kills come while the service still recovers from the one before
+# Fraction of the kills that come while the service still recovers from the one before.
+_AT_ONCE = 0.2
 _LONGEST = 30.0  # seconds that a kill waits for jobs
-_REST = 200.0  # seconds for what was sent to end: three leases of a job, or of a checker, and more
+# Seconds until everything that was sent has ended: three leases of a job, or of a checker, and more.
+_REST = 200.0
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """The row of the record, and whether nothing was wrong."""
+    """The row of the record, and whether everything was right."""
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     store = args.store or ("postgresql" if has_postgresql() else "sqlite")
     print(f"seed {seed}, {store}", flush=True)
@@ -88,7 +91,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 class Attack:
-    """Kills, and compares the tables with the ledger after each. ``killed`` by kind; ``wrong``: what was found."""
+    """Kills, and compares the tables with the ledger after each kill. ``killed``: number of kills
+    by kind. ``wrong``: the contradictions that were found."""
 
     def __init__(self, s: Setting, load: Load, rng: random.Random) -> None:
         self._s, self._load, self._rng = s, load, rng
@@ -115,7 +119,7 @@ class Attack:
         self.examine()
 
     def examine(self, at_the_end: bool = False) -> None:
-        """Compares; a store that is just recovering is asked until it answers."""
+        """Compares the tables. A store that is recovering is asked until it answers."""
 
         def compared() -> bool:
             try:
@@ -132,7 +136,7 @@ class Attack:
         self.comparisons += 1
 
     def attempts(self) -> dict[str, int]:
-        """How many jobs took how many attempts."""
+        """How many jobs needed how many attempts."""
         return {str(k): n for k, n in sorted(Counter(row.attempts for row in self._s.tables.jobs()).items())}
 
     def _note(self, found: list[str]) -> None:
@@ -144,14 +148,15 @@ class Attack:
     def _kill_process(self, role: str) -> bool:
         pids = [pid for pid, found in self._s.running.children().items() if found == role]
         if not pids:
-            return False  # one is about to start
+            return False  # a new process is about to start
         pid = self._rng.choice(sorted(pids))
         os.kill(pid, signal.SIGKILL)
         until(lambda: not alive(pid), "the end of a killed process")
         return True
 
     def _kill_connection(self, kind: str) -> bool:
-        """Ends a connection of the service as its server's operator would, or kills the process that serves it."""
+        """Ends a connection of the service, as the database's operator would, or kills the process
+        that serves it."""
         import psycopg
 
         assert self._s.server is not None
@@ -167,6 +172,6 @@ class Attack:
                     return bool(c.execute("SELECT pg_terminate_backend(%s)", (pid,)).fetchone()[0])
                 os.kill(pid, signal.SIGKILL)
         except psycopg.Error:
-            return False  # the server recovers from the kill before
+            return False  # the database server still recovers from the kill before
         until(lambda: not alive(pid), "the end of a killed process")
         return True

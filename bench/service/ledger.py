@@ -17,7 +17,7 @@ from latticino.serve.store import Store
 from latticino.serve.tables import bundles, jobs, workers
 
 ENDED = ("done", "failed", "cancelled", "expired", "poisoned")
-ATTEMPTS = 3  # after which a job whose workers died is poisoned
+ATTEMPTS = 3  # number of dead workers after which a job is poisoned
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Row:
-    """A job as the tables have it."""
+    """A job as the tables describe it."""
 
     id: str
     tenant: str
@@ -47,7 +47,8 @@ class Row:
 
 
 class Ledger:
-    """Requests by (tenant, idempotency key), and bundles that were accepted, by (tenant, hash); for several threads."""
+    """Requests by (tenant, idempotency key), and bundles that were accepted, by (tenant, hash).
+    Several threads may use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,12 +56,12 @@ class Ledger:
         self._bundles: set[tuple[str, str]] = set()
 
     def sent(self, tenant: str, key: str, want: str) -> None:
-        """Before a request goes out for the first time."""
+        """Called before a request is sent for the first time."""
         with self._lock:
             self._sent.setdefault((tenant, key), Sent(tenant, key, want))
 
     def told(self, tenant: str, key: str, row: Mapping[str, Any]) -> None:
-        """What the service says of a job: in the acknowledgement, or later."""
+        """What the service says about a job: in the acknowledgement, or later."""
         with self._lock:
             sent = self._sent[tenant, key]
             sent.ids.add(str(row["id"]))
@@ -68,7 +69,7 @@ class Ledger:
                 sent.state, sent.result = str(row["state"]), row["result"]
 
     def cancels(self, tenant: str, key: str) -> None:
-        """Before the tenant asks for the end of a job."""
+        """Called before the tenant asks for the end of a job."""
         with self._lock:
             self._sent[tenant, key].cancelled = True
 
@@ -77,24 +78,24 @@ class Ledger:
             self._bundles.add((tenant, bundle))
 
     def removes(self, tenant: str, bundle: str) -> None:
-        """Before the tenant asks for the removal of a bundle."""
+        """Called before the tenant asks for the removal of a bundle."""
         with self._lock:
             self._bundles.discard((tenant, bundle))
 
     def snapshot(self) -> tuple[list[Sent], set[tuple[str, str]]]:
-        """All requests and bundles at a moment."""
+        """All requests and bundles at this moment."""
         with self._lock:
             return ([Sent(s.tenant, s.key, s.want, set(s.ids), s.state, s.result, s.cancelled)
                      for s in self._sent.values()], set(self._bundles))
 
     def states(self) -> Counter[str]:
-        """How many of the acknowledged jobs ended how, as far as their tenants know."""
+        """The number of acknowledged jobs by how they ended, as far as their tenants know."""
         with self._lock:
             return Counter(s.state for s in self._sent.values() if s.ids)
 
 
 class Tables:
-    """Looks at the tables of a service through a connection of its own."""
+    """Reads the tables of a service through a connection of its own."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -105,7 +106,7 @@ class Tables:
             return [Row(*row) for row in c.execute(sa.select(*columns))]
 
     def counters(self) -> list[dict[str, Any]]:
-        """What each worker has counted."""
+        """The counts of each worker."""
         with self._store.read() as c:
             return [json.loads(row[0]) for row in c.execute(sa.select(workers.c.counters))]
 
@@ -117,7 +118,8 @@ class Tables:
 
 
 class Completions:
-    """How often the log of a service says of a job that a worker has done it. Reads only what is new."""
+    """How often the log of a service says that a worker has done a job. Reads only the new part of
+    the log."""
 
     def __init__(self, log: Path) -> None:
         self._log, self._at = log, 0
@@ -131,17 +133,16 @@ class Completions:
         self._at += whole
         for line in text[:whole].splitlines():
             if b'"job.done"' in line:
-                with suppress(ValueError):  # the end of a line that a killed process left, and the next one behind it
+                # The end of a line that a killed process left, followed by the next line.
+                with suppress(ValueError):
                     self.of[json.loads(line)["job"]] += 1
         return self.of
 
 
 def faults(sent: Sequence[Sent], rows: Iterable[Row], done: Mapping[str, int], at_the_end: bool = False) -> list[str]:
-    """Where the tables contradict what tenants were told: a list of sentences.
-
-    ``rows`` are younger than ``sent``. ``done``: how often each job was done, by the log. ``at_the_end``: all jobs
-    have to have ended with their results.
-    """
+    """Where the tables contradict what tenants were told, as a list of sentences. ``rows`` are read
+    after ``sent``. ``done``: how often each job was done, according to the log. ``at_the_end``: all
+    jobs must have ended with their results."""
     by_key: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         by_key.setdefault((row.tenant, row.key), []).append(row)
@@ -158,7 +159,7 @@ def _of_one(s: Sent, rows: list[Row], at_the_end: bool) -> list[str]:
     if len(s.ids) > 1 or len(rows) > 1:
         return [f"request {s.key}: in effect twice, as {', '.join(sorted(s.ids | {r.id for r in rows}))}"]
     if not s.ids:
-        return []  # nothing was acknowledged
+        return []  # the tenant got no acknowledgement
     if not rows or rows[0].id not in s.ids:
         return [f"job {next(iter(s.ids))}: acknowledged and lost"]
     row, = rows
@@ -178,8 +179,9 @@ def _of_one(s: Sent, rows: list[Row], at_the_end: bool) -> list[str]:
 
 def bundle_faults(accepted: Iterable[tuple[str, str]], states: Mapping[tuple[str, str], str],
                   kept: Iterable[tuple[str, str]]) -> list[str]:
-    """Bundles that a tenant was told are ready, and are not. ``states`` are younger than ``accepted``, ``kept`` younger
-    than both: what is still accepted then, and was not removed meanwhile."""
+    """Bundles that a tenant was told are ready, and that are not. ``states`` are read after
+    ``accepted``, and ``kept`` after both. ``kept`` has the bundles that are still accepted then and
+    were not removed in the meantime."""
     kept = set(kept)
     return [f"bundle {hash_[:16]}: accepted, and now {states.get((tenant, hash_), 'lost')}"
             for tenant, hash_ in accepted

@@ -1,4 +1,4 @@
-"""Memory of processes, as Linux counts it."""
+"""The memory of processes, as Linux counts it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def resident(pid: int, peak: bool = False) -> int:
-    """Bytes of memory that a process has now, or had at most; 0 for one that has ended."""
+    """Bytes of memory that a process has now, or its peak; 0 for a process that has ended."""
     try:
         text = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -24,7 +24,7 @@ def resident(pid: int, peak: bool = False) -> int:
 
 
 def processor_seconds(pid: int) -> float:
-    """Seconds of processors that a process has used."""
+    """Seconds of processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -64,7 +64,7 @@ class Sampler:
 
     @property
     def seconds(self) -> float:
-        """Since the start."""
+        """Seconds since the start."""
         return time.monotonic() - self._start
 
     def _run(self) -> None:
@@ -79,7 +79,8 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Growth:
-    """Of one process after the warm-up: medians of its first and last tenth, and the slope of a line through all."""
+    """For one process after the warm-up: the medians of its first and last tenth, and the slope of
+    a line through all samples."""
 
     first_bytes: int
     last_bytes: int
@@ -91,7 +92,7 @@ class Growth:
 
 
 def growth(samples: Sequence[tuple[float, int]], warm_up: float) -> Growth:
-    """``warm_up``: seconds that do not count. ValueError for fewer than ten samples after it."""
+    """``warm_up``: seconds that are left out. ValueError for fewer than ten samples after it."""
     kept = [(at, bytes_) for at, bytes_ in samples if at >= warm_up]
     if len(kept) < 10:
         raise ValueError(f"{len(kept)} samples after the warm-up; ten are needed: run for longer")

@@ -1,4 +1,5 @@
-"""Types of options: a program refuses numbers that it cannot measure with, before it starts a service."""
+"""Types of command-line options. A program refuses numbers that it cannot measure with before it
+starts a service."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def not_negative(text: str) -> float:
 
 
 def _finite(text: str) -> float:
-    """NaN for what is no finite number."""
+    """NaN if the text is no finite number."""
     try:
         number = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A server of PostgreSQL in a folder of its own, on a socket there."""
+"""Runs a PostgreSQL server in a folder of its own, on a socket there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ NOBODY = 65534  # PostgreSQL refuses to run as root
 
 
 def program(name: str) -> str | None:
-    """A program of PostgreSQL: of the distribution, or unpacked where the launcher puts what it fetches."""
+    """The path of a PostgreSQL program: that of the distribution, or the one unpacked where the
+    launcher puts what it downloads."""
     below = [glob.glob(f"{top}/lib/postgresql/*/bin/{name}") for top in ("/usr", ROOT / ".deps/usr")]
     return [*(path for paths in below for path in sorted(paths)), shutil.which(name)][0]
 
@@ -49,15 +50,15 @@ def server() -> Iterator[str]:
                 assert process.poll() is None, "PostgreSQL did not start"
             yield folder
         finally:
-            process.send_signal(signal.SIGQUIT)  # waits for nothing
+            process.send_signal(signal.SIGQUIT)  # does not wait for open connections
             process.wait()
 
 
 def address(folder: str) -> str:
-    """The address of the server's database, as a store of the service."""
+    """The address of the server's database, in the form that the service takes."""
     return f"postgresql+psycopg://service@/postgres?host={folder}"
 
 
 def words(folder: str) -> str:
-    """The same for psycopg."""
+    """The same address in the form that psycopg takes."""
     return f"host={folder} user=service dbname=postgres"

@@ -39,12 +39,13 @@ class Seat:
 
 
 class Prefilled:
-    """``folder`` for `latticino serve --folder`; ``program``: what it serves; ``body``: a request under the one key."""
+    """``folder`` is the one of `latticino serve --folder`; ``program``: what it serves; ``body``: a
+    request under the one key."""
 
     def __init__(self, folder: Path, program: Program, tenants: int) -> None:
         folder.mkdir()
         self.folder, self.program = folder, program
-        self._first: dict[tuple[str, str], str] = {}  # the tenant that had a blob first
+        self._first: dict[tuple[str, str], str] = {}  # the tenant that first had a blob
         self.store = Store(f"sqlite:///{folder.resolve()}/service.sqlite")
         sa.event.listen(self.store._engine, "connect", _hasty)
         self.store.close()  # its first connection, which was made before
@@ -57,7 +58,7 @@ class Prefilled:
         self.seats = [self._seat(Tenants(self.store), i, client.key_id) for i in range(tenants)]
 
     def submit(self, seat: Seat) -> str:
-        """Adds a job to the queue: its id."""
+        """Adds a job to the queue. Returns its id."""
         hash_ = self._put("inputs", seat.tenant, self.body)
         row, _ = Jobs(self.store).submit(seat.tenant, Request(
             secrets.token_hex(16), self.program.facts.digest, seat.bundle, hash_, len(self.body)))
@@ -90,13 +91,14 @@ class Prefilled:
 
 
 def _hasty(connection: Any, _: Any) -> None:
-    """Nobody is told of what these connections write, so that it may be lost with the power."""
+    """No client is told about what these connections write, so it may be lost if the power fails.
+    """
     connection.execute("PRAGMA synchronous=OFF")
 
 
 @contextmanager
 def serving(made: Prefilled, workers: int, *options: str) -> Iterator[Running]:
-    """The service on it."""
+    """The running service with this data."""
     running = Running(made.folder, [made.program.argument], "--workers", str(workers), *options)
     try:
         yield running

@@ -1,4 +1,5 @@
-"""Jobs per second of one tenant with a full queue, beside the same program run in this process without a service."""
+"""Jobs per second of one tenant with a full queue, compared with the same program run in this
+process without a service."""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ from prefilled import Prefilled, serving
 from running import Running, on_device, until
 from samples import Program, digest
 
-TARGET = 0.95  # of the rate without a service, for programs of 100 ms or more
+# Fraction of the rate without a service that is required, for programs of 100 ms or more.
+TARGET = 0.95
 LONG_MS = 100.0
-_START = 300.0  # seconds in which each worker has loaded the keys
-_WARM = 3  # jobs in which a worker loads the keys, and warms up
+_START = 300.0  # seconds that each worker may take to load the keys
+_WARM = 3  # jobs during which a worker loads the keys and warms up
 
 
 def measured(folder: Path, name: str, count: int, device: str = "cpu",
@@ -46,7 +48,7 @@ def _measured(made: Prefilled, session: object, want: str, count: int, device: s
         before = _warm(made, running, workers)
         pids = running.pids("worker")
         cpu = -sum(map(processor_seconds, pids))
-        for _ in range(count):  # which is faster than a worker
+        for _ in range(count):  # because this process is faster than a worker
             made.submit(made.seats[0])
         until(lambda: _done(made)[0] == before + count, "all jobs", 60 + 10 * raw * count)
         cpu += sum(map(processor_seconds, pids))
@@ -80,7 +82,7 @@ def _has_done(made: Prefilled, jobs: int) -> bool:
 
 
 def _warm(made: Prefilled, running: Running, workers: int) -> int:
-    """Sends jobs until each worker has done some: how many are done then."""
+    """Sends jobs until each worker has done some. Returns how many are done then."""
     sent, last = _done(made)[0], time.monotonic() + _START
     while min(by := _by_worker(running), default=0) < _WARM or len(by) < workers:
         if time.monotonic() > last:
@@ -93,7 +95,7 @@ def _warm(made: Prefilled, running: Running, workers: int) -> int:
 
 
 def _by_worker(running: Running) -> list[int]:
-    """How many jobs each worker of this start has done."""
+    """How many jobs each worker has done since this start."""
     lines = running.log.read_text().splitlines()
     ready = {found["worker"]: 0 for line in lines if '"worker.ready"' in line for found in [json.loads(line)]}
     for line in lines:
@@ -105,7 +107,7 @@ def _by_worker(running: Running) -> list[int]:
 
 
 def _raw(program: Program, session: object, body: bytes, count: int) -> tuple[float, float]:
-    """Seconds, and those of processors, of a run."""
+    """Seconds of a run, and seconds of processor time."""
     program.run(session, body)
     start, cpu = time.monotonic(), time.process_time()
     for _ in range(count):
@@ -114,7 +116,7 @@ def _raw(program: Program, session: object, body: bytes, count: int) -> tuple[fl
 
 
 def _done(made: Prefilled) -> tuple[int, list[float]]:
-    """How many jobs are done, and when they were."""
+    """The number of jobs that are done, and when they were."""
     with made.store.read() as c:
         times = sorted(c.execute(sa.select(jobs.c.finished).where(jobs.c.state == "done")).scalars())
     return len(times), times

@@ -1,4 +1,5 @@
-"""A service in processes of its own, as an operator starts it; the tests of tests/service start it by this too."""
+"""Runs a service in processes of its own, as an operator starts it. The tests of tests/service use
+it too."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from typing import Any
 
 import latticino as lt
 
-SECONDS = 120  # that anything here may take on a busy machine
+SECONDS = 120  # seconds that any step here may take on a busy machine
 ROLES = ("front", "checker", "worker")
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = SECONDS) -> Any:
-    """The first value of ``condition`` that holds."""
+    """Waits for ``condition``, and returns its first value that holds."""
     last = time.monotonic() + seconds
     while time.monotonic() < last:
         found = condition()
@@ -31,7 +32,8 @@ def until(condition: Callable[[], Any], what: str, seconds: float = SECONDS) -> 
 
 
 def on_device(device: str) -> list[str]:
-    """The options of a service whose workers compute on this device. Several of them share a GPU."""
+    """The service's options for workers that compute on this device. Several workers share a GPU.
+    """
     return [] if device == "cpu" else ["--device", device, "--memory", "16GiB", "--threads", "0"]
 
 
@@ -60,19 +62,19 @@ class Running:
         return found and found[1]
 
     def command(self, *words: str) -> str:
-        """What a command of the operator prints."""
+        """The output of a command for operators."""
         done = subprocess.run([sys.executable, "-m", "latticino", *words, *self._options], capture_output=True,
                               text=True, env=dict(os.environ, PYTHONWARNINGS="ignore"))
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
     def tenant(self, name: str, *options: str) -> str:
-        """A token of a new tenant."""
+        """The token of a new tenant."""
         self.command("tenants", "add", name)
         return self.command("tenants", "token", name, *options)
 
     def pids(self, role: str) -> list[int]:
-        """The processes of a role that live, by the log."""
+        """The living processes of a role, according to the log."""
         started = re.findall(rf'"event": "process.started", "role": "{role}", "pid": (\d+)', self.log.read_text())
         return [int(pid) for pid in started if alive(int(pid))]
 
@@ -87,14 +89,14 @@ class Running:
         return {child: role for child, role in roles.items() if role is not None}
 
     def kill(self, role: str) -> int:
-        """Kills one process of a role, which cannot tidy up: its id."""
+        """Kills one process of a role with SIGKILL. Returns its id."""
         pid: int = until(lambda: self.pids(role), f"a {role}")[0]
         os.kill(pid, signal.SIGKILL)
         until(lambda: not alive(pid), "the end of a killed process")
         return pid
 
     def kill_in_the_middle(self, running: Callable[[], int]) -> int:
-        """Kills a worker while each worker has a job; ``running`` counts those that run."""
+        """Kills a worker while each worker has a job. ``running`` counts the jobs that run."""
         last = time.monotonic() + SECONDS
         while time.monotonic() < last:
             pids = self.pids("worker")
@@ -111,14 +113,14 @@ class Running:
         raise AssertionError("no moment when each worker has a job")
 
     def stop(self) -> int:
-        """Asks it to stop: the status."""
+        """Asks the service to stop. Returns its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(SECONDS)
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that ended and waits for its parent does not."""
+    """Whether a process runs. A process that has ended and waits for its parent does not run."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -134,11 +136,11 @@ def role_of(pid: int) -> str | None:
     return next((role for role in ROLES if role in words), None) if "latticino.serve.process" in words else None
 
 
-# ---- networks, and what a run of them in this process gives ----
+# ---- networks, and the results of running them in this process ----
 
 
 def saved_network(folder: Path, make: Callable[[], Any], preset: str, **options: Any) -> tuple[Any, Any]:
-    """A network in a folder: what `enc.save` writes for both sides, and samples."""
+    """A network in a folder: the files that `enc.save` writes for both sides, and samples."""
     from latticino.nn.compiling import compiled
 
     graph, x = make()
@@ -160,5 +162,5 @@ def with_keys(folder: Path, bundle: bytes) -> Any:
 
 
 def direct(folder: Path, bundle: bytes, body: bytes, final: bool = True) -> bytes:
-    """The result's file of a run in this process, without a service."""
+    """The result's file from a run in this process, without a service."""
     return lt.to_bytes(loaded(folder)(lt.from_bytes(body, with_keys(folder, bundle))), final=final)

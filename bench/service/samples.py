@@ -1,5 +1,5 @@
-"""The programs that an attacked service runs, of small and insecure sets but one, and their results without a
-service."""
+"""The programs that a service under attack runs, and their results without a service. All but one
+use small, insecure sets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _fresh(context: lt.Context) -> Made:
 def _long(context: lt.Context) -> Made:
     def long(x: Any) -> Any:
         for _ in range(8):
-            x = (x * x - 0.5).declare(-1, 1).bootstrap()  # stays in this range
+            x = (x * x - 0.5).declare(-1, 1).bootstrap()  # the values stay in this range
         return x
 
     return long, [lt.Shape(SHAPE)]
@@ -54,18 +54,17 @@ def _helr(context: lt.Context) -> Made:
     return training, trainer.examples(z)
 
 
-# By name: what makes the function, and its set. On an idle core a run of the first three takes about 1, 20 and 150 ms;
-# the others are for GPUs.
+# By name: the function that makes the program, and its set. On an idle core a run of the first
+# three takes about 1, 20 and 150 ms; the others are for GPUs.
 PROGRAMS: dict[str, tuple[Callable[[lt.Context], Made], str]] = {
     "square": (_square, "test-n10-leveled-insecure"), "fresh": (_fresh, "test-n10-boot-insecure"),
     "long": (_long, "test-n10-boot-insecure"), "large": (_long, "n16-d35-boot-v1"), "helr": (_helr, "n16-d40-boot-v1")}
 
 
 class Program:
-    """A program in a file ``path``, and open in this process, where `run` gives what a service has to give.
-
-    ``name`` and ``facts`` as the service knows them; ``part``: what its clients get. ``device``: that of `run`.
-    """
+    """A program in a file ``path``, which is also open in this process. `run` gives the result that
+    a service has to give. ``name`` and ``facts``: as the service knows them. ``part``: the part for
+    its clients. ``device``: the device of `run`."""
 
     def __init__(self, folder: Path, name: str, device: str = "cpu") -> None:
         make, preset = PROGRAMS[name]
@@ -80,12 +79,12 @@ class Program:
 
     @property
     def argument(self) -> str:
-        """For `latticino serve`."""
+        """The arguments for `latticino serve`."""
         return f"{self.name}={self.path}"
 
     @property
     def device_name(self) -> str:
-        """Of the device that `run` computes on."""
+        """The context on the device that `run` computes on."""
         context: Any = self._model.context
         return cpu_name() if context.device == "cpu" else str(context._native.device["name"])
 

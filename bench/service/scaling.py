@@ -29,7 +29,7 @@ from running import until
 from samples import PROGRAMS, Program
 
 ENGINES = ("local", "dask")
-_WARM = 3  # shards of each worker before the time starts
+_WARM = 3  # shards that each worker computes before the time starts
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """A row for each number of workers and engine, and whether all bytes were right."""
+    """A row for each number of workers and each engine, and whether all bytes were right."""
     rows: list[Row] = []
     good = True
     for engine in [args.engine] if args.engine else ENGINES:
@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 class Batch:
-    """Encrypted inputs of a program, keys, and the digests of the results of a run in this process."""
+    """Encrypted inputs of a program, keys, and the hashes of the results of a run in this process.
+    """
 
     def __init__(self, folder: Path, name: str, count: int, device: str) -> None:
         self.folder, self.device, self.program = folder, device, Program(folder, name, device)
@@ -80,7 +81,7 @@ class Batch:
 
 
 def measured(batch: Batch, engine: str, workers: int, runs: int, kills: int) -> tuple[Row, bool]:
-    """The row of so many workers. ``kills``: how many of them die in the middle of each batch."""
+    """The row for so many workers. ``kills``: how many of them die in the middle of each batch."""
     seconds, good = [], True
     with _engine(engine, workers, batch.device) as (made, pids), \
             lt.cluster.Executor(batch.folder / "blobs", made) as executor:
@@ -103,7 +104,7 @@ def measured(batch: Batch, engine: str, workers: int, runs: int, kills: int) -> 
 
 @contextmanager
 def _killing(made: lt.cluster.Engine, pids: Callable[[], list[int]], count: int, after: int) -> Iterator[None]:
-    """Kills so many processes once so many shards have ended."""
+    """Kills so many processes as soon as so many shards have ended."""
     ended, seen = made.ended, 0
 
     def ending() -> list[tuple[int, Any]]:
@@ -124,7 +125,7 @@ def _killing(made: lt.cluster.Engine, pids: Callable[[], list[int]], count: int,
 
 @contextmanager
 def _engine(name: str, workers: int, device: str) -> Iterator[tuple[lt.cluster.Engine, Callable[[], list[int]]]]:
-    """An engine, and what gives the ids of its processes."""
+    """An engine, and a function that returns the ids of its processes."""
     if name == "local":
         made = lt.cluster.Local([device] * workers, threads=1)
         yield made, lambda: made.pids

@@ -1,4 +1,5 @@
-"""A service with tenants, in a folder that goes when the program ends: what kills and soak begin with."""
+"""A service with tenants in a temporary folder, which is removed when the program ends. The
+programs kills and soak start with it."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def setting(store: str, programs: Sequence[str], tenants: int, workers: int, spa
         server = stack.enter_context(postgresql.server()) if store == "postgresql" else None
         url = f"sqlite:///{folder}/service/service.sqlite" if server is None else postgresql.address(server)
         made = [Program(folder, name) for name in programs]
-        # As latticino.serve.sessions counts them.
+        # In the way latticino.serve.sessions counts them.
         sizes = [p.facts.key_bytes * 3 // 2 if device == "cpu" else p.facts.key_bytes // 2 for p in made]
         room = [] if spare is None else ["--host-memory", str(tenants * sum(sizes) + spare * min(sizes))]
         running = Running(folder / "service", [p.argument for p in made], "--workers", str(workers), "--rate", "100000",

@@ -24,9 +24,9 @@ from memory import Growth, Sampler, gpu_name, growth
 from options import not_negative, positive
 from setting import Setting, setting
 
-FLAT = 1.0  # percent
-_SAMPLES = 400  # of a run, about
-_REST = 120.0  # seconds for what was sent to end
+FLAT = 1.0  # percent of growth that is allowed
+_SAMPLES = 400  # length of the warm-up, as part of a run, about
+_REST = 120.0  # seconds until everything that was sent has ended
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """A row for each process, one for the results, and whether all was right and flat."""
+    """A row for each process, one for the results, and whether all of it was right and flat."""
     lasts, backend = 60 * args.minutes, args.device.partition(":")[0]
     warm_up = 60 * (args.minutes / 4 if args.warm_up is None else args.warm_up)
     with setting(args.store, ("square", "fresh"), args.tenants, args.workers, args.spare, args.device) as s:
@@ -84,7 +84,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def _loaded(s: Setting, load: Load, sampler: Sampler, lasts: float, workers: int) -> float | None:
-    """Lets the load go on for so many seconds. Returns when all workers had dropped keys, by the sampler's time."""
+    """Runs the load for so many seconds. Returns the time, on the sampler's clock, when all workers
+    had dropped keys."""
     full, said, start = None, 0, time.monotonic()
     while (passed := time.monotonic() - start) < lasts:
         time.sleep(min(2.0, lasts - passed))
@@ -104,7 +105,8 @@ def flat(g: Growth) -> bool:
 
 
 def judged(samples: dict[tuple[str, int], Any], warm_up: float, processes: int, wrong: list[str]) -> dict[Any, Growth]:
-    """The growth of each process. What ended, started anew, or has too few samples is ``wrong``."""
+    """The growth of each process. A process that ended, was started anew, or has too few samples is
+    ``wrong``."""
     if len(samples) != processes:
         wrong.append(f"{len(samples)} processes were seen, not {processes}: some ended, and others took their places")
     found = {}

@@ -1,4 +1,5 @@
-"""Many open connections that send requests at a fixed rate, whatever the answers take: times by route."""
+"""Many open connections that send requests at a fixed rate, even if answers are late: times by
+route."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ from prefilled import Prefilled, Seat, serving
 from running import Running, until
 from samples import Program
 
-TARGET_MS = 50.0  # of the slowest hundredth
-# Of a hundred requests, how many ask for what.
+TARGET_MS = 50.0  # limit for the slowest hundredth, in ms
+# How many of a hundred requests go to each route.
 MIX = {"GET /v1/jobs/{job}": 40, "POST /v1/jobs": 15, "GET /v1/jobs/{job}/result": 10, "GET /v1/jobs": 10,
        "GET /v1/models": 10, "GET /v1/bundles": 5, "GET /v1/bundles/{bundle}": 5, "GET /v2/health/ready": 5}
 
@@ -42,7 +43,7 @@ def measure(folder: Path, args: argparse.Namespace) -> tuple[list[Row], bool]:
     each = -(-(args.queued + args.more) // tenants)
     known = {seat.tenant: [made.submit(seat) for _ in range(each)] for seat in made.seats}
     print(f"{sum(map(len, known.values()))} jobs queued", flush=True)
-    # Keys of a few tenants fit beside each other, so that workers also load keys all the time.
+    # Only the keys of a few tenants fit into memory, so workers also load keys all the time.
     with serving(made, workers, "--host-memory", "512MiB") as running:
         until(lambda: len(_done(made, 20)) >= 10, "workers that have jobs")
         _be_nice(running)
@@ -83,7 +84,8 @@ def measure(folder: Path, args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 @dataclass
 class Sender:
-    """Sends requests of tenants over connections that stay open. ``times`` in ms, from when each was due."""
+    """Sends requests of tenants over connections that stay open. ``times``: in ms, from the moment
+    when each request was due."""
 
     url: str
     made: Prefilled
@@ -150,7 +152,7 @@ class Sender:
 
 
 def _percentiles(times: Sequence[float]) -> tuple[float, float]:
-    """The median, and what 99 of 100 do not exceed."""
+    """The median, and the value that 99 of 100 do not exceed."""
     p50, p99 = np.percentile(times, (50, 99))
     return float(p50), float(p99)
 
@@ -168,15 +170,17 @@ def _waiting(made: Prefilled) -> int:
 
 
 def _be_nice(running: Running) -> None:
-    """Workers leave the processors to the front where it needs them. Linux keeps this for each thread."""
+    """Lowers the priority of workers, so that the front gets the processors if it needs them. In
+    Linux each thread has a priority of its own."""
     for pid, role in running.children().items():
         if role == "worker":
             be_nice(pid)
 
 
 def be_nice(pid: int, least: int = 10) -> None:
-    """Gives every thread of ``pid`` the niceness ``least``, if it has a smaller one."""
-    while found := [task for task in tasks_of(pid) if _niceness(task) < least]:  # a thread may have begun meanwhile
+    """Gives every thread of ``pid`` the niceness ``least``, if its niceness is smaller."""
+    # A thread may have started in the meantime.
+    while found := [task for task in tasks_of(pid) if _niceness(task) < least]:
         for task in found:
             with contextlib.suppress(ProcessLookupError):
                 os.setpriority(os.PRIO_PROCESS, task, least)
@@ -191,7 +195,7 @@ def tasks_of(pid: int) -> list[int]:
 
 
 def _niceness(task: int) -> float:
-    """Infinite if the thread has ended: it may do so at any time."""
+    """Returns infinity if the thread has ended, which may happen at any time."""
     try:
         return os.getpriority(os.PRIO_PROCESS, task)
     except ProcessLookupError:
@@ -199,7 +203,8 @@ def _niceness(task: int) -> float:
 
 
 def _of_the_front(log: Path, began: float) -> dict[str, list[float]]:
-    """Times in ms by route, as the front itself took them, without the queue of its socket."""
+    """Times in ms by route, as the front itself measured them, without the time in the queue of its
+    socket."""
     found: dict[str, list[float]] = {"all": []}
     for line in log.read_text().splitlines():
         if '"event": "request"' not in line:

@@ -28,15 +28,15 @@ TARGET_BYTES = 300e6
 
 
 def measure(folder: Path, count: int, size: int, connections: int) -> tuple[list[Row], bool]:
-    """``count`` bundles of ``size`` bytes, all at the same time, each over so many connections. The row, and whether
-    the target was met."""
+    """Uploads ``count`` bundles of ``size`` bytes at the same time, each over so many connections.
+    Returns the row, and whether the target was met."""
     made = Prefilled(folder / "uploads", Program(folder, "square"), count)
     facts = replace(made.program.facts, bundle_bytes=max(size, made.program.facts.bundle_bytes))
     with serving(made, 1) as running:
-        with made.store.write() as c:  # the largest bundle of the program is smaller
+        with made.store.write() as c:  # because the largest bundle of the program is smaller
             c.execute(models.update().where(models.c.digest == facts.digest).values(facts=facts.to_json()))
         front = until(lambda: running.pids("front"), "a front")[0]
-        lt.connect(running.url, made.seats[0].token)  # it answers
+        lt.connect(running.url, made.seats[0].token)  # the service answers
         uploads = [Upload(running, seat, made.program.name, i, size) for i, seat in enumerate(made.seats)]
         before, start = resident(front), time.monotonic()
         with ThreadPoolExecutor(count * connections) as pool:
@@ -57,7 +57,7 @@ def measure(folder: Path, count: int, size: int, connections: int) -> tuple[list
 
 
 class Upload:
-    """One bundle of bytes that no other one has; they are made as they are sent."""
+    """A bundle whose bytes no other bundle has. They are made while they are sent."""
 
     _base = memoryview(os.urandom(CHUNK))
 

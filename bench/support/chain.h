@@ -1,4 +1,5 @@
-// Which records of a program wait for which: what running them side by side could give at most.
+// Which records of a program depend on which others. This bounds what running them at the same time
+// could gain.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +12,13 @@
 namespace latticino::bench {
 
 struct Chain {
-  int records = 0, longest = 0;  // and the most of them that wait for one another
-  double share = 0;              // of all bytes moved: the heaviest such chain
+  // And the most records in a chain in which each depends on the one before.
+  int records = 0, longest = 0;
+  double share = 0;  // the heaviest such chain, as part of all bytes moved
 };
 
-// Limbs carry the dependencies: a record waits for the last that wrote what it touches, and for
-// those that read what it writes.
+// Dependencies are by limb: a record waits for the last one that wrote what it reads or writes, and
+// for those that read what it writes.
 inline Chain chain_of(const std::vector<Operation>& program) {
   struct Point {
     double bytes = 0;

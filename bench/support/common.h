@@ -1,4 +1,5 @@
-// What benchmark programs share: options, timing, records (docs/lab/index.md tells the format).
+// Code that benchmark programs share: options, timing, records (docs/lab/index.md describes the
+// format).
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,8 @@
 
 namespace latticino::bench {
 
-// "--name value" pairs and "--flag"s. Unknown names are an error, so that typing mistakes are seen.
+// "--name value" pairs and "--flag"s. Unknown names are an error, so that typing mistakes are
+// noticed.
 class Arguments {
  public:
   Arguments(int argc, char** argv, std::map<std::string, std::string> defaults)
@@ -44,7 +46,7 @@ class Arguments {
   const std::string& text(const std::string& name) const { return values_.at(name); }
   int number(const std::string& name) const { return std::atoi(values_.at(name).c_str()); }
   bool flag(const std::string& name) const { return values_.at(name) == "1"; }
-  // The text of an option that has to be one of `allowed`.
+  // The text of an option, which must be one of `allowed`.
   const std::string& choice(const std::string& name,
                             const std::vector<std::string>& allowed) const {
     const std::string& value = text(name);
@@ -100,7 +102,8 @@ inline std::string commit() {
   return name == nullptr ? "unknown" : name;
 }
 
-// What main() of a program does: its exit status, 2 after an error, which is printed.
+// Runs main() of a program and returns its exit status, which is 2 after an error. Errors are
+// printed.
 template <class Run>
 int run_program(int argc, char** argv, std::map<std::string, std::string> defaults, Run run) {
   try {
@@ -174,8 +177,8 @@ inline std::string today() {
   return text;
 }
 
-// Writes a list of rows; "-" or an empty path prints them. A file that is there is exchanged for
-// the new one at once: who is stopped while writing leaves the old one.
+// Writes a list of rows; "-" or an empty path prints them. An existing file is replaced in one
+// step, so a program that is stopped while it writes leaves the old file.
 inline void write_rows(const std::vector<Row>& rows, const std::string& path) {
   const bool prints = path.empty() || path == "-";
   const std::string part = path + ".new";
@@ -194,7 +197,7 @@ inline void write_rows(const std::vector<Row>& rows, const std::string& path) {
   }
 }
 
-// run_program for one whose `run(arguments)` gives the rows to write.
+// run_program for a program whose `run(arguments)` returns the rows to write.
 template <class Run>
 int run_rows(int argc, char** argv, std::map<std::string, std::string> defaults, Run run) {
   return run_program(argc, argv, std::move(defaults), [&](const Arguments& arguments) {

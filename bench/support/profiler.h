@@ -24,7 +24,7 @@ inline void call_profiler(const char* name) {
   }
 }
 
-// Nothing else runs meanwhile: `synchronize` waits before the start and before the stop.
+// Nothing else must run in the meantime: `synchronize` waits before the start and before the stop.
 template <class Body, class Synchronize>
 void profiled(const Body& body, const Synchronize& synchronize) {
   synchronize();

@@ -32,8 +32,8 @@ inline Sample sample_of(std::vector<double> x) {
   return x.empty() ? Sample{} : Sample{median(x), at(0.25), at(0.75), static_cast<int>(x.size())};
 }
 
-// Processor: what all threads of the process used, for one thread of a machine that is busy with
-// other work.
+// Processor: the processor time of all threads of the process. For one thread on a machine that
+// other programs use.
 enum class Clock { Wall, Processor };
 
 // Seconds of `runs` calls of `body` and the synchronisation after each.

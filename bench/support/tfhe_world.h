@@ -12,7 +12,7 @@
 
 namespace latticino::bench {
 
-// A switching set stands for its tables.
+// For a switching set, the parameters of its tables.
 inline std::shared_ptr<const TfheParams> tfhe_params_of(const std::string& set) {
   return set.starts_with("switch-") || set.starts_with("test-switch-") ? switch_preset(set)->tfhe()
                                                                        : tfhe_preset(set);
@@ -70,8 +70,8 @@ class TfheFlips {
   tfhe::Table table_;
 };
 
-// The records of one bootstrapping of each of a batch, one by one: each reads what the one before
-// has written.
+// The records of one bootstrapping of each of a batch, one by one. Each record reads what the one
+// before has written.
 struct TfheRecords {
   TfheRecords(const TfheWorld& world, const tfhe::Ciphertext& x) {
     const TfheParams& params = *world.params;

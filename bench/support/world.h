@@ -36,10 +36,10 @@ struct Errors {
   double mean_of_largest_bits() const { return -std::log2(largest_sum / runs); }
 };
 
-// What a program asks for and moves. `setup` may encode constants, which are not counted.
+// What a program needs and moves. `setup` may encode constants, which are not counted.
 struct DryRun {
   rlwe::KeyRequest request;
-  DryReport report;  // its peak_bytes: all but keys
+  DryReport report;  // the plan's peak_bytes: everything except keys
   std::uint64_t key_bytes = 0;
 };
 using Program1 = std::function<void(const ckks::Evaluator&, const Ciphertext&)>;
@@ -47,7 +47,7 @@ using Setup = std::function<Program1(const std::shared_ptr<const ckks::Context>&
 DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots,
                const Setup& setup);
 Setup bootstrapping(const BootstrapOptions& options, int batch = 1);
-// Rates for the backend that make_backend makes of these.
+// The rates for the backend that make_backend makes for these options.
 struct Rates {
   const RateTable& table;
   int threads;
@@ -73,10 +73,11 @@ class World {
   }
   Ciphertext encrypt(const std::vector<Complex>& z, int level);
   std::vector<Complex> decrypt(const Ciphertext& x) const;
-  // Same level and slots: data of x into the memory of y, which recorded programs read.
+  // Copies the data of x into the memory of y, which recorded programs read. Both must have the
+  // same level and slots.
   void copy(const Ciphertext& x, const Ciphertext& y) const;
 
-  // Name, device, preset; the rest is added by the caller.
+  // A row with name, device and preset; the caller adds the rest.
   Row row(const std::string& name, double value, const std::string& unit, int runs) const;
 
  private:
