@@ -19,7 +19,7 @@ using session::RecordedArgument;
 using Complex = std::complex<double>;
 using MatrixValues = nb::ndarray<const Complex, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// The constants that a Python object keeps: latticino.ckks.encoding.Encodings.
+// The cache of constants that a Python object keeps: latticino.ckks.encoding.Encodings.
 class PythonConstants final : public session::Constants {
  public:
   PythonConstants(const nb::object& kept, std::string more_levels)
@@ -48,7 +48,7 @@ class PythonConstants final : public session::Constants {
   std::string more_levels() const override { return more_levels_; }
 
  private:
-  const nb::object& kept_;  // an argument of the call that this object is made for
+  const nb::object& kept_;  // a reference to an argument of the call that this object is made for
   std::string more_levels_;
 };
 

@@ -1,5 +1,5 @@
-// The Python extension. Each file has one function that binds its part. No arithmetic of the
-// schemes is here.
+// The Python extension. Each file has one function that binds its part. Arithmetic of the schemes
+// is not done here.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -32,8 +32,8 @@ using ComplexInput =
 using ComplexRows =
     nb::ndarray<const std::complex<double>, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Installs a handler with which Ctrl-C ends long work, unless a program has replaced Python's own
-// handler.
+// Installs a signal handler, so that Ctrl-C ends long work, unless a program has replaced Python's
+// own handler.
 void watch_interrupts() noexcept;
 
 // Lets other threads run Python while the core works, and lets Ctrl-C end that work.
@@ -43,7 +43,7 @@ struct Released {
 };
 using ReleaseGil = nb::call_guard<Released>;
 
-// Hands a vector to numpy without copying it again.
+// Gives a vector to numpy without another copy.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T> values) {
   auto* kept = new std::vector<T>(std::move(values));

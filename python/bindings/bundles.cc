@@ -22,7 +22,7 @@ io::Scheme scheme_of(const std::string& name) {
   return name == "TFHE" ? io::Scheme::Tfhe : io::Scheme::Ckks;
 }
 
-// Parts are saved only when the bundle is. Until then it keeps the keys.
+// Parts are saved when the bundle is saved. Until then this object keeps the keys.
 class BundleWriter {
  public:
   BundleWriter(const std::string& scheme, std::string params_hash)
@@ -57,7 +57,7 @@ class BundleWriter {
   std::vector<io::BundlePart> parts_;
 };
 
-// Keeps its source alive. Parts are read in their order.
+// Keeps its source alive. Parts must be read in their order.
 class BundleReader {
  public:
   static std::unique_ptr<BundleReader> of_file(const std::string& path, const std::string& scheme,

@@ -1,4 +1,5 @@
-// Ciphertexts and plaintexts: data that Python passes around, and what turns numbers into them.
+// Ciphertexts and plaintexts, which Python passes around, and the functions that make them from
+// numbers.
 #include "ckks/ciphertext.h"
 
 #include "bindings.h"

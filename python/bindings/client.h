@@ -1,4 +1,4 @@
-// The Python client: the one class here that holds a secret.
+// The Python client, which is the only class here that holds a secret.
 #pragma once
 
 #include "bindings.h"

@@ -112,14 +112,14 @@ void bind_operations(nb::class_<Contents>& c) {
 
 using Message = ckks::BootstrapOptions::Message;
 
-// What a caller asks of bootstrapping. Options that are None are chosen by the library.
+// The options of bootstrapping that a caller gives. The library chooses those that are None.
 struct BootstrapRequest {
   std::optional<Message> message;
-  Refresher::Request request;  // of complex values, if the message is None
+  Refresher::Request request;  // for complex values, if the message is None
 };
 
-// Defines f for Python. After the arguments of `First`, it takes the parts of an BootstrapRequest
-// as arguments with names. `extra`: the names of the first arguments, and a docstring.
+// Defines f for Python. After the arguments of `First`, it takes the members of a BootstrapRequest
+// as keyword arguments. `extra`: the names of the first arguments, and a docstring.
 template <class Owner, class Result, class... First, class... Extra>
 void def_with_options(Owner& owner, const char* name,
                       Result (*f)(const BootstrapRequest&, First...), const Extra&... extra) {

@@ -1,4 +1,4 @@
-// What contexts of both schemes offer of their queue.
+// Functions of contexts of both schemes that concern their queue.
 #pragma once
 
 #include "bindings.h"
@@ -15,9 +15,9 @@ nb::dict report(const Queue& queue);
 nb::dict device(const Queue& queue);
 // The counts of an observed queue so far (runtime/observe.h).
 nb::dict observed_work(Queue& queue);
-// `kernels`: "cuda", or those of a CPU (CpuChoice).
+// `kernels`: "cuda", or the name of CPU kernels (CpuChoice).
 double predicted(const Queue& queue, const std::string& kernels, int threads);
-// What of it makes constants, which replays find made.
+// The part of it that makes constants, which exist already when a recording is replayed.
 double predicted_preparation(const Queue& queue, const std::string& kernels, int threads);
 
 template <class Context>

@@ -11,7 +11,7 @@
 namespace latticino::python {
 namespace {
 
-// The name that Python has for an operation of the core.
+// The name of an operation of the core in Python.
 std::string public_name(const std::string& operation) {
   static const std::map<std::string, std::string> kNames = {
       {"ckks.tensor", "multiply"},
@@ -72,7 +72,8 @@ std::string public_name(const std::string& operation) {
 void raise(PyObject* module, const char* name, const Error& e) {
   nb::gil_scoped_acquire gil;
   nb::object type = nb::borrow(module).attr(name);
-  // A message may contain names from the system whose bytes are no text. The operation comes first.
+  // A message may contain names from the system whose bytes are not valid text. The operation comes
+  // first.
   const std::string operation = public_name(e.operation());
   const std::string text = operation + std::string(e.what()).substr(e.operation().size());
   nb::object message = nb::steal(
@@ -80,7 +81,8 @@ void raise(PyObject* module, const char* name, const Error& e) {
   try {
     nb::object error = type(message, operation);
     PyErr_SetObject(type.ptr(), error.ptr());
-  } catch (nb::python_error& other) {  // an interrupt that waited for the next line of Python
+  // an interrupt that was pending until the next line of Python
+  } catch (nb::python_error& other) {
     other.restore();
   }
 }

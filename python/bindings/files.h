@@ -1,4 +1,4 @@
-// What the files of both schemes share: bound once, under the scheme's prefix.
+// Code for the files of both schemes. It is bound once for each scheme, under the scheme's prefix.
 #pragma once
 
 #include <nanobind/stl/tuple.h>
@@ -21,8 +21,8 @@
 
 namespace latticino::python {
 
-// The bytes of a file, written into memory that Python then owns. A first pass tells how many there
-// are.
+// Writes the bytes of a file into memory that Python then owns. A first pass finds out how many
+// there are.
 template <class Save>
 nb::bytes bytes_of(nb::handle sign, nb::handle progress, const Save& save) {
   const io::Signer signer = signer_of(sign);
@@ -109,7 +109,7 @@ void bind_secret_files(nb::module_& m, const std::string& prefix,
            const nb::bytes& key) {
           if (!kdf) return io::save_secret_key(path, client.secret());
           const io::SecretSeal seal{as_scrypt(*kdf), seal_key(key)};
-          const nb::gil_scoped_release release;  // the caller keeps the bytes
+          const nb::gil_scoped_release release;  // the caller keeps the bytes alive
           io::save_secret_key(path, client.secret(), &seal);
         },
         "path"_a, "client"_a, "kdf"_a = nb::none(), "key"_a = nb::bytes("", 0));
@@ -132,7 +132,8 @@ void bind_secret_files(nb::module_& m, const std::string& prefix,
         "path"_a, "context"_a, "key"_a = nb::bytes("", 0));
 }
 
-// `version` of the format holds what the note says. Notes of TFHE need none but the first.
+// `version`: the format version that the content of the note needs. Notes of TFHE only need the
+// first.
 inline void save_with_note(io::Sink& sink, const std::vector<ckks::Ciphertext>& x,
                            const std::string& note, std::uint32_t version) {
   io::save_ciphertexts(sink, x, note, version);
@@ -146,7 +147,7 @@ inline void save_with_note(io::Sink& sink, const std::vector<tfhe::Ciphertext>& 
   io::save_ciphertexts(sink, x, note);
 }
 
-// `load` gives ciphertexts, their note, and what else the file says.
+// `load` returns ciphertexts, their note, and the other content of the file.
 template <class Ciphertext, class Context, class Loaded>
 void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
                            Loaded (*load)(io::Source&, const std::shared_ptr<const Context>&)) {
@@ -180,7 +181,7 @@ void bind_ciphertext_files(nb::module_& m, const std::string& prefix,
         [load](const nb::bytes& bytes, const ContextPtr& context, nb::handle verify) {
           io::MemorySource source({static_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
           source.verifier = verifier_of(verify);
-          const Released release;  // the caller keeps the bytes
+          const Released release;  // the caller keeps the bytes alive
           return load(source, context);
         },
         "data"_a, "context"_a, "verify"_a.none() = nb::none());

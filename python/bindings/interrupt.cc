@@ -1,6 +1,6 @@
 // Ctrl-C while the core works. The signal handler calls Python's own handler, and then sets a flag
-// that long work reads (math/interrupt.h). The main thread then asks Python what to do, as Python
-// does between two of its instructions.
+// that long work reads (math/interrupt.h). The main thread then lets Python run its handlers, as
+// Python does between two of its instructions.
 #include "math/interrupt.h"
 
 #include <pthread.h>
@@ -12,8 +12,8 @@
 namespace latticino::python {
 namespace {
 
-pthread_t main_thread;       // of Python
-struct sigaction of_python;  // what handled the signal before
+pthread_t main_thread;  // Python's handler
+struct sigaction of_python;  // the previous handler of the signal
 std::atomic<bool> threads_stop{false};
 
 void on_signal(int signal, siginfo_t* info, void* state) {
@@ -23,7 +23,8 @@ void on_signal(int signal, siginfo_t* info, void* state) {
     of_python.sa_handler(signal);
   }
   interrupt::requested.store(
-      true, std::memory_order_relaxed);  // last, so that Python knows of the signal
+      // called last, because Python must know of the signal first
+      true, std::memory_order_relaxed);
 }
 
 // The main thread handles signals. If the handlers raise nothing, the work goes on.
@@ -45,8 +46,8 @@ void ask_python() {
 void watch_interrupts() noexcept {
   if (pthread_equal(pthread_self(), main_thread) == 0) return;
   // Reading the handler is a system call, so calls in quick succession share one.
-  constexpr long kInterval = 10'000'000;  // ns
-  static timespec last{};                 // of the main thread
+  constexpr long kInterval = 10'000'000;  // in nanoseconds
+  static timespec last{};  // only the main thread uses it
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
   if (time.tv_sec == last.tv_sec && time.tv_nsec - last.tv_nsec < kInterval) return;
@@ -55,7 +56,7 @@ void watch_interrupts() noexcept {
   if (sigaction(SIGINT, nullptr, &now) != 0) return;
   const bool has_details = (now.sa_flags & SA_SIGINFO) != 0;
   if (has_details && now.sa_sigaction == on_signal) return;
-  // A program that ignores the signal, or ends with it, needs no help.
+  // If a program ignores the signal, or lets it end the process, no handler is needed.
   if (!has_details && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) return;
   of_python = now;
   struct sigaction ours = now;

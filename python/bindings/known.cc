@@ -1,4 +1,4 @@
-// What is known of encrypted arrays. Functions of numpy's arrays serve as maps of samples.
+// What is known of encrypted arrays. Functions of numpy arrays are applied to samples.
 #include "known.h"
 
 #include <nanobind/stl/optional.h>

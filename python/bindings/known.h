@@ -1,4 +1,5 @@
-// Claims of encrypted arrays as Python passes them: plain values, places in slots, misfits.
+// Claims of encrypted arrays in the form that Python passes: plain values, places in slots, reasons
+// why values do not fit.
 #pragma once
 
 #include <bit>
@@ -16,7 +17,7 @@ namespace latticino::python {
 void bind_array_operations(nb::module_& m);
 void bind_contents(nb::module_& m);
 
-// Of any shape, row by row.
+// Values of an array of any shape, row by row.
 using PlainValues = nb::ndarray<const std::complex<double>, nb::c_contig, nb::device::cpu>;
 using FlatIndex = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 

@@ -1,5 +1,5 @@
-// Python callables that sign and verify files (latticino/files/signing.py), as io/signature.h wants
-// them.
+// Python callables that sign and verify files (latticino/files/signing.py), in the form that
+// io/signature.h needs.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ std::array<std::uint8_t, kSize> exact_bytes(nb::handle value) {
   return out;
 }
 
-// Both call Python without holding the GIL before, and keep no reference to what they call for
-// longer than the caller does.
+// Both take the GIL before they call Python. They keep no reference to the callable for longer than
+// the caller does.
 inline io::Signer signer_of(nb::handle sign) {
   if (!sign.is_valid() || sign.is_none()) return {};
   return [sign](io::Message message) {

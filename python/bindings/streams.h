@@ -1,5 +1,5 @@
-// Python's file objects as sinks and sources of containers. Both call Python without holding the
-// GIL before, and keep no reference to the object for longer than the caller does.
+// Python's file objects as sinks and sources of containers. Both take the GIL before they call
+// Python. They keep no reference to the object for longer than the caller does.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class BorrowedView {
     if (!view_.is_valid()) nb::raise_python_error();
   }
   ~BorrowedView() {
-    // Python code that kept the view cannot reach the memory any more.
+    // Released, so that Python code that kept the view cannot read the memory any more.
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject* done = PyObject_CallMethod(view_.ptr(), "release", nullptr);
@@ -39,8 +39,8 @@ class BorrowedView {
   nb::object view_;
 };
 
-// The number of bytes that a call on a file object moved, at most `asked`. FileError for any other
-// answer.
+// The number of bytes that a call of a file object moved, at most `asked`. FileError if it returns
+// anything else.
 inline std::size_t moved(const nb::object& count, std::size_t asked, const char* operation) {
   Py_ssize_t n = -1;
   if (nb::isinstance<nb::int_>(count)) n = PyLong_AsSsize_t(count.ptr());

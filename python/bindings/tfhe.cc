@@ -1,4 +1,4 @@
-// TFHE's data and roles: parameters, contexts, batches, the client.
+// Data and roles of TFHE: parameters, contexts, batches, the client.
 #include "tfhe.h"
 
 #include "context.h"

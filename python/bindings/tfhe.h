@@ -1,5 +1,5 @@
-// TFHE in Python: what its files share. An encrypted array is a list of batches: one of booleans or
-// single bits, or the blocks of integers, least significant first.
+// What the files of the TFHE bindings share. An encrypted array is a list of batches: one batch of
+// booleans or single bits, or the blocks of integers, least significant first.
 #pragma once
 
 #include "bindings.h"

@@ -1,4 +1,4 @@
-// What a server of TFHE computes, on lists of batches.
+// The operations of a TFHE server, on lists of batches.
 #include "tfhe.h"
 
 namespace latticino::python {

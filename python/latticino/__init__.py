@@ -4,7 +4,7 @@
     ctx = lt.Context("n16-d40-boot-v1")
     client = lt.keygen(ctx)
 
-See docs/guide.md for a walk from zero, docs/api.md for every name.
+docs/guide.md is an introduction for beginners, and docs/api.md lists every name.
 """
 
 from . import cluster, errors, nn, tfhe

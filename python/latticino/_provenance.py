@@ -1,4 +1,4 @@
-"""Where a record comes from: the checkout's commit, and this processor.
+"""The origin of a record: the commit of the checkout, and this processor.
 
 Imports nothing of the package: `./latticino test --sanitize` loads it by its path, without the extension.
 """
@@ -14,7 +14,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def git(*command: str) -> str | None:
-    """What git prints in the checkout; None if there is no git or no checkout."""
+    """The output of git in the checkout; None if there is no git or no checkout."""
     if not (CHECKOUT / ".git").exists():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Numbers in: what may become slots, and how a long vector is cut into ciphertexts."""
+"""Checks and converts arguments: which numbers may become slots, and how a long vector is divided among ciphertexts."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def as_numpy(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex))
         x = _from_dlpack(x, operation)
     try:
         x = np.asarray(x)
-    except Exception as why:  # ragged lists, sparse matrices, whatever an object's own conversion raises
+    except Exception as why:  # raised by ragged lists, sparse matrices, or the conversion of any other object
         if isinstance(why, errors.Error):
             raise
-        # No cause: its message may hold values.
+        # The cause is not chained, because its message may contain values.
         raise errors.ShapeError.explain(
             operation, f"a {type(x).__name__} that is no array", "numbers in a regular shape",
             "pass a numpy array") from None
@@ -57,7 +57,7 @@ def as_numpy(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex))
 
 
 def _how_to_convert(x: np.ndarray, kinds: tuple[type, ...]) -> str:
-    """The remedy for an array of a type that is refused: a conversion only if it works."""
+    """The remedy for an array of a type that is refused: a conversion, if that works."""
     for kind in kinds:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -65,7 +65,7 @@ def _how_to_convert(x: np.ndarray, kinds: tuple[type, ...]) -> str:
                 converted: np.ndarray = np.asarray(x, kind)
             if np.isfinite(converted).all():
                 return f"convert with np.asarray(x, {kind.__name__})"
-        except Exception:  # whatever an object's own conversion raises
+        except Exception:  # raised by any conversion of the object
             continue
     return {"U": "pass numbers in place of text", "S": "pass numbers in place of text",
             "V": "pass one field of numbers, such as x[\"name\"]"}.get(
@@ -73,7 +73,7 @@ def _how_to_convert(x: np.ndarray, kinds: tuple[type, ...]) -> str:
 
 
 def _masked(x: Any) -> bool:
-    """Whether values are masked: of an array, or of one in a list, whose mask numpy would leave out."""
+    """Whether values are masked, in an array or in an array within a list. numpy would drop the mask of the latter."""
     if type(x) in (list, tuple):
         return any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in x)
     return bool(np.ma.is_masked(x))
@@ -109,28 +109,29 @@ def _kind(value: complex) -> str:
 
 
 def shown(x: Any) -> str:
-    """A short text of any value, for a message. Use it only for what the author of a program writes, never for data."""
+    """A short text of any value, for a message. Use it only for values that the author of a program writes, never for
+    data."""
     if isinstance(x, numbers.Integral) and not isinstance(x, np.timedelta64) and not -(2**128) < int(x) < 2**128:
         return f"an integer of {int(x).bit_length()} bits"
     if isinstance(x, PrivateArray):
         return "decrypted values"
     try:
         text = reprlib.repr(x)
-    except Exception:  # whatever an object's own repr raises
+    except Exception:  # raised by any __repr__ of the object
         text = f"a {type(x).__name__}"
     return printable(text)
 
 
 def printable(text: str) -> str:
-    """The text without halves of surrogate pairs, which no file or terminal takes."""
+    """The text without unpaired surrogates, which files and terminals refuse."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def as_integer(x: Any, operation: str, name: str, least: int | None = None, most: int | None = None) -> int:
-    """An integer from `least` to `most`; ValueError for anything else, numbers with a fraction among them."""
+    """An integer from `least` to `most`; ValueError for anything else, also for numbers with a fraction."""
     try:
         value = operator.index(x)
-    except Exception:  # TypeError, or what an array of another library raises
+    except Exception:  # a TypeError, or what an array of another library raises
         value = None
     if value is None or (least is not None and value < least) or (most is not None and value > most):
         bounds = ("" if least is None else f" from {least}") + ("" if most is None else f" to {most}")
@@ -139,12 +140,13 @@ def as_integer(x: Any, operation: str, name: str, least: int | None = None, most
 
 
 def as_real(x: Any, operation: str, name: str, above: float | None = None, finite: bool = True) -> float:
-    """A real number as a double, larger than `above`, finite unless the caller looks at that; ValueError else."""
+    """A real number as a double that is larger than `above`; ValueError for anything else. It is finite unless the
+    caller checks that."""
     value: float | None = None
     try:
         if isinstance(x, numbers.Real) or (isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "fiub"):
             value = float(x)
-    except (OverflowError, TypeError, builtins.ValueError, errors.Error):  # such as of numpy's timedelta64
+    except (OverflowError, TypeError, builtins.ValueError, errors.Error):  # for example raised by numpy's timedelta64
         pass
     if value is None or (finite and not math.isfinite(value)) or (above is not None and value <= above):
         raise errors.ValueError.explain(
@@ -173,7 +175,7 @@ def as_flag(x: Any, operation: str, name: str) -> bool:
 
 
 def as_text(x: Any, operation: str, name: str) -> str:
-    """A string that can be handed on; ValueError for anything else."""
+    """A string without unpaired surrogates; ValueError for anything else."""
     try:
         if isinstance(x, str) and x.encode() is not None and "\0" not in x:
             return x
@@ -183,17 +185,18 @@ def as_text(x: Any, operation: str, name: str) -> str:
 
 
 def unknown_preset(name: str, names: list[str], remedy: str) -> errors.Error:
-    """ParameterError for a name that no set has."""
+    """The ParameterError for a name that no set has."""
     first, second, third = difflib.get_close_matches(name, names, 3, 0.0)
     return errors.ParameterError.explain(
         "preset", f"the name {shown(name)}", f"a preset, perhaps {first}, {second} or {third}", remedy)
 
 
 def as_path(x: Any, operation: str) -> str:
-    """The name of a file; UnsupportedError for what names none, FileError for one that no file can have."""
+    """The name of a file. UnsupportedError for an object that is no path, FileError for a name that no file can have.
+    """
     try:
         name = os.fsdecode(x)
-    except Exception:  # TypeError, or what an object's own __fspath__ raises
+    except Exception:  # a TypeError, or what the object's own __fspath__ raises
         raise errors.UnsupportedError.explain(
             operation, f"a path of type {type(x).__name__}", "a string or a pathlib.Path", "name the file") from None
     try:

@@ -19,17 +19,17 @@ from .serve import commands as commands_of_services
 
 DEFAULT_PRESET = "n16-d40-boot-v1"
 MAX_THREADS = 4096
-PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".eps", ".ps")  # that matplotlib draws
+PICTURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".eps", ".ps")  # formats that matplotlib can draw
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and takes words and options of a command in any order."""
+    """Reports errors in one line, and accepts arguments and options of a command in any order."""
 
     _again = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Of `bench compare --record R A B`, argparse alone would leave A and B: what takes them was satisfied before
-        the option, by nothing."""
+        """For `bench compare --record R A B`, argparse alone would not accept A and B: their positional argument was
+        already matched, with no values, before the option."""
         found = super().parse_known_args(args, namespace)
         if not found[1] or self._subparsers is not None or self._again:
             return found
@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"latticino: {arrays.printable(message)}; see {self.prog} --help\n")
 
 
-# Options of demos that are not of all.
+# Options that only some demos have.
 _OWN = {"helr": ("data", "iterations", "rows", "repeat", "recorded", "output", "no_plot", "scales",
                  "separate"),
         "sort": ("size", "bits", "repeat", "output", "no_plot"),
@@ -53,7 +53,7 @@ _OWN.update(dict.fromkeys(_NETWORKS, ("images", "encrypted", "batch", "memory", 
 
 
 def _require_used(args: argparse.Namespace) -> None:
-    """Raises UnsupportedError for an option that the demo would not read."""
+    """Raises UnsupportedError for an option that the demo would ignore."""
     def given(option: str) -> bool:
         return getattr(args, option) is not None
 
@@ -73,7 +73,7 @@ def _require_used(args: argparse.Namespace) -> None:
 
 
 def _require_possible(args: argparse.Namespace) -> None:
-    """Raises an error of the library for what no demo could use, before it trains a model or reads data."""
+    """Raises an error of the library for arguments that no demo can use, before it trains a model or reads data."""
     from .common import devices
     from .files import regular
     from .nn.compiling import as_bytes
@@ -99,7 +99,7 @@ def _demo(args: argparse.Namespace) -> int:
 
 
 def _plotted(args: argparse.Namespace, workload: Any, measure: Callable[[], Any]) -> int:
-    """Runs a demo that draws, and leaves its plot and its record."""
+    """Runs a demo that draws, and writes its plot and its record."""
     from .workloads import demo
 
     if not args.no_plot:
@@ -159,7 +159,7 @@ def _helr(args: argparse.Namespace) -> int:
 
 
 def _helr_at_scales(args: argparse.Namespace) -> int:
-    """One training after the other, each on the set of its scale: a row for each, and no picture."""
+    """One training after the other, each with the set of its scale. It returns a row for each, and draws no picture."""
     from .measure import records
     from .workloads import demo
 
@@ -214,7 +214,7 @@ def _params(args: argparse.Namespace) -> int:
     made = make_params(args.N, args.levels, args.scale, word=args.word, bootstrapping=args.bootstrapping,
                        dnum=args.dnum, secret=args.secret, security=args.security, quantum=args.quantum, name=args.name)
     costs = parameter_costs(made, args.device)
-    if args.save is not None:  # before anything is printed, which a refusal would follow
+    if args.save is not None:  # checked before anything is printed, so that a refusal comes first
         save_params(args.save, made)
     print(made.explain(), end="")
     print(costs)
@@ -229,7 +229,7 @@ def _real(text: str) -> float:
     value: object = None
     with contextlib.suppress(ValueError, OverflowError, ZeroDivisionError):
         value = float(base) ** float(exponent) if mark else float(text)
-    if not isinstance(value, float):  # a negative base has complex powers
+    if not isinstance(value, float):  # powers of a negative base may be complex
         raise argparse.ArgumentTypeError(f"{text!r} is no number such as 2**40")
     return value
 
@@ -445,7 +445,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _require_writable(args: argparse.Namespace) -> None:
     """Raises FileError, before anything is measured, if the result could not be written."""
-    reads = getattr(args, "what", None) == "report"  # a record is read there
+    reads = getattr(args, "what", None) == "report"  # records are read from there
     if args.command == "demo" and "output" in _OWN[args.what] and args.output is None and not args.scales:
         args.output = Path("latticino-demo.png")
     plots = not getattr(args, "no_plot", False)
@@ -464,21 +464,21 @@ def _require_writable(args: argparse.Namespace) -> None:
 
 def _open_closed_streams() -> None:
     """Opens /dev/null for every standard stream that is closed (`>&-`). Otherwise the next file that is opened would
-    get the stream's number, and what is printed would be written to that file."""
+    get the stream's number, and printed text would be written to that file."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - until the end
 
 
 def _give_up(stream: TextIO) -> None:
-    """Sends what the stream still holds to /dev/null. Otherwise Python would try to write it again when it exits."""
+    """Sends the buffered output of the stream to /dev/null. Otherwise Python would try to write it again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: list[str] | None) -> int:
     try:
         args = _parser().parse_args(arguments)
-    except SystemExit:  # what --help printed lies in the buffer
+    except SystemExit:  # the text of --help is in the buffer
         sys.stdout.flush()
         raise
     if args.command == "demo":
@@ -490,15 +490,15 @@ def _run(arguments: list[str] | None) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; errors of the library end it with their message and status 1."""
+    """Runs one command. Errors of the library end it with their message and status 1."""
     _open_closed_streams()
-    for stream in (sys.stdout, sys.stderr):  # names of files may hold bytes that are no text
+    for stream in (sys.stdout, sys.stderr):  # names of files may contain bytes that are not valid text
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     status, said = 1, ""
     try:
         return _run(arguments)
-    except BrokenPipeError:  # `latticino info | head`: who reads has enough
+    except BrokenPipeError:  # `latticino info | head`: the reader has closed the pipe
         _give_up(sys.stdout)
     except KeyboardInterrupt:
         status, said = 130, "interrupted"

@@ -10,11 +10,9 @@ _KINDS = {"complex": _native.Message.Complex, "real": _native.Message.Real, "mer
 
 
 class Bootstrapping:
-    """Checks options and asks the core, which chooses forms and keeps what was made (``native``).
-
-    ``timed``: whose rates predict what forms take. ``like``: that of the context which a twin stands for. They share
-    these rates and the forms that are known.
-    """
+    """Checks the options, and asks the core, which chooses forms and keeps the objects that it made (``native``).
+    ``timed``: the device whose rates predict the times of forms. ``like``: the bootstrapping of the context that a twin
+    stands for. Both share these rates and the forms that are known."""
 
     def __init__(self, context: _native.Context, timed: tuple[str, int], like: Bootstrapping | None = None) -> None:
         self.native: _native.Refresher = (
@@ -40,13 +38,13 @@ class Bootstrapping:
 
     def refreshed(self, evaluator: _native.Evaluator, x: _native.Contents, message: str | None,
                   *options: Any) -> tuple[_native.Contents, str, int, list[tuple[str, str, str]]]:
-        """The array refreshed, the note of a plan on it, the number of bootstrappings, and what does not fit.
+        """The refreshed array, the note for a plan, the number of bootstrappings, and the reason why values do not fit.
         ``message=None``: the core chooses."""
         kind = None if message is None else _message_kind(message)
         return _native.bootstrapped(evaluator, self.native, x, kind, *_checked(*options))
 
     def form_of_pair(self, xs: list[_native.Contents], *options: Any) -> tuple[_native.Bootstrapper, str]:
-        """The operation that refreshes two arrays of real values as one, and the note of a plan on it."""
+        """The operation that refreshes two arrays of real values as one, and the note for a plan."""
         checked = _checked(*options)
         form, note = self.native.form_of(xs, _native.Message.MergedReals, *checked)
         booter = self.native.bootstrapper(
@@ -61,7 +59,7 @@ class Bootstrapping:
 
 def _checked(minimal_keys: bool, slot_to_coeff_first: bool | None, over_mod_raise: bool | None, arcsine: int | None,
              log_message_ratio: int | None, random_like: bool) -> tuple[Any, ...]:
-    """The options of a form, in this order; None is for the core to choose."""
+    """The options of a form, in this order. The core chooses those that are None."""
     minimal_keys, random_like = (arrays.as_flag(x, "bootstrap", name) for x, name in (
         (minimal_keys, "minimal_keys"), (random_like, "random_like")))
     slot_to_coeff_first, over_mod_raise = (

@@ -102,7 +102,7 @@ class Ciphertext(NumpyMethods):
         evaluator: _native.Evaluator = self.context._evaluator_for(self._key)
         return evaluator
 
-    # ---- facts ----
+    # ---- properties ----
 
     @property
     def context(self) -> Context:
@@ -165,7 +165,7 @@ class Ciphertext(NumpyMethods):
 
     @property
     def expected_worst_bits(self) -> float:
-        """The same of the value with the largest error."""
+        """The expected precision of the value with the largest error."""
         return self._known.bits(self.size, self._full)[1]
 
     @property
@@ -242,11 +242,11 @@ class Ciphertext(NumpyMethods):
     def _repr_html_(self) -> str:
         return notebook.ciphertext(self)
 
-    # ---- helpers ----
+    # ---- internal helpers ----
 
     @property
     def _to_decrypt(self) -> list[_native.Ciphertext]:
-        """The parts for the key's owner, who may read more than operations may."""
+        """The parts, for the key's owner, who may read more than operations may."""
         return self._parts
 
     def _precision(self) -> str:
@@ -259,7 +259,8 @@ class Ciphertext(NumpyMethods):
 
     @property
     def _full(self) -> bool:
-        """Whether all slots of the ring are in use: then errors of a few slots stand out."""
+        """Whether all slots of the ring are in use. If they are not, errors of a few slots are less visible in the
+        mean."""
         return self.slots == self.context.slots
 
     @property
@@ -273,8 +274,8 @@ class Ciphertext(NumpyMethods):
 
     def _like(self, parts: list[_native.Ciphertext], known: _native.Known, clean: bool | None = None,
               shape: tuple[int, ...] | None = None, *, layout: Layout | None = None) -> Ciphertext:
-        """A result: in this layout, with zeros in slots without values (`clean`) or other things; in the plain one
-        where a shape is given; or in `layout`."""
+        """A result with these parts. It has the plain layout if a shape is given, otherwise `layout` or this array's
+        own. `clean`: whether slots without values hold zeros."""
         if layout is None and shape is not None:
             layout = Layout.plain(shape, parts[0].slots, bool(clean), known.reach)
         elif layout is None and clean is not None:
@@ -288,49 +289,51 @@ class Ciphertext(NumpyMethods):
 
     @property
     def _contents(self) -> _native.Contents:
-        """What the core computes with: the arithmetic of claims, levels and slots without values is its own."""
+        """The object of the core for this array. The core does the arithmetic of claims, levels and slots without
+        values."""
         where = self.layout
         return _native.Contents(self._parts, self._known, where.rest, where.bound, where.number)
 
     def _made(self, made: _native.Contents) -> Ciphertext:
-        """A result of the core's in this layout."""
+        """Makes an array of a result of the core, in this layout."""
         rest: Any = made.rest
         return self._like(made.parts, made.known, layout=self.layout.with_rest(*rest))
 
     @property
     def _constants(self) -> tuple[Any, str]:
-        """Where the core gets encoded constants from, and what its errors say to do if levels are missing."""
+        """The core's source of encoded constants, with the advice for its errors if levels are missing."""
         return self.context._encodings, levels.more_levels(self.context)
 
     def _rescaled(self, parts: list[_native.Ciphertext]) -> float:
-        """The error that the rescaling adds to `parts`, which it made from this."""
+        """The error that a rescaling added, if `parts` are its result for this array."""
         return noise.rescaled(self.context.params, self.level, parts[0].slots, parts[0].scale)
 
     def _switched(self, slots: int | None = None) -> float:
-        """The error that a key switch of this adds to each slot of its ciphertexts, or of ciphertexts with fewer
+        """The error that a key switch of this array adds to each slot of its ciphertexts, or of ciphertexts with fewer
         slots."""
         return noise.switched(self.context.params, self.level, slots or self.slots, self.scale)
 
     def _multiplied(self, parts: list[_native.Ciphertext]) -> float:
-        """The error that the key switch adds to the product `parts`, which was made from this."""
+        """The error that the key switch added to the product `parts`, which was computed from this array."""
         return noise.multiplied(self.context.params, self.level, parts[0].slots, parts[0].scale)
 
     def _ready(self, levels: int) -> Ciphertext:
-        """This, refreshed if the context bootstraps on its own and should do so before `levels` more are taken."""
+        """This array, refreshed if its context bootstraps automatically and should do so before `levels` more are
+        taken."""
         refreshes = self.context._refreshes(self._contents, levels)
         return refreshing.refreshed_for(self, levels) if refreshes else self
 
     def _aligned(self, other: Ciphertext, operation: str) -> tuple[Ciphertext, Ciphertext]:
-        """Both with one shape and layout."""
+        """Both arrays, brought to one shape and layout."""
         return align.aligned(self, other, operation)
 
     def _ready_for_function(self, levels: int, operation: str) -> Ciphertext:
-        """This, made ready for a function that takes `levels`: refreshed if the context does so, and without unknown
-        values in slots."""
+        """This array, prepared for a function that takes `levels`: refreshed if the context does so, and without
+        unknown values in slots."""
         return align.cleared(self._ready(levels + (self.layout.rest == "unknown")), operation)
 
     def _pieces(self, array: np.ndarray, operation: str) -> list[np.ndarray]:
-        """An array of this shape as slot vectors."""
+        """Plain values, as slot vectors of this shape."""
         values = arrays.as_slots(array, operation)
         return arrays.chunks(values, self.slots) if self.layout.is_plain else list(self.layout.rows(values))
 
@@ -365,7 +368,7 @@ class Ciphertext(NumpyMethods):
             x, y = self._aligned(other, "subtract")
             return x._made(x._contents.minus(self._evaluator, y._contents))
         if isinstance(other, numbers.Number):
-            _finite(other, "subtract")  # before its sign changes, which a message would show
+            _finite(other, "subtract")  # before the sign changes, because a message would show the number
         return self._plus_clear(-_plain(other) if isinstance(other, (numbers.Number, Scalar))
                                 else -arrays.as_numpy(other, "subtract").astype(complex), "subtract")
 
@@ -396,7 +399,7 @@ class Ciphertext(NumpyMethods):
         return _native.factor_scale(part, levels.more_levels(self.context))
 
     def _canonical(self) -> Ciphertext:
-        """This, or one level below it where its scale is not the canonical one."""
+        """This array, or one level below it if its scale is not the canonical one."""
         if self._is_canonical:
             return self
         return self.to_level(self.level - 1) if self.level else self.to_level(0)
@@ -431,7 +434,7 @@ class Ciphertext(NumpyMethods):
         divisor: Any = _finite(other, "divide") if number else arrays.as_numpy(other, "divide")
         if not np.all(divisor):
             raise errors.ValueError.explain("divide", "the divisor 0", "other numbers", "check the data")
-        # In double precision, whatever the type of the divisor.
+        # Computed in double precision, whatever the type of the divisor.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             inverse = 1 / (np.complex128(divisor) if isinstance(other, numbers.Number)
                            else divisor.astype(complex if divisor.dtype.kind == "c" else float))
@@ -514,7 +517,7 @@ class Ciphertext(NumpyMethods):
         """
         return convolution.average_pool(self, size, stride, padding, count_include_pad)
 
-    # ---- slots ----
+    # ---- moving values between slots ----
 
     @public_step
     def rotate(self, k: int) -> Ciphertext:
@@ -526,7 +529,8 @@ class Ciphertext(NumpyMethods):
         k = arrays.as_integer(k, "rotate", "steps") % self.size
         if k == 0:
             return self
-        if not self.layout.is_plain or self.layout.rest == "unknown":  # read in another order: free
+        # only reads the slots in another order, which is free
+        if not self.layout.is_plain or self.layout.rest == "unknown":
             return moves.taken(self, np.roll(np.arange(self.size), -k).reshape(self.shape))
         x = self._ready(1) if _native.rotation_needs_masks(self.size, self.slots, k) else self
         return x._made(_native.rotated(x._contents, x._evaluator, x.size, k, *x._constants))
@@ -586,11 +590,12 @@ class Ciphertext(NumpyMethods):
         """
         return sums.spread(self, factor)
 
-    # ---- shapes: free, the ciphertexts stay as they are ----
+    # ---- shapes: these are free, because the ciphertexts stay as they are ----
 
     @public_step
     def __getitem__(self, index: Any) -> Ciphertext:
-        """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, in the clear.
+        """numpy's indexing with integers, slices, ``...``, ``None``, integer arrays and boolean masks, which are not
+        encrypted.
 
         ShapeError for an index that numpy refuses, and if no value is left.
         """
@@ -602,7 +607,7 @@ class Ciphertext(NumpyMethods):
 
     @public_step
     def reshape(self, *shape: Any) -> Ciphertext:
-        """The values in another shape, row by row; -1 stands for what is left."""
+        """The values in another shape, row by row. One length may be -1; it follows from the others."""
         return shapes.moved(self, lambda places: places.reshape(*shape), "reshape")
 
     @public
@@ -622,7 +627,7 @@ class Ciphertext(NumpyMethods):
 
     @public_step
     def swapaxes(self, axis1: int, axis2: int) -> Ciphertext:
-        """Two axes exchanged."""
+        """The array with two axes exchanged."""
         return shapes.moved(self, lambda places: places.swapaxes(axis1, axis2), "swapaxes")
 
     @public_step
@@ -958,7 +963,7 @@ class Ciphertext(NumpyMethods):
 
 
 def _plain(c: numbers.Number | Scalar) -> Any:
-    """The number as one of Python's, because numpy's unsigned numbers have no negatives."""
+    """The number as a Python number, because numpy's unsigned numbers have no negative values."""
     return c.item() if isinstance(c, np.generic) else c
 
 
@@ -975,11 +980,11 @@ def _remedy_of_power(n: float | None) -> str:
 
 
 def _finite(c: Any, operation: str) -> complex:
-    """A message says what is wrong with a number, which may be a secret, but not the number."""
+    """Messages say what is wrong with a number, but do not show it, because it may be secret."""
     try:
         number = complex(c)
         had = "NaN" if np.isnan(number) else "infinity" if np.isinf(number) else ""
-    except OverflowError:  # of integers
+    except OverflowError:  # only for integers
         had = "a number beyond the double range"
     except TypeError:
         had = f"a {type(c).__name__}, which is no complex number"

@@ -1,4 +1,4 @@
-"""The two roles: a client that holds the secret key, and the public bundle a server computes with."""
+"""The two roles: a client, which holds the secret key, and the public bundle that a server computes with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _rounded(x: float, up: bool) -> str:
-    """x with three digits, rounded up or down: what is needed is accepted as shown, what was refused stays below it."""
+    """x with three digits, rounded up or down, so that a stated limit is accepted if it is passed as shown."""
     way = decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
     return f"{float(decimal.Context(prec=3, rounding=way).create_decimal(x)):.3g}"
 
@@ -57,7 +57,8 @@ class ServerKeys(roles.Handle):
         self._stored: _native.StoredKeys = store.add_ckks(
             context._native, native, public_key, {name: context.switching(name) for name in switching}, switching)
 
-    # Keys may lie in host memory: what leads to them brings them back, and keeps them while it lives.
+    # Keys may be in host memory. Functions that use them bring them back, and keep them on the device while they are
+    # used.
 
     @property
     def _native(self) -> EvaluationKeys:
@@ -105,7 +106,7 @@ class ServerKeys(roles.Handle):
         return self._id
 
     def missing(self, plan: Plan) -> list[KeyLabel]:
-        """The keys that a plan needs and this bundle lacks, or has for lower levels only."""
+        """The keys that a plan needs and that this bundle lacks, or has for lower levels only."""
         roles.require_kind("missing", plan, Plan, "pass ctx.plan(program, x)")
         return [label for label, level in plan.keys.items() if not self._native.has(label, level)]
 
@@ -268,7 +269,7 @@ class Client(roles.Handle):
         KeyError if another key made it.
         """
         got, claimed = self._with_imaginary_parts(x), (x.expected_bits, x.expected_worst_bits)
-        real = not (x.range.imag_low or x.range.imag_high)  # of real values the claim is about real parts
+        real = not (x.range.imag_low or x.range.imag_high)  # for real values, the claim is about real parts
         if values is None:
             if not real:
                 raise errors.UnsupportedError.explain(
@@ -284,8 +285,8 @@ class Client(roles.Handle):
         return Noise(np.abs(got - expected), claimed, x._known.kind, "values")
 
     def _with_imaginary_parts(self, x: Ciphertext) -> np.ndarray:
-        """The decrypted values, with the imaginary errors that decryption of a real array would cut off."""
-        values: np.ndarray = self.decrypt(x).unmarked()  # refuses what is not its own
+        """The decrypted values with their imaginary errors, which `decrypt` drops for real arrays."""
+        values: np.ndarray = self.decrypt(x).unmarked()  # raises for arrays of another context or key
         if np.iscomplexobj(values):
             return values
         if not x.context.encrypted:

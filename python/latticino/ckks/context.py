@@ -98,16 +98,16 @@ class Context(Tenancy, roles.Handle):
 
     def _setup(self, native: _native.Context, auto_bootstrap: bool, sets: list[str] | None = None,
                timed: tuple[str, int] | None = None, like: Context | None = None) -> None:
-        """``sets`` of switching, the device's first choice first, where they are not this device's own; ``timed``: the
-        machine whose rates a plan takes; ``like``: what a twin stands for."""
+        """``sets``: sets of switching, the default one first, if they differ from this device's own. ``timed``: the
+        machine whose rates a plan uses. ``like``: the context that a twin stands for."""
         self._begin_tenancy(None)
         self._native = native
         self._timed: Any = timed
         self.auto_bootstrap = auto_bootstrap
-        # Of the last block of lt.debug, by the lock that the block holds while it lasts.
+        # The debugger of the last lt.debug block. It is in use as long as that block holds its lock.
         self._debugging: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-        self.bootstraps = 0  # done so far, in all threads
-        self._notes: list[str] = []  # of a twin's program, for its plan
+        self.bootstraps = 0  # number of bootstrappings done so far, in all threads
+        self._notes: list[str] = []  # notes on a twin's program, for its plan
         self._bootstrapping: Bootstrapping = Bootstrapping(
             native, devices.rate_device(self.device, self.threads, self.simd) if timed is None else timed,
             None if like is None else like._bootstrapping)
@@ -126,7 +126,7 @@ class Context(Tenancy, roles.Handle):
 
     @classmethod
     def _for_plans(cls, params: str | _native.Params, kind: str, auto_bootstrap: bool) -> Context:
-        """A context that can only plan, for a device of that kind, which need not exist here."""
+        """A context that can only plan, for a device of that kind, which need not be present."""
         out = cls.__new__(cls)
         out.params = preset(params) if isinstance(params, str) else params
         out.device, out.threads, out.simd = kind, 0, True
@@ -137,7 +137,7 @@ class Context(Tenancy, roles.Handle):
 
     @classmethod
     def _idle(cls, params: str | _native.Params, counts: _native.IdleCounts) -> Context:
-        """A context on a device that computes nothing, and counts what it is told to do: the host works as it does for
+        """A context on a device that computes nothing, and counts what it is asked to do. The host works as it does for
         a GPU."""
         out = cls.__new__(cls)
         out.params = preset(params) if isinstance(params, str) else params
@@ -154,12 +154,12 @@ class Context(Tenancy, roles.Handle):
         twin.params, twin.device, twin.threads, twin.simd = self.params, "dry", 0, self.simd
         twin._setup(_native.Context.create_dry(self.params), self.auto_bootstrap, self._sets_of_switching(),
                     devices.rate_device(self.device, self.threads, self.simd), self)
-        twin._products.limit = math.inf  # a plan counts them all
+        twin._products.limit = math.inf  # so that a plan counts all of them
         recorder = _native.KeyRecorder(twin._native)
         twin._evaluator = _native.Evaluator(twin._native, recorder)
         return twin, recorder
 
-    # ---- facts ----
+    # ---- properties ----
 
     @property
     def _debugger(self) -> Any:
@@ -220,7 +220,7 @@ class Context(Tenancy, roles.Handle):
         return notebook.context(self)
 
     def _options(self) -> dict[str, Any]:
-        """The options that it was made with, beside the parameters."""
+        """The options with which it was made, apart from the parameters."""
         budget = None if self._store is None else self._store.budget
         return {"device": self.device, "threads": self.threads if self.encrypted else 0, "simd": self.simd,
                 "auto_bootstrap": self.auto_bootstrap, "tuning": self._tuning, "key_budget": budget}
@@ -349,8 +349,8 @@ class Context(Tenancy, roles.Handle):
         return self._switchers.named(name, self._sets_of_switching(key))
 
     def _sets_of_switching(self, key: str = "") -> list[str]:
-        """The names of the sets, the default first. The keys of a twin are those that its program asked for so far, so
-        they decide nothing."""
+        """The names of the sets, the default one first. For a twin, the keys do not matter, because they are only those
+        that its program asked for so far."""
         if self._without_data:
             return self._switchers.sets
         keys = self._tenants.get(key) or self.keys
@@ -366,8 +366,8 @@ class Context(Tenancy, roles.Handle):
                  route: str = "automatic", key_id: str = "") -> _native.Switcher:
         """The object that looks up the values (up to `bound`) of ciphertexts of `slots` slots in tables; built once.
 
-        ``route``: the way back (`Ciphertext.apply_lut`); ``"automatic"`` is ``"matvec"`` where the keys in
-        use are for it and for so many slots. ``key_id`` of the ciphertexts chooses among several bundles.
+        ``route``: the way back (`Ciphertext.apply_lut`); ``"automatic"`` is ``"matvec"`` if the keys in use have that
+        route for so many slots. ``key_id`` of the ciphertexts chooses among several bundles.
         """
         name = arrays.as_text(name, "switching", "name")
         slots = arrays.as_integer(slots, "switching", "slots", 1, self.slots)

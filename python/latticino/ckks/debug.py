@@ -1,4 +1,4 @@
-"""For debugging: contexts that do not encrypt, and a look at errors beside a run."""
+"""For debugging: contexts that do not encrypt, and contexts that check the error of every result."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class SecretWarning(UserWarning):
 
 
 class NotEncryptedClient(Client):
-    """The client of a context that does not encrypt: it has no key, and hides nothing."""
+    """The client of a context that does not encrypt. It has no key, and values are readable by anyone."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
     @property
     def key_id(self) -> str:
-        """There is no key."""
+        """There is no key, so this is None."""
         return "not-encrypted"
 
     def __repr__(self) -> str:
         return f"Client({self.context.params.name!r}, NOT ENCRYPTED)"
 
     def server_keys(self, *what: Any, public: bool = False, show: bool | None = None) -> ServerKeys:
-        """Gives keys of no bytes. Programs are planned as they would be for real keys."""
+        """Returns empty keys. Programs are planned as they would be for real keys."""
         if what and callable(what[0]):
             self.context.plan(what[0], *what[1:])
         return NotEncryptedKeys(self.context)
@@ -50,8 +50,8 @@ class NotEncryptedClient(Client):
     @public
     def encrypt(self, x: Any, level: int | None = None, scale: float | None = None, *, range: Any = None,
                 like: Any = None) -> Ciphertext:
-        """Does what the client of another device does, but the values stay in the clear, beside the ciphertext's level
-        and scale."""
+        """Works like the client of another device, but the values are in the clear, with the level and scale that a
+        ciphertext would have."""
         return encrypted_array(self.context, x, level, scale, lambda batch: [], False, range, like)
 
     @public
@@ -63,20 +63,20 @@ class NotEncryptedClient(Client):
         if x.context._root is not self.context._root:
             raise errors.ContextError.explain(
                 "decrypt", "a ciphertext of another context", "one of this client's", "use the client of that context")
-        sample = cast(np.ndarray, x._known.sample)  # there is one where nothing is encrypted
+        sample = cast(np.ndarray, x._known.sample)  # there is always one on a context that does not encrypt
         values = np.array(sample[1]).reshape(x.shape)
         return (values.real.copy() if x.dtype.kind == "f" else values).view(arrays.PrivateArray)
 
     @public
     def decrypt_for_sharing(self, x: Ciphertext, noise_bound: float | None, queries: int,
                             statistical_bits: int = 30) -> SharedValues:
-        """UnsupportedError: nothing is hidden here."""
+        """UnsupportedError, because nothing is encrypted here."""
         raise errors.UnsupportedError.explain(
             "decrypt_for_sharing", "values that are not encrypted", "encrypted ones", "take a device that encrypts")
 
 
 class NotEncryptedKeys(ServerKeys):
-    """Stands for server keys where nothing is encrypted."""
+    """Stands for server keys on a context that does not encrypt."""
 
     def __init__(self, context: Context) -> None:
         self._context, self._sets, self._public = context._root, [], False
@@ -99,7 +99,7 @@ class NotEncryptedKeys(ServerKeys):
 
     @property
     def id(self) -> str:
-        """There is no key."""
+        """There is no key, so this is None."""
         return "not-encrypted"
 
     def missing(self, plan: Any) -> list[Any]:
@@ -117,8 +117,8 @@ class _Debugger:
         return x.layout.read(np.concatenate(self.client._native.decrypt(x._parts)))
 
     def followed(self, x: Ciphertext) -> Ciphertext:
-        """Arrays with their true values: those that operations made, or else what they decrypt to now. Arrays that
-        other clients encrypted are left as they are."""
+        """Arrays with their true values: the values that operations computed, or the decrypted values if there are
+        none. Arrays that other clients encrypted are left as they are."""
         if self.context._native.recording or x._key != self.client.key_id:
             return x
         actual = self.values(x)
@@ -170,7 +170,8 @@ def debug(context: Context, client: Client) -> AbstractContextManager[bool]:
 
 
 def refuse(context: Context, operation: str) -> None:
-    """UnsupportedError for what must not leave this process: values in the clear, or beside a secret."""
+    """UnsupportedError for anything that must not leave this process: values in the clear, or values next to a secret.
+    """
     if not context.encrypted:
         _refuse(operation, "values that are not encrypted", 'take a device that encrypts ("cpu" or "cuda")')
     if context._debugger is not None:

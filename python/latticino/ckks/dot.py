@@ -55,7 +55,7 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
 
 
 def _factors(x: Ciphertext, y: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
-    """Both factors as they are multiplied. A square gives the same object twice, because the errors of its two factors
-    are the same."""
+    """Both factors in the form in which they are multiplied. For a square it returns the same object twice, because the
+    errors of its two factors are the same."""
     first = align.moderate(x._ready(1))
     return first, first if x is y else align.moderate(y._ready(1))

@@ -1,5 +1,5 @@
-"""Plain values, matrices and linear maps that a context has encoded, kept because encoding takes longer than most
-operations on ciphertexts."""
+"""Plain values, matrices and linear maps that a context has encoded. They are kept, because encoding takes longer than
+most operations on ciphertexts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..common.progress_bar import Task
 if TYPE_CHECKING:
     from ..linear import LinearMap
 
-_LARGE_MATRIX = 1 << 14  # entries from which encoding may take over a second
+_LARGE_MATRIX = 1 << 14  # number of entries from which encoding may take over a second
 
 
 class Encodings:
@@ -37,7 +37,7 @@ class Encodings:
 
     def plain(self, values: np.ndarray, level: int, scale: float) -> _native.Plaintext:
         """See Context.encode."""
-        usual = type(values) is np.ndarray and values.dtype == np.complex128  # what operations pass
+        usual = type(values) is np.ndarray and values.dtype == np.complex128  # the form that operations pass
         if not (usual and type(level) is int and abs(level) < 2**31 and type(scale) is float):
             values = arrays.as_numpy(values, "encode")
             level = arrays.as_integer(level, "encode", "level", 0, self._context.params.top_level)
@@ -48,8 +48,8 @@ class Encodings:
 
     def named(self, name: tuple[Any, ...] | str, make: Callable[[], np.ndarray], level: int,
               scale: float) -> _native.Plaintext:
-        """Encodes the values that ``make`` gives. ``name`` identifies them: if they were encoded before, they are
-        looked up by name, and neither made again nor compared."""
+        """Encodes the values that ``make`` returns. ``name`` identifies them: if they were encoded before, they are
+        found by name, and not made again."""
         return self.constants.get((name, level, scale), lambda: _native.encode(self._context, make(), level, scale))
 
     def matrix(self, w: np.ndarray, slots: int, level: int) -> _native.MatrixProduct:

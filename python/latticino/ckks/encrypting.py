@@ -20,13 +20,13 @@ from .ciphertext import Ciphertext
 if TYPE_CHECKING:
     from .context import Context
 
-_MAX_BATCH = 16  # ciphertexts that are encoded and encrypted in one go
+_MAX_BATCH = 16  # ciphertexts that are encoded and encrypted together
 
 
 def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None,
                     encrypt: Callable[[list[_native.Plaintext]], list[_native.Ciphertext]],
                     public: bool, stated: Any = None, like: Any = None) -> Ciphertext:
-    """A fresh array of the values; `encrypt` makes ciphertexts of plaintexts. See Context.encrypt."""
+    """A fresh array of the values. `encrypt` makes ciphertexts from plaintexts. See Context.encrypt."""
     if ctx._native.recording:
         raise errors.UnsupportedError.explain(
             "encrypt", "a recording", "fresh randomness at every run, which a replay cannot have",
@@ -101,7 +101,7 @@ def _known_of(ctx: Context, array: np.ndarray, values: np.ndarray, stated: Any, 
         raise errors.ValueError.explain(
             "encrypt", f"values outside of the declared range ({known})", "values within it", "correct the range")
     within, remedy = "-1 to 1", "encrypt(x, range=(low, high))"
-    if stated is not None:  # by a program that was made without one
+    if stated is not None:  # from a program that was made without it
         within = f"{known} with a modulus of up to {known.bound:g}" if array.dtype.kind == "c" else str(known)
         remedy = "lt.Shape(shape, None, (low, high)) where the program is saved"
     warnings.warn(f"encrypt: values lie outside of {within}, the range that is assumed where none is stated; "

@@ -41,7 +41,7 @@ def context(c: Context, title: str = "Context") -> str:
 
 
 def server_keys(k: ServerKeys) -> str:
-    """A table of the keys by kind, because there may be hundreds of rotations."""
+    """A table of the number of keys of each kind, because there may be hundreds of rotations."""
     kinds: dict[str, int] = {}
     for label in k.labels:
         kind = _KEYS.get(repr(label).partition("(")[0], "bootstrapping")

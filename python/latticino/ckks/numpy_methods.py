@@ -1,4 +1,4 @@
-"""numpy's methods of arrays that CKKS approximates, and what to call in place of those that it does not have."""
+"""numpy's array methods that CKKS approximates, and advice for those that it does not have."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ REMEDIES: dict[str, str] = {
 
 
 class NumpyMethods(ArrayMethods):
-    """Methods that arrays of CKKS have beside those of `Ciphertext` itself, made of these."""
+    """Methods of CKKS arrays that are made from methods of `Ciphertext` itself."""
 
     __slots__ = ()
     _REMEDY_OF: ClassVar[dict[str, str]] = REMEDIES
@@ -102,8 +102,8 @@ class NumpyMethods(ArrayMethods):
 
     @public
     def cumsum(self, axis: int | None = None) -> Ciphertext:
-        """numpy's cumulative sum along an axis, or of the flat array: a product with a triangular matrix in the clear,
-        one level."""
+        """numpy's cumulative sum along an axis, or of the flat array. It is a product with a plain triangular matrix,
+        which takes one level."""
         x = self._array
         if axis is None:
             x, axis = x.reshape(-1), 0

@@ -1,4 +1,4 @@
-"""Parameters of one's own, and what sets cost."""
+"""Parameter sets of your own, and the costs of sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .context import Context
 from .plan import Shape
 
 _OPERATION = "make_params"
-_FAR = 10**18  # what is larger is out of every range
+_FAR = 10**18  # larger numbers are out of every range
 
 
 def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, scale: float | None = None, *,
                 word: int | None = None, bootstrapping: bool = False, dnum: int | None = None,
                 secret: str | int = "ternary", security: int | None = 128, quantum: bool = False,
                 name: str | None = None) -> _native.Params:
-    """A checked set of one's own: ``lt.make_params(N=2**14, levels=6, scale=2**33)``.
+    """A checked parameter set of your own: ``lt.make_params(N=2**14, levels=6, scale=2**33)``.
 
     ``N``: ring degree, a power of two from 2**10 to 2**17. A ciphertext has N/2 slots.
 
@@ -76,7 +76,7 @@ def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, sca
         text = str(why)
         for field, value in (("levels=", levels if scales is None else None), ("word=", word), ("dnum=", dnum),
                              ("security=", security), ("a secret of weight ", None if secret == "ternary" else secret)):
-            if value is not None and _count(value, field) == 0:  # -1 stands for it
+            if value is not None and _count(value, field) == 0:  # stands for None
                 text = text.replace(f"had {field}-1", f"had {field}0")
         raise errors.ParameterError(text, _OPERATION) from None
 
@@ -88,7 +88,7 @@ def _count(x: Any, name: str) -> int:
 
 
 def _given(x: Any, name: str) -> int:
-    """The number; 0 stands for None, and -1 for an explicit 0, which is out of range."""
+    """The number. 0 stands for None, and -1 for an explicit 0, which is out of range."""
     return 0 if x is None else _count(x, name) or -1
 
 

@@ -89,7 +89,7 @@ class Plan:
     notes: list[str] = field(default_factory=list)
 
     def __or__(self, other: Plan) -> Plan:
-        """The plan of doing both programs: the union of their keys."""
+        """The plan of running both programs: the union of their keys."""
         roles.require_kind("plan", other, Plan, "ctx.plan(program, x) makes it")
         if self.params_hash != other.params_hash:
             raise errors.ContextError.explain(
@@ -138,7 +138,7 @@ class Plan:
 
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any],
             scalars: Mapping[str, Scalar]) -> Plan:
-    """The plan of a program for arguments like these, and numbers of these ranges."""
+    """The plan of a program, for arguments like these and for numbers of these ranges."""
     twin, recorder = context._dry()
     inputs = [stand_in(twin, context, x) for x in examples]
     input_bytes = twin._native.live_bytes
@@ -152,12 +152,12 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
     products = {(name, *shape): size for name, keys in twin._switchers.keys.items()
                 for shape, size in keys.products.items()}
     switching = {name: keys.bytes - sum(keys.products.values()) for name, keys in twin._switchers.keys.items()}
-    # Switching keys live in the twin's memory as they will in the device's; all others do not.
+    # In the twin, only switching keys take memory, as they will on the device; other keys do not.
     key_bytes = recorder.bytes + sum(switching.values()) + sum(products.values())
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
     seconds = twin._native.predicted_seconds(*twin._timed)
-    # A recording has copies of its inputs, and each run gives copies of its results. What else the program leaves
-    # behind stays with the keys: sums of their digits.
+    # A recording has copies of its inputs, and each run returns copies of its results. Other memory that the program
+    # keeps belongs to the keys: the sums of their digits.
     made = sum(r.nbytes for r in results)
     in_memory = input_bytes + constants + key_bytes - recorder.bytes
     kept = max(0, twin._native.live_bytes - in_memory - made)
@@ -187,7 +187,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
 
 
 def stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
-    """A ciphertext without data, shaped as `x` would be once encrypted."""
+    """A ciphertext without data, in the shape that `x` would have once encrypted."""
     level, scale, known, sample = twin.level, None, None, None
     layout, stated = None, _native.Range.unit_disc()
     if isinstance(x, Ciphertext):
@@ -196,7 +196,7 @@ def stand_in(twin: Context, context: Context, x: Any) -> Ciphertext:
                 "plan", "an example of another context", "ciphertexts of this one", "encrypt it here")
         shape, level, scale, slots = x.shape, x.level, x.scale, x.slots
         layout, known = x.layout, x._known
-        if known.shadow:  # a plan has no values
+        if known.shadow:  # there are no values in a plan
             known = known.detached(x.size, x._full)
     else:
         if isinstance(x, Shape):

@@ -19,8 +19,8 @@ from . import switching
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
 
-_TIES = 6.0  # deviations of noise, by which the second value of a pair must be larger
-_RANK_DEVIATIONS = 4.5  # deviations of noise within half of a rank
+_TIES = 6.0  # distance, in deviations of noise, by which the second value of a pair must be larger
+_RANK_DEVIATIONS = 4.5  # half of a rank must be so many deviations of noise
 
 
 def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, largest: bool,
@@ -48,7 +48,7 @@ def top(x: Ciphertext, k: int, bound: Any, method: str, gap: Any, bits: Any, lar
 
 def _checked(operation: str, x: Ciphertext, method: str, bound: float, gap: Any, bits: Any,
              options: dict[str, Any]) -> bool:
-    """Whether tables do it, if all of this fits together: before anything is computed."""
+    """Checks, before anything is computed, whether tables can do it and whether all arguments fit together."""
     if method == "ranks":
         if gap is not None or bits is not None:
             raise errors.UnsupportedError.explain(
@@ -70,7 +70,7 @@ def _checked(operation: str, x: Ciphertext, method: str, bound: float, gap: Any,
 
 
 def _gap_and_bits(operation: str, bound: float, gap: Any, bits: Any) -> tuple[float, float]:
-    """Of polynomials: what is given, or the defaults."""
+    """Arguments of the method by polynomials: the given ones, or the defaults."""
     bits = 12.0 if bits is None else arrays.as_real(bits, operation, "bits", above=0)
     gap = bound / 64 if gap is None else arrays.as_real(gap, operation, "gap", above=0)
     if gap >= 2 * bound:
@@ -84,7 +84,7 @@ def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _differences(x: Ciphertext, largest: bool, factor: float = 1.0) -> Ciphertext:
-    """`factor` times the first minus the second value of all pairs; for the smallest, the second minus the first."""
+    """The first minus the second value of all pairs, times `factor`. For the smallest, the second minus the first."""
     first, second = _pairs(x.size)
     w = np.zeros((x.size, len(first)))
     at = np.arange(len(first))
@@ -99,7 +99,8 @@ def _ranks(before: Ciphertext, count: int, k: int, step: float, factor: float = 
     at = np.arange(len(first))
     w = np.zeros((len(first), count))
     w[at, first], w[at, second] = -1, 1
-    later = np.bincount(first, minlength=count)  # values behind this one, which come before it where it is less
+    # values after this one, which come before it in the order if they are less
+    later = np.bincount(first, minlength=count)
     offset = later[None, :] - np.arange(k)[:, None] + step
     return before @ (np.tile(w, k) * factor) + offset.reshape(-1) * factor
 
@@ -123,27 +124,27 @@ def _by_tables(x: Ciphertext, k: int, bound: float, largest: bool, operation: st
 def _by_polynomials(x: Ciphertext, k: int, bound: float, largest: bool, operation: str, gap: float,
                     bits: float) -> Ciphertext:
     count = x.size
-    # Half of the gap is added to each difference. So values that are equal or a gap apart give arguments of the sign
-    # that are at least half of the gap from 0. The maps that compute differences and ranks also scale them to
-    # [-1, 1], so that no sign needs a level for the scaling.
+    # Half of the gap is added to each difference. So for values that are equal or a gap apart, the arguments of the
+    # sign are at least half of the gap away from 0. The maps that compute differences and ranks also scale them to [-1,
+    # 1], so that no sign needs a level for the scaling.
     reach, most = 2 * bound + gap / 2, count + 0.25
     margin, deepest = sign.margin(x), _deepest(x)
     coarse = composite.checked(operation, 1.0, gap / 2 / reach, math.log2(count) + 2, margin, deepest)
     d = _differences(x, largest, 1 / reach) + gap / 2 / reach
     before, _ = sign.outlined(operation, d, coarse, sign.STEP, 2.0, True)
     ranks = _ranks(before, count, k, -0.5, -1 / most).declare(-(count - 1.25) / most, (k + 0.25) / most)
-    # An index is a weighted sum of `count` results of the step, with weights up to `count`. Of a value the weights are
-    # up to the bound.
+    # The index is a weighted sum of `count` results of the step, with weights up to `count`. The value is one with
+    # weights up to the bound.
     wanted = bits + math.log2(count) + max(math.log2(count), math.log2(bound))
     fine = composite.checked(operation, 1.0, 0.25 / most, wanted, margin, deepest)
     below, own = sign.outlined(operation, ranks, fine, sign.STEP, wanted, True)
-    # Ranks are at most 1/4 from the right integer. The step is flat there, so it does not pass on their errors.
+    # Ranks differ from the right integer by at most 1/4. The step is flat there, so errors of ranks do not matter.
     known = below._known.within_domain(0.0, 1.0)
     estimate = _native.Estimate(known.range, math.hypot(own, fine.error / 2))
     below = below._like(below._parts, known.with_estimate(estimate))
     if k == 1:
         return below
-    # Ranks below k, less those below k - 1.
+    # The number of ranks below k, minus the number of ranks below k - 1.
     w = np.eye(k * count)
     at = np.arange(count, k * count)
     w[at - count, at] = -1
@@ -155,13 +156,13 @@ def _deepest(x: Ciphertext) -> int:
     params = x.context.params
     if not (x.context.auto_bootstrap and params.has_bootstrap):
         return int(params.top_level)
-    first = params.default_level - params.level_after_bootstrap  # which SlotToCoeff needs
+    first = params.default_level - params.level_after_bootstrap  # the levels that SlotToCoeff needs
     return int(params.default_level - first)
 
 
 def of_method(x: Ciphertext, method: str, bound: Any, gap: Any, bits: Any, operation: str,
               rounds: Callable[[], Ciphertext] | None, options: dict[str, Any]) -> Ciphertext:
-    """The largest or smallest value, or its index, of shape (); `rounds` does it by rounds of comparisons."""
+    """The largest or smallest value, or its index, of shape (). `rounds` computes it by rounds of comparisons."""
     method = arrays.as_text(method, operation, "method")
     if method == "rounds" and rounds is not None:
         if gap is not None or bits is not None:

@@ -1,4 +1,4 @@
-"""What a context holds for switching to TFHE and back: sets, keys without data of a twin, ways back, tables."""
+"""The objects of a context for switching to TFHE and back: sets, keys without data for a twin, ways back, tables."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from .plan import RepackRoute
 
 
 class Switchers:
-    """``sets``: names of sets for these parameters, the default one first. ``timed``: the machine whose rates decide
-    on a way back, once something without data has been planned for it."""
+    """``sets``: names of sets for these parameters, the default one first. ``timed``: the machine whose rates decide on
+    a way back, as soon as something was planned for it."""
 
     def __init__(self, context: _native.Context, sets: list[str], lock: Lock,
                  timed: tuple[str, int] | None = None, like: Switchers | None = None) -> None:
         self.sets, self.timed = sets, timed
         self.tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
-        self.routes: dict[tuple[str, int, str], RepackRoute] = {}  # that a twin's program takes
-        self.keys: dict[str, _native.SwitchKeys] = {}  # of a twin
+        self.routes: dict[tuple[str, int, str], RepackRoute] = {}  # keys that a twin's program needs
+        self.keys: dict[str, _native.SwitchKeys] = {}  # routes of a twin
         # Comparing the routes takes a second, so dry contexts share the choices.
         self._known: dict[tuple[str, int, bool, str], RepackRoute] = {} if like is None else like._known
         self._context, self._lock = context, lock
         self._contexts: dict[str, _native.SwitchContext] = {}
-        self._made: dict[tuple[Any, ...], _native.Switcher] = {}  # of a twin; others lie with their keys
+        self._made: dict[tuple[Any, ...], _native.Switcher] = {}  # keys of a twin; other keys belong to bundles
 
     def ordered(self, used: Sequence[str]) -> list[str]:
-        """The sets, the default one first. Sets with keys in use come before others."""
+        """The names of the sets, the default one first. Sets with keys in use come before others."""
         return sorted(self.sets, key=lambda name: name not in used)
 
     def named(self, name: str | None, sets: Sequence[str]) -> str:
-        """The set of that name, or the first; ParameterError if there is none."""
+        """The set of that name, or the first one; ParameterError for an unknown name."""
         name = None if name is None else arrays.as_text(name, "switching", "switching")
         if not sets or name not in (None, *sets):
             raise errors.ParameterError.explain(
@@ -51,7 +51,7 @@ class Switchers:
             return self._contexts[name]
 
     def without_data(self, name: str, slots: int, bound: float, minimal_keys: bool, route: str) -> _native.Switcher:
-        """For a twin: the switcher that takes ciphertexts through tables, with keys without data."""
+        """For a twin: the switcher that takes ciphertexts through tables. Its keys have no data."""
         key = (name, slots, bound, minimal_keys, route)
         with self._lock.own:
             if key not in self._made:
@@ -65,11 +65,11 @@ class Switchers:
         return sum(s.bytes for s in self._made.values())
 
     def _route(self, name: str, slots: int, minimal_keys: bool, route: str) -> RepackRoute:
-        """The way back from tables that a plan decides on, and for which there are keys."""
+        """The way back from tables that a plan chooses, and for which there are keys."""
         key = (name, slots, minimal_keys, route)
         if key not in self._known:
             native = self.context(name)
-            # What is asked for by name is made whatever it takes.
+            # A route that is asked for by name is used, whatever it costs.
             budget: dict[str, Any] = {} if route == "automatic" else {"budget": 2**63}
             assert self.timed is not None
             self._known[key] = RepackRoute(*native.choose_route(*key[1:], *self.timed, **budget))

@@ -1,4 +1,4 @@
-"""Functions by tables: every value of a ciphertext through TFHE and back (docs/switching.md)."""
+"""Functions by tables: every value of a ciphertext is looked up in TFHE and comes back (docs/switching.md)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from .ciphertext import Ciphertext, Operand
     from .context import Context
 
-MAX_PAIRED = 256  # values whose pairs are all compared at once: 32,640
+MAX_PAIRED = 256  # the most values whose pairs are all compared at once: 32,640 pairs
 _OPTIONS, _ROUTES = ("switching", "minimal_keys", "route"), ("automatic", "ring", "matvec")
-_NEAR = 2.0**-6  # of the bound: values that differ by less may be told apart wrongly
-_SMALLEST, _LARGEST = -40, 64  # binary logarithms: bounds that the constants of every set can express
+_NEAR = 2.0**-6  # part of the bound: the comparison of values that differ by less may be wrong
+_SMALLEST, _LARGEST = -40, 64  # log2 of the bounds that the constants of every set can express
 
 
 class TableReport(NamedTuple):
@@ -40,7 +40,7 @@ class TableReport(NamedTuple):
     largest: float
 
 
-# ---- what is wrong with arguments, before anything is computed or a key is needed ----
+# ---- checks of arguments, before anything is computed or a key is needed ----
 
 
 def as_bound(bound: Any, operation: str) -> float:
@@ -54,7 +54,7 @@ def as_bound(bound: Any, operation: str) -> float:
 
 
 def require_options(operation: str, x: Ciphertext, options: dict[str, Any]) -> None:
-    """Raises what is wrong with the options of tables."""
+    """Raises an error if options of tables are wrong."""
     for name in options:
         if name not in _OPTIONS:
             raise errors.UnsupportedError.explain(
@@ -69,7 +69,7 @@ def require_options(operation: str, x: Ciphertext, options: dict[str, Any]) -> N
 
 
 def require_real(operation: str, *operands: Any) -> None:
-    """UnsupportedError for values that are known to be complex: tables look at real parts."""
+    """UnsupportedError for values that are known to be complex, because tables use real parts only."""
     evaluate.require_real_operands(operation, operands, assumed=False)
 
 
@@ -89,17 +89,17 @@ def table_report(context: Context, f: Callable[[float], float], bound: float, sl
 
 
 def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
-    """f with doubles as values; ValueError if one is no real number."""
+    """f with doubles as results; ValueError if a result is no real number."""
     roles.require_function("apply_lut", f)
 
     def real(v: float) -> float:
         y = f(v)
         cause: Exception | None = None
-        # What float() would read, take out of an array, or leave the imaginary part of.
+        # float() would also read strings, take a number out of an array, or drop an imaginary part.
         try:
             if not isinstance(y, (str, bytes, bytearray)) and np.ndim(y) == 0 and not np.iscomplexobj(y):
                 return float(y)
-        except Exception as why:  # whatever an object's own conversion raises
+        except Exception as why:  # raised by any conversion of the object
             cause = why
         raise errors.ValueError.explain(
             "apply_lut", f"f({v:.6g}) = {arrays.shown(y)}", "a real number", "correct f") from cause
@@ -145,8 +145,8 @@ def _looked_up(operation: str, x: Ciphertext, f: Callable[[float], float], bound
 
 def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, switching: str | None = None,
              minimal_keys: bool = False, route: str = "automatic") -> Ciphertext:
-    """1 where x > 0, 0 where x < 0, for |x| <= 2 bound. With `ties`: 1 too where x is larger than minus so many
-    deviations of the noise beside it."""
+    """1 where x > 0, 0 where x < 0, for |x| <= 2 bound. `ties`: also 1 if x is larger than minus so many deviations of
+    its noise."""
     bound = as_bound(bound, operation)
     require_real(operation, x)
     fits = _fits(operation, x, None, 2 * bound)
@@ -157,14 +157,14 @@ def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, swi
         offset = ties * argument_deviation(x, 2.2 * bound, switching, minimal_keys, route)
         x, bound = x + offset, bound + offset / 2
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
-    # What is claimed holds for values that differ by more than the resolution.
+    # The claim holds for values that differ by more than the resolution.
     step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), True
     return _claimed(_through(operation, x, table, step, None, name, minimal_keys, route) + 0.5, fits)
 
 
 def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None, minimal_keys: bool = False,
                        route: str = "automatic") -> float:
-    """Deviation of the noise that is added to a value before a table of that bound looks it up."""
+    """Deviation of the noise that is added to a value before it is looked up in a table of that bound."""
     name = x.context.switch_set(switching, x._key)
     native = x.context.switching(name)
     table = x.context.table((name, bound, "identity"), lambda: _native.SwitchTable.make(native, float, bound))
@@ -174,8 +174,7 @@ def argument_deviation(x: Ciphertext, bound: float, switching: str | None = None
 
 def stepped(operation: str, x: Ciphertext, f: Callable[[float], float], bound: float, switching: str | None = None,
             minimal_keys: bool = False, route: str = "automatic") -> Ciphertext:
-    """Does what `apply_lut` does, for values that are known to lie away from the jumps of f. Between its jumps f is
-    constant."""
+    """Like `apply_lut`, for values that are known to be away from the jumps of f. Between its jumps f is constant."""
     return _looked_up(operation, x, f, bound, None, switching, minimal_keys, route, True)
 
 
@@ -185,15 +184,16 @@ def _through(operation: str, x: Ciphertext, table: _native.SwitchTable, facts: t
     switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
     x = x._ready(switcher.input_level)
     f, result, constant = facts
-    if ctx._debugger is not None:  # what happens by chance near an edge of the table is no mistake
+    # near an edge of the table, noise may change the result, which is no error of the program
+    if ctx._debugger is not None:
         constant = False
     with named(operation, "apply_lut"):
         return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, f, result, constant, mask))
 
 
 def _claimed(y: Ciphertext, fits: bool) -> Ciphertext:
-    """The result of a table, of which nothing is claimed for values that may have been beyond its bound. The function
-    itself may be larger there than any value of the table."""
+    """The result of a table. Nothing is claimed for values that may have been beyond its bound, because the function
+    may be larger there than any value of the table."""
     return y if fits else y._like(y._parts, y._known.lost().plus_error(1.0))
 
 
@@ -225,7 +225,7 @@ def _fits(operation: str, x: Ciphertext, mask: np.ndarray | None, bound: float) 
 def _mask(x: Ciphertext, where: Any) -> np.ndarray:
     try:
         mask = np.asarray(where)
-    except Exception:  # ragged lists, and what objects raise
+    except Exception:  # raised by ragged lists, and by conversions of objects
         mask = np.empty(0, object)
     if mask.dtype != bool or mask.shape != x.shape:
         raise errors.ShapeError.explain(
@@ -248,7 +248,7 @@ def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertex
 
 
 def _difference(operation: str, x: Ciphertext, y: Operand, bound: float, options: dict[str, Any]) -> Ciphertext:
-    """x - y, where both may be compared."""
+    """x - y, if both may be compared."""
     as_bound(bound, operation)
     require_options(operation, x, options)
     return sign.difference(operation, x, y, False)
@@ -256,7 +256,7 @@ def _difference(operation: str, x: Ciphertext, y: Operand, bound: float, options
 
 def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciphertext:
     """The largest value (`max`) or its index (`argmax`), by rounds of comparisons. The first rounds compare ciphertexts
-    with each other, and the later ones the halves of the ciphertext that is left."""
+    with each other. The later ones compare the halves of the last ciphertext."""
     bound = as_bound(bound, operation)
     require_options(operation, x, options)
     require_real(operation, x)
@@ -286,7 +286,7 @@ def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciph
         if not indexed:
             return value, None
         index = chosen * (a[1] - b[1]) + b[1]
-        # It is one of the two indices. Sums and products of ranges would give a wider range.
+        # The result is one of the two indices. The rules for sums and products would give a wider range.
         return value, index._like(index._parts, index._known.within_domain(0.0, x.size - 1.0))
 
     while len(entries) > 1:
@@ -302,18 +302,18 @@ def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciph
     value, index = best
     if not indexed:
         return _claimed(_single(value), fits)
-    # An array in the clear: of a single value.
+    # A plain array has a single value here.
     return _claimed(_single(value * 0 + float(index[0]) if isinstance(index, np.ndarray) else index), fits)
 
 
 def _in_slots(x: Ciphertext) -> int:
-    """How many slots are compared with one another. Values in one ciphertext lie in its first slots."""
+    """How many slots are compared with one another. The values of one ciphertext are in its first slots."""
     return x.slots if len(x._parts) > 1 else x.size
 
 
 def _require_rounds(operation: str, x: Ciphertext, bound: float, switching: str | None = None,
                     minimal_keys: bool = False, route: str = "automatic") -> None:
-    """LevelError, before the first round, for levels that do not last until the last one."""
+    """LevelError before the first round, if there are not enough levels for all rounds."""
     rounds = (len(x._parts) - 1).bit_length() + (_in_slots(x) - 1).bit_length()
     refreshes = x.context.params.has_bootstrap
     if not rounds or (x.context.auto_bootstrap and refreshes):
@@ -322,7 +322,7 @@ def _require_rounds(operation: str, x: Ciphertext, bound: float, switching: str 
     table = x.context.table((name, bound, "sign"),
                             lambda: _native.SwitchTable.make_sign(x.context.switching(name), bound, 0.5))
     switcher = x.context.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
-    # A round takes one level, and what a table gives is at most at its own level.
+    # A round takes one level, and the result of a table is at most at the table's own level.
     needs, after = switcher.input_level, switcher.output_level
     if min(x.level, after if rounds > 1 else x.level) - (rounds - 1) >= needs:
         return

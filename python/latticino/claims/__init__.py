@@ -1,1 +1,1 @@
-"""What is stated of values and errors: ranges, estimates, and measurements beside them."""
+"""Ranges, expected errors, and measured errors to compare them with."""

@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-Parts = tuple[float, float]  # the error that all copies of a value have in common, and that of each copy
+Parts = tuple[float, float]  # the error that all copies of a value have in common, and the own error of each copy
 
 
 def of_spreads(error: float, switched: float, spreads: Sequence[tuple[int, int]], slots: int) -> Parts:
-    """Copies that lie a step apart, by steps and counts one after the other. `error`: before the rotations; `switched`:
-    of each rotation."""
-    variance = of_sum = error * error  # of a copy; of the sum of all copies, divided by their number
+    """The errors of copies that are a step apart, for several steps and counts one after the other. `error`: before the
+    rotations. `switched`: the error of each rotation."""
+    variance = of_sum = error * error  # sum of a copy, and of all copies divided by their number
     copies = 1
     for step, count in spreads:
-        around = count * step % slots == 0  # windows have all slots
+        around = count * step % slots == 0  # a window has all slots
         rotated = switched * switched * (count - 1)
-        # Later rotations add up the errors of earlier ones, 1, 2, 4 .. of them. As many copies share these.
+        # Later rotations add up the errors of 1, 2, 4 .. earlier ones. As many copies share these errors.
         widths = [1 << k for k in range((count - 1).bit_length())]
         of_rotations = sum(_of_windows(w, w, around) for w in widths) / max(sum(widths), 1)
         of_sum = of_sum * _of_windows(count, count, around) + rotated * of_rotations

@@ -1,7 +1,7 @@
 """What is known of an encrypted array: where its values lie, and how large its error is expected to be.
 
-The rules are those of src/session/claims, whose `Known` each array has. Here is what numpy's arrays and Python's
-warnings need beside it.
+The rules are those of src/session/claims, whose `Known` each array has. This module adds what is needed for numpy
+arrays and for Python's warnings.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Range:
 def _pair(x: Any, name: str) -> tuple[Any, Any]:
     try:
         low, high = x
-    except Exception as why:  # whatever iterating over an object raises
+    except Exception as why:  # raised by iterating over any object
         raise errors.ValueError.explain(
             "Range", f"{name}={arrays.shown(x)}", "two ends", f"pass {name}=(low, high)") from why
     return low, high
@@ -64,7 +64,7 @@ def fresh(known: _native.Range, error: float, sample: np.ndarray | None = None) 
 
 
 def as_complex(values: np.ndarray) -> np.ndarray:
-    """The values as the extension takes them: flat, in double precision."""
+    """The values in the form that the extension takes: flat, in double precision."""
     return np.ascontiguousarray(values, np.complex128).reshape(-1)
 
 
@@ -74,12 +74,13 @@ def range_of(plain: np.ndarray) -> _native.Range:
 
 
 def places_of(where: Layout) -> tuple[np.ndarray | None, int]:
-    """The addresses of plain values as the extension takes them (None: row by row), and the number of ciphertexts."""
+    """The addresses of plain values in the form that the extension takes (None: row by row), and the number of
+    ciphertexts."""
     return (None, 0) if where.is_plain else (flat_index(where.places), where.count)
 
 
 def flat_index(index: np.ndarray) -> np.ndarray:
-    """The indices as the extension takes them."""
+    """The indices in the form that the extension takes."""
     return np.ascontiguousarray(index, np.int64).reshape(-1)
 
 

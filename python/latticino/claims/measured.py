@@ -1,4 +1,4 @@
-"""Errors that ciphertexts really have, for the owner of the key: beside what is claimed."""
+"""The real errors of ciphertexts, which the owner of the key can measure, next to the claimed ones."""
 
 from __future__ import annotations
 

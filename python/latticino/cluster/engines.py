@@ -1,4 +1,4 @@
-"""What an executor needs of an engine: it takes shards, has them computed by workers, and says how each ended."""
+"""The interface of an engine: it takes shards, lets workers compute them, and reports how each of them ended."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Engine(ABC):
     @property
     @abstractmethod
     def workers(self) -> int:
-        """How many processes compute."""
+        """The number of worker processes."""
 
     @abstractmethod
     def open(self, blobs: str) -> None:
-        """Makes workers ready, whose blobs lie in this folder. An executor calls it once."""
+        """Starts workers that read blobs from this folder. An executor calls it once."""
 
     @abstractmethod
     def submit(self, ticket: int, shard: Shard) -> None:
-        """Accepts a shard. Its outcome will have the number ``ticket``."""
+        """Accepts a shard. Its outcome will carry the number ``ticket``."""
 
     @abstractmethod
     def ended(self) -> list[tuple[int, Outcome]]:
@@ -32,11 +32,11 @@ class Engine(ABC):
 
     @abstractmethod
     def forget(self) -> None:
-        """Drops the shards that wait. Outcomes of those that run may still come."""
+        """Drops the shards that are waiting. Outcomes of those that run may still arrive."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends what `open` has started."""
+        """Stops everything that `open` has started."""
 
 
 def slots(share: tuple[float, float], workers: int) -> range:

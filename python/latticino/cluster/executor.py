@@ -1,4 +1,4 @@
-"""`Executor`: spreads saved programs over workers. It stores blobs, and gives and takes their hashes."""
+"""`Executor`: distributes saved programs over workers. It stores data as blobs, and passes their hashes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Path_: TypeAlias = "str | os.PathLike[str]"
 
 
 class Result:
-    """What a program gave for one item of a batch.
+    """The result of a program for one item of a batch.
 
-    ``hashes``: the SHA-256 of the file of each of its arrays. They lie among the blobs of the executor, and are also an
+    ``hashes``: the SHA-256 of the file of each of its arrays. The files are blobs of the executor. A Result may be an
     item of a later batch.
     """
 
@@ -66,7 +66,7 @@ class _Stage:
 
 @dataclass(frozen=True)
 class _Try:
-    """A shard under way: of which item and stage, and how often it was lost before."""
+    """A shard that was sent to a worker: its item and stage, and how often it was lost before."""
 
     item: int
     stage: int
@@ -113,7 +113,7 @@ class Executor:
 
     @property
     def engine(self) -> Engine:
-        """The engine, which knows how many ``workers`` there are."""
+        """The engine. Its ``workers`` says how many workers there are."""
         return self._engine
 
     def map(self, program: Path_, keys: Any, batch: Iterable[Any], *, numbers: Mapping[str, Any] | None = None,
@@ -152,7 +152,7 @@ class Executor:
         return self._run(list(programs), keys, batch, numbers, final, repeated, placed)
 
     def put_keys(self, keys: Any) -> str:
-        """Stores a bundle among the blobs in chunks of 8 MiB: its hash, which stands for it from now on.
+        """Stores a bundle as blobs in chunks of 8 MiB. Returns its hash, which other calls take instead of the bundle.
 
         ``keys``: a bundle of either scheme, or the file of one. FileError for a file that cannot be read.
         """
@@ -178,7 +178,7 @@ class Executor:
         return chunks.finished()
 
     def close(self) -> None:
-        """Ends the workers of `Local`, and the connection with the scheduler of `Dask`."""
+        """Stops the workers of `Local`, or closes the connection to the scheduler of `Dask`."""
         if self._process is not None:
             self._process = None
             self._engine.taken = False
@@ -191,7 +191,7 @@ class Executor:
                  trace: TracebackType | None) -> None:
         self.close()
 
-    # ---- what becomes blobs ----
+    # ---- storing data as blobs ----
 
     def _run(self, files: Sequence[Path_], keys: Any, batch: Iterable[Any], numbers: Mapping[str, Any] | None,
              final: bool, repeated: int, placed: bool) -> list[Result]:
@@ -209,12 +209,12 @@ class Executor:
         again = arrays.as_integer(repeated, "cluster", "repeated", 0)
         stages = self._stages(programs, keys, numbers or {}, final, placed)
         items = [self._item(programs[0], i, given) for i, given in enumerate(track(batch, "storing inputs"))]
-        with self._lock:  # a generator as batch may use this executor, so it has ended before
+        with self._lock:  # a generator as batch may itself use this executor, so it must be finished before
             found = self._computed(stages, items, again)
         return [Result(self._blobs, programs[-1], hashes) for hashes in found]
 
     def _require_open(self) -> None:
-        if self._process != os.getpid():  # the engine's threads are in the process that opened it
+        if self._process != os.getpid():  # the engine's threads exist only in the process that opened it
             raise errors.UnsupportedError.explain("cluster", "an executor that is closed, or that was made before a "
                                                   "fork", "an open one of this process", "make another one")
 
@@ -270,7 +270,7 @@ class Executor:
     def _computed(self, stages: Sequence[_Stage], items: Sequence[tuple[str, ...]],
                   again: int) -> list[tuple[str, ...]]:
         under_way: dict[int, _Try] = {}
-        known: dict[tuple[int, int], tuple[str, ...]] = {}  # results by item and stage
+        known: dict[tuple[int, int], tuple[str, ...]] = {}  # results, indexed by item and stage
 
         def submit(tried: _Try) -> None:
             ticket = next(self._tickets)
@@ -289,7 +289,7 @@ class Executor:
                 while under_way:
                     self._require_open()  # another thread may close it
                     for ticket, outcome in self._engine.ended():
-                        tried = under_way.pop(ticket, None)  # None: of a batch that was given up
+                        tried = under_way.pop(ticket, None)  # None: it belongs to a batch that was given up
                         if tried is None:
                             continue
                         if outcome.error:
@@ -307,7 +307,8 @@ class Executor:
         return [known[item, len(stages) - 1] for item in range(len(items))]
 
     def _once_more(self, tried: _Try, outcome: Outcome) -> _Try:
-        """The next try of a shard whose worker was lost. The outcome's error where another try would not help."""
+        """The next attempt for a shard whose worker was lost. Raises the outcome's error if another attempt would not
+        help."""
         if not outcome.lost:
             raise outcome.raised()
         if tried.lost < self._retries:
@@ -321,7 +322,7 @@ class Executor:
 
 
 class _Chunks(io.RawIOBase):
-    """Takes the bytes of a bundle, and stores them in chunks."""
+    """Takes the bytes of a bundle piece by piece, and stores them in chunks."""
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs, self._held, self._size, self._hashes = blobs, bytearray(), 0, list[str]()
@@ -336,7 +337,7 @@ class _Chunks(io.RawIOBase):
         return len(data)
 
     def finished(self) -> str:
-        """Stores the last chunk, and the list of all: the hash of the list."""
+        """Stores the last chunk and the list of all chunks. Returns the hash of the list."""
         if self._held:
             self._store(len(self._held))
         return self._blobs.put("chunks", OWNER, Manifest(self._size, tuple(self._hashes)).to_json().encode())
@@ -348,19 +349,19 @@ class _Chunks(io.RawIOBase):
 
 
 def shares_of(seconds: Sequence[float]) -> list[tuple[float, float]]:
-    """Which part of the workers each stage of a pipeline gets, by its predicted seconds.
+    """The part of the workers that each stage of a pipeline gets, by its predicted seconds.
 
     >>> shares_of([1.0, 3.0])
     [(0.0, 0.25), (0.25, 1.0)]
     """
-    if not any(seconds):  # such as of programs that return their inputs
+    if not any(seconds):  # for example, of programs that return their inputs
         seconds = [1.0] * len(seconds)
     whole, ends = sum(seconds), [0.0, *itertools.accumulate(seconds)]
     return [(a / whole, b / whole) for a, b in itertools.pairwise(ends)]
 
 
 def require_following(stage: int, one: SavedProgram, following: SavedProgram) -> None:
-    """Errors unless the results of a program can be the inputs of the following one, as far as files say."""
+    """Raises an error unless the results of a program can be the inputs of the next one, as far as their files say."""
     if one.scheme != following.scheme or one.parameters.hash != following.parameters.hash:
         raise errors.ContextError.explain(
             "pipeline", f"a program of {following.parameters.name} after one of {one.parameters.name}",
@@ -393,7 +394,7 @@ def _require_match(program: SavedProgram, keys: Any) -> None:
 
 
 def _checked(program: SavedProgram, outcome: Outcome) -> tuple[str, ...]:
-    """The hashes of an outcome. ClusterError for what no worker of this release gives."""
+    """The hashes of an outcome. ClusterError if no worker of this release could return it."""
     if len(outcome.results) != len(program.outputs) or not all(map(is_hash, outcome.results)):
         raise errors.ClusterError.explain("cluster", "a worker that gave no hashes of results",
                                           f"{len(program.outputs)} of them", "use one release on all machines")

@@ -17,7 +17,7 @@ from ..common import devices as known
 from .engines import Engine, slots
 from .shards import READY, Options, Outcome, Shard
 
-_TRIES = 3  # starts of a worker that ends before it has done anything
+_TRIES = 3  # how often a worker is started that ends before it has done anything
 
 
 class Local(Engine):
@@ -55,7 +55,7 @@ class Local(Engine):
 
     @property
     def pids(self) -> list[int]:
-        """The ids of the processes that run now."""
+        """The ids of the processes that are running."""
         return [worker.process.pid for worker in self._workers]
 
     def open(self, blobs: str) -> None:
@@ -81,13 +81,14 @@ class Local(Engine):
         self._waiting.clear()
 
     def close(self) -> None:
-        """Ends the processes, also in the middle of shards."""
+        """Stops the processes, even if they are computing shards."""
         workers, self._workers = self._workers, []
         for worker in workers:
             worker.end()
 
     def _give(self) -> None:
-        """Gives shards to the workers that have none: of programs that they have open, where there are any."""
+        """Gives shards to the workers that have none. A worker gets a shard of a program that it has open, if there is
+        one."""
         for slot, worker in enumerate(self._workers):
             if not worker.ready or worker.ticket is not None:
                 continue
@@ -98,7 +99,7 @@ class Local(Engine):
                 worker.give(*chosen)
 
     def _told(self, worker: _Worker, line: str | None) -> list[tuple[int, Outcome]]:
-        """What a line of a worker says; None: it has ended."""
+        """Handles a line from a worker. None: the worker has ended."""
         if line is None:
             return self._replaced(worker)
         if line == READY:
@@ -125,16 +126,16 @@ class Local(Engine):
 
 
 class _Worker:
-    """A process. ``ticket``: of the shard that it has; ``opened``: programs that it has seen; ``tries``: how often it
-    was started since it last did anything."""
+    """A process. ``ticket``: that of its shard. ``opened``: programs that it has opened. ``tries``: how often it was
+    started since it last completed something."""
 
     def __init__(self, options: Options, command: list[str],
                  events: queue.SimpleQueue[tuple[_Worker, str | None]], tries: int = 0) -> None:
         self.options, self.tries, self.ready, self.served = options, tries, False, False
         self.ticket: int | None = None
         self.opened: set[str] = set()
-        environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # the library has threads of its own
-        # A session of its own: Ctrl-C is for the program, which ends its workers.
+        environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # the library has threads of its own, so no fork
+        # A session of its own, so that Ctrl-C goes to the program only, which then ends its workers.
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ,
                                         start_new_session=True)
         self._say(options.to_json())
@@ -143,14 +144,14 @@ class _Worker:
     def _read(self, events: queue.SimpleQueue[tuple[_Worker, str | None]]) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if line.endswith("\n"):  # else it was killed in the middle of it
+            if line.endswith("\n"):  # otherwise it was killed while it computed
                 events.put((self, line.strip()))
         self.process.wait()
         events.put((self, None))
 
     def _say(self, line: str) -> None:
         assert self.process.stdin is not None
-        with suppress(OSError):  # it has gone, which its end tells
+        with suppress(OSError):  # it has ended, which the reader thread will notice
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
 

@@ -1,4 +1,5 @@
-"""The engine for many machines: workers of Dask. Only hashes travel through it; blobs lie in a folder that all see."""
+"""The engine for many machines: workers of Dask. Only hashes are sent through Dask. Blobs are in a folder that all
+machines can read."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class Dask(Engine):
         if self._own:
             _require_closed(scheduler)
         self._client: Any = None
-        self._name = secrets.token_hex(8)  # keys of other executors on the scheduler are others
+        self._name = secrets.token_hex(8)  # so that keys on the scheduler differ from those of other executors
         self._ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self._keys = itertools.count()
         self._waiting: list[tuple[int, Shard]] = []
@@ -54,8 +55,8 @@ class Dask(Engine):
         return len(self._addresses())
 
     def open(self, blobs: str) -> None:
-        """Connects with the scheduler. ClusterError if it does not answer, UnsupportedError without `distributed` and
-        for workers of several threads."""
+        """Connects to the scheduler. ClusterError if it does not answer, UnsupportedError without `distributed` and for
+        workers with several threads."""
         try:
             import distributed
         except ImportError as why:
@@ -89,7 +90,7 @@ class Dask(Engine):
             ticket, future = self._ended.get(timeout=1.0)
             self._alone_since = None
             given = self._given.get(ticket)
-            if given is None or given.future is not future:  # of a batch that was given up
+            if given is None or given.future is not future:  # it belongs to a batch that was given up
                 return []
             del self._given[ticket]
             return [(ticket, _outcome(future))]
@@ -98,14 +99,14 @@ class Dask(Engine):
 
     def forget(self) -> None:
         self._waiting.clear()
-        self._alone_since = None  # the next batch has all of its patience
+        self._alone_since = None  # so that the next batch may wait as long again
         given, self._given = self._given, {}
         for one in given.values():
             one.future.cancel()
 
     def _give(self) -> None:
-        """Gives the scheduler two shards for each worker that they are for. A worker that dies then costs few shards a
-        try, and the stages of a pipeline do not wait for each other."""
+        """Gives the scheduler two shards for each worker that they are for. So if a worker dies, only few shards have
+        to be tried again, and the stages of a pipeline do not wait for each other."""
         if not self._waiting:
             return
         addresses = self._addresses()
@@ -124,7 +125,7 @@ class Dask(Engine):
         future.add_done_callback(lambda done: self._ended.put((ticket, done)))
 
     def close(self) -> None:
-        """Leaves the scheduler and its workers as they are."""
+        """Closes nothing: the scheduler and its workers keep running."""
         client, self._client = self._client, None
         if client is not None:
             self.forget()
@@ -139,8 +140,8 @@ class Dask(Engine):
         return sorted(self._known())
 
     def _look_after(self) -> None:
-        """Nothing has ended for a second: are there workers, and are those the ones that shards wait for? A worker that
-        was started again has another address."""
+        """Called when nothing has ended for a second. Checks whether there are workers, and whether the workers that
+        shards are assigned to still exist. A worker that was started again has another address."""
         now, addresses = time.monotonic(), set(self._addresses())
         if addresses or not (self._waiting or self._given):
             self._alone_since = None
@@ -159,7 +160,7 @@ class Dask(Engine):
 
 @dataclass(frozen=True)
 class _Given:
-    """A shard that the scheduler has. ``where``: addresses of the workers that may run it; None: all."""
+    """A shard that was given to the scheduler. ``where``: addresses of the workers that may run it; None: all."""
 
     future: Any
     shard: Shard
@@ -167,7 +168,7 @@ class _Given:
 
 
 def _require_closed(address: str) -> None:
-    """UnsupportedError for a scheduler that others on the way could give code to."""
+    """UnsupportedError for a scheduler over a connection through which others could send code."""
     parts = urllib.parse.urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme != "tls" and (parts.hostname or "") not in _LOOPBACK:
         raise errors.UnsupportedError.explain(
@@ -177,7 +178,7 @@ def _require_closed(address: str) -> None:
 
 
 def _outcome(future: Any) -> Outcome:
-    """How a future of Dask ended. Dask itself runs the shard of a lost worker again, a few times."""
+    """How a Dask future ended. If a worker is lost, Dask itself runs its shard again, a few times."""
     if future.status == "finished":
         return Outcome.read(future.result())
     if future.status == "error":

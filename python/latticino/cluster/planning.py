@@ -25,16 +25,16 @@ from .engines import slots
 from .executor import require_following, shares_of
 
 NVLINK = 380e9  # bytes per second that NCCL's gathers reach of an H200's 450 GB/s: NVIDIA/nccl, issue 1264
-COLLECTIVE = 12e-6  # seconds that a gather takes however little it moves; assumed
-DEVICES = (2, 4, 8)  # among which the limbs of a key switch are divided
+COLLECTIVE = 12e-6  # seconds that a gather takes, however little data it moves; an assumption
+DEVICES = (2, 4, 8)  # the most devices among which the limbs of a key switch are divided
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_WORD = 4  # bytes of a coefficient of a limb
+_WORD = 4  # bytes per coefficient of a limb
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes that go over the network: ``keys`` and ``programs`` to all workers, ``inputs``, ``between`` (results of a
-    program that are inputs of the next one, written and read), and ``results`` at most."""
+    """Bytes that are sent over the network: ``keys`` and ``programs`` to all workers, ``inputs``, ``between`` (results
+    that are inputs of the next program, written and read), and ``results`` at most."""
 
     keys: int
     programs: int
@@ -44,7 +44,7 @@ class Traffic:
 
     @property
     def at_first(self) -> int:
-        """Before a worker can compute."""
+        """Bytes that a worker needs before it can compute."""
         return self.keys + self.programs
 
     @property
@@ -54,8 +54,8 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Of a batch. Seconds: ``one`` run of all programs once their constants are encoded, ``encoding`` them in the first
-    run, ``computing`` of the worker that has the most to do, ``first`` and ``moving`` of the traffic."""
+    """Times of a batch, in seconds: ``one`` run of all programs once their constants are encoded, ``encoding`` them in
+    the first run, ``computing`` of the worker that has the most to do, ``first`` and ``moving`` of the traffic."""
 
     one: float
     encoding: float
@@ -66,7 +66,7 @@ class Prediction:
 
     @property
     def seconds(self) -> float:
-        """Of the whole batch, where nothing overlaps."""
+        """Seconds of the whole batch, if nothing overlaps."""
         return self.first + self.moving + self.encoding + self.computing
 
 
@@ -81,14 +81,15 @@ class Switch:
     seconds: float
 
     def divided(self, devices: int, rate: float, start: float = COLLECTIVE) -> float:
-        """Seconds on so many devices, between which ``rate`` bytes per second pass; a gather takes ``start`` seconds
-        beside that."""
+        """Seconds on so many devices, with ``rate`` bytes per second between them. A gather takes ``start`` seconds in
+        addition."""
         return self.seconds / devices + self.bytes * (devices - 1) / devices / rate + 2 * start
 
 
 def predicted(programs: Sequence[SavedProgram], sizes: Sequence[int], workers: int, inputs: int,
               link: float) -> Prediction:
-    """A batch of so many inputs. ``sizes``: bytes of the files of the programs; ``link``: bytes per second."""
+    """The costs of a batch of so many inputs. ``sizes``: bytes of the files of the programs; ``link``: bytes per
+    second."""
     facts = [Model(program, answers=False).facts() for program in programs]
     seconds = [program.prepared_seconds for program in programs]
     encoding = sum(program.predicted_seconds for program in programs) - sum(seconds) if inputs else 0.0
@@ -107,7 +108,7 @@ def predicted(programs: Sequence[SavedProgram], sizes: Sequence[int], workers: i
 
 
 def key_file_bytes(facts: Facts) -> int:
-    """Of a bundle's file: seeds take the place of half of each key, and of TFHE of half or more."""
+    """Bytes of a bundle's file. Seeds replace half of each key, and for TFHE half or more."""
     return facts.key_bytes // 2
 
 
@@ -124,13 +125,13 @@ def _switch(params: Any, device: str, level: int) -> Switch:
     context = Context._for_plans(params, device, False)
     plan = context.plan(lambda x: x.conj(), Shape((params.max_slots,), level))
     limbs = int(params.limbs(level))
-    # All limbs before ModUp, and the auxiliary ones of both halves of the product before ModDown.
+    # First all limbs before ModUp, then the auxiliary ones of both halves of the product before ModDown.
     moved = (limbs + 2 * auxiliary(params)) * int(params.n) * _WORD
     return Switch(level, limbs, moved, plan.seconds)
 
 
 def auxiliary(params: Any) -> int:
-    """Primes of P: as many as a digit has."""
+    """The number of primes of P, which is that of a digit."""
     return int(params.alpha)
 
 
@@ -182,7 +183,7 @@ def kind_of(program: SavedProgram) -> str:
 
 
 def described(made: Prediction, programs: Sequence[SavedProgram], workers: int, inputs: int, link: float) -> str:
-    """The table of a batch."""
+    """Prints the table of a batch."""
     alone = predicted(programs, [0] * len(programs), 1, inputs, math.inf)
     traffic, several = made.traffic, "s" if workers > 1 else ""
     rows = [
@@ -204,7 +205,7 @@ def described(made: Prediction, programs: Sequence[SavedProgram], workers: int, 
 
 
 def switching(programs: Sequence[SavedProgram], device: str, link: float) -> str:
-    """What the limbs of a key switch on several devices would save: see docs/scaling.md."""
+    """Prints what dividing the limbs of a key switch among several devices would save: see docs/scaling.md."""
     found = {s.level: s for program in programs for s in key_switches(program, device)}
     if not found:
         return "limb-parallel key switching: not for this program, which has no key switches of CKKS"

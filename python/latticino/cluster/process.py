@@ -17,10 +17,10 @@ from .shards import READY, Options, Outcome, Runner, Shard
 
 
 def main() -> int:
-    """Computes until the input ends. The status is 0, or 1 after an error that was told."""
-    warnings.simplefilter("ignore", errors.SecurityWarning)  # whoever saved the program has seen it
+    """Computes until the input ends. Returns 0, or 1 after an error that was reported."""
+    warnings.simplefilter("ignore", errors.SecurityWarning)  # the user who saved the program has seen this warning
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what anything prints is no answer
+    os.dup2(2, 1)  # printed text must not be mistaken for an answer
 
     def answer(line: str) -> None:
         answers.write(line + "\n")
@@ -38,12 +38,13 @@ def main() -> int:
     while True:
         outcome = runner.run(Shard.read(lines.get()))
         answer(outcome.to_json())
-        if outcome.error == "DeviceError":  # a device that failed once is not to be trusted
+        if outcome.error == "DeviceError":  # a device that has failed once is not used any more
             return 1
 
 
 def _follow(lines: queue.SimpleQueue[str]) -> None:
-    """Passes lines on. Ends the process with its input, in the middle of a shard too: blobs are whole or not there."""
+    """Passes lines on. When the input ends, it ends the process, even during a shard. This is safe, because blobs are
+    written completely or not at all."""
     for line in sys.stdin:
         lines.put(line)
     os._exit(0)

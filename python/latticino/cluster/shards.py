@@ -1,4 +1,4 @@
-"""What a worker does: it reads a shard, which is hashes, computes, and gives the hashes of the results."""
+"""The work of a worker: it reads a shard, which consists of hashes, computes, and returns the hashes of the results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..serve.manifest import Manifest
 from ..serve.models import AnyKeys, Model, open_model
 from ..serve.sessions import Name, Sessions
 
-OWNER = "cluster"  # of all blobs of an executor
-READY = "ready"  # the line of a worker that has started
-ARRAYS = "results"  # where encrypted arrays lie: results of one stage are inputs of the next one
+OWNER = "cluster"  # the store for all blobs of an executor
+READY = "ready"  # the line that a worker writes when it has started
+ARRAYS = "results"  # type of the blobs of encrypted arrays: results of one stage are inputs of the next one
 
 
 @dataclass(frozen=True)
@@ -94,19 +94,18 @@ class Options:
 
 
 class Runner:
-    """Computes shards on one device, with programs and keys that stay open. DeviceError where there is no such
-    device."""
+    """Computes shards on one device, with programs and keys that stay open. DeviceError if there is no such device."""
 
     def __init__(self, options: Options) -> None:
         kind, _ = devices.choose(options.device)
         devices.as_threads(options.threads)
         self._options, self._blobs = options, Blobs(options.blobs)
-        # What a bundle counts beside its bytes on the device: see `Sessions`.
+        # Memory that a bundle takes in addition to its bytes on the device: see `Sessions`.
         self._sessions = Sessions(options.memory or devices.physical_memory() // 2, 1.5 if kind == "cpu" else 0.5)
         self._models: dict[str, Model] = {}
 
     def run(self, shard: Shard) -> Outcome:
-        """The outcome of a shard. Errors of the library, and of the disk, are outcomes too."""
+        """The outcome of a shard. Errors of the library, and of the disk, are returned as outcomes."""
         start = time.monotonic()
         try:
             results = self._computed(shard)
@@ -143,20 +142,21 @@ class Runner:
 
 
 def _after(_: float) -> None:
-    """A shard runs to its end."""
+    """Closes the device. A shard that runs is completed first."""
 
 
 # ---- workers of an engine that calls functions ----
 
 _runners: dict[str, Runner] = {}
-_one = threading.Lock()  # a device has one shard at a time
+_one = threading.Lock()  # a device computes one shard at a time
 
 
 def computed(options: str, shard: str) -> str:
-    """The outcome of a shard as JSON, from `Options` and a `Shard` as JSON. The process keeps what it has open."""
+    """The outcome of a shard as JSON, from `Options` and a `Shard` as JSON. The process keeps programs and keys open.
+    """
     with _one:
         if options not in _runners:
-            _runners.clear()  # what an executor of another folder had open
+            _runners.clear()  # what it had opened for an executor of another folder
             try:
                 _runners[options] = Runner(Options.read(options))
             except errors.Error as why:
@@ -165,5 +165,6 @@ def computed(options: str, shard: str) -> str:
 
 
 def facts_of(data: bytes) -> Model:
-    """The program in a file, for what it takes and gives. FileError and UnsupportedError as of `open_model`."""
+    """Opens the program in a file, to learn what it takes and returns. FileError and UnsupportedError as of
+    `open_model`."""
     return Model(programs.from_bytes(data), answers=False)
