@@ -30,7 +30,7 @@ class Error(RuntimeError):
 
     @classmethod
     def explain(cls, operation: str, had: str, needs: str, remedy: str) -> Error:
-        """The exception with the message that all layers share."""
+        """The exception, with its message in the form that all parts of the library use."""
         return cls(f"{operation}: had {had}; needs {needs}; {remedy}", operation)
 
 
@@ -40,7 +40,7 @@ def of_numpy(why: Exception) -> type[ShapeError]:
 
 
 def install(extra: str) -> str:
-    """How to get the packages of an extra: a remedy for `Error.explain`."""
+    """How to install the packages of an extra, as a remedy for `Error.explain`."""
     return f"from a checkout of Latticino: pip install '.[{extra}]'"
 
 

@@ -1,5 +1,5 @@
-"""numpy's methods of arrays, out of the methods that encrypted arrays of both schemes have. Those that encrypted arrays
-cannot have are errors that say what to call instead.
+"""numpy's array methods, made from the methods that encrypted arrays of both schemes have. Methods that encrypted
+arrays cannot have raise errors that say what to call instead.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ def _first_line(why: Exception) -> str:
 
 
 class ArrayMethods(OfNumpy):
-    """Methods that only read values in another order, and products. Saved programs hold them as the steps that they
+    """Methods that only read values in another order, and products. Saved programs contain the steps that these methods
     consist of."""
 
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        """Called for names that the array does not have."""
+        """Python calls it for names that the array does not have."""
         if name in self._REMEDY_OF or name in _OF_NUMPY:
             raise errors.AttributeError.explain(
                 name, f"{roles.name_of(type(self))}, which has no such attribute", "a method or function that it has",
                 self._REMEDY_OF.get(name, DEFAULT_REMEDY))
-        return object.__getattribute__(self, name)  # the error of Python
+        return object.__getattribute__(self, name)  # Python's usual error
 
     def _read(self, move: Callable[[np.ndarray], Any], operation: str) -> Self:
-        """The values in the order in which numpy's `move` leaves those of an array."""
+        """The values in the order in which numpy's function `move` would put the values of an array."""
         own: Any = self
         try:
             places: np.ndarray = np.asarray(move(np.arange(own.size).reshape(own.shape)))
-        except Exception as why:  # numpy's, or what an object's own conversion raises
+        except Exception as why:  # raised by numpy, or by any conversion of the object
             raise errors.of_numpy(why).explain(
                 operation, f"an array of shape {own.shape} ({_first_line(why)})",
                 "indices, axes and shapes that exist", "check the arguments") from why
         if not places.size:
             raise errors.ShapeError.explain(operation, "no values", "at least one", "check the arguments")
-        # Places that follow each other are a shape alone.
+        # If the places follow each other, only the shape changes.
         if places.size == own.size and np.array_equal(places.reshape(-1), np.arange(own.size)):
             return cast("Self", own.reshape(places.shape))
         return cast("Self", own.reshape(-1)[places])
 
     def copy(self) -> Self:
-        """The array itself: it never changes."""
+        """The array itself, because arrays never change."""
         return self
 
     def flatten(self) -> Self:
@@ -101,11 +101,11 @@ class ArrayMethods(OfNumpy):
         return cast("Self", cast("Any", self.diagonal(offset, axis1, axis2)).sum(-1))
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Self:
-        """Each value several times, as numpy's repeat; at no cost."""
+        """Each value several times, as numpy's repeat. It costs nothing."""
         return self._read(lambda places: places.repeat(repeats, axis), "repeat")
 
     def take(self, indices: Any, axis: int | None = None) -> Self:
-        """The values at indices in the clear, as numpy's take; at no cost."""
+        """The values at indices that are not encrypted, as numpy's take. It costs nothing."""
         return self._read(lambda places: places.take(indices, axis), "take")
 
     @public
@@ -113,7 +113,7 @@ class ArrayMethods(OfNumpy):
         """numpy's product of all values, over an axis or over several: products of halves, ceil(log2(n)) one after the
         other for n values.
 
-        Of CKKS each product takes one level, and another one to bring a half to the slots of the other half. Of TFHE
+        For CKKS, each product takes one level, and another one to bring a half to the slots of the other half. TFHE
         integers wrap modulo ``2**bits``.
         """
         own: Any = self
@@ -121,7 +121,7 @@ class ArrayMethods(OfNumpy):
         try:
             shape = np.empty(own.shape, bool).sum(every, keepdims=bool(keepdims)).shape
             moved = np.moveaxis(np.empty(own.shape, bool), every, range(len(every)))
-        except Exception as why:  # numpy's, or what an object's own conversion raises
+        except Exception as why:  # raised by numpy, or by any conversion of the object
             raise errors.ShapeError.explain(
                 "prod", f"an array of shape {own.shape} ({_first_line(why)})",
                 "axes that exist, each once", "check the axis") from why
@@ -130,5 +130,6 @@ class ArrayMethods(OfNumpy):
         while len(x) > 1:
             half = len(x) // 2
             pairs = x[:half] * x[half : 2 * half]
-            x = pairs if len(x) == 2 * half else np.concatenate([pairs, x[-1:]])  # a last one waits for the next round
+            # if the number is odd, the last value waits for the next round
+            x = pairs if len(x) == 2 * half else np.concatenate([pairs, x[-1:]])
         return cast("Self", x.reshape(shape))

@@ -1,4 +1,4 @@
-"""What a captured program holds as one step (saved/capture.py): functions of arrays, methods of arrays and numbers."""
+"""The steps of captured programs (saved/capture.py): functions of arrays, methods of arrays and numbers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _METHODS: set[Callable[..., Any]] = set()
 
 
 class Captured:
-    """A stand-in for an array, or for a number, of a function that is captured. ``_log`` notes what is done with it."""
+    """A stand-in for an array, or for a number, of a function that is captured. ``_log`` notes the operations on it."""
 
     __slots__ = ()
     _log: Any
 
 
 def step(name: str) -> Callable[[Function], Function]:
-    """Decorates a function of arrays: with stand-ins as arguments, a log notes the call as one step of this name."""
+    """Decorates a function of arrays. If its arguments are stand-ins, a log notes the call as one step of this name."""
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def _noted(*arguments: Any, **options: Any) -> Any:  # a name that naming.caller passes over
@@ -46,7 +46,8 @@ def _captured(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def program_step(method: Function) -> Function:
-    """Decorates a method: steps of saved programs may call it. A file from a stranger can call no other method."""
+    """Decorates a method that steps of saved programs may call. A file from an untrusted source can call no other
+    methods."""
     _METHODS.add(method)
     return method
 

@@ -1,4 +1,4 @@
-"""Encoded constants, kept because encoding costs more than most operations on ciphertexts."""
+"""A cache of encoded constants, because encoding costs more than most operations on ciphertexts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Kept = TypeVar("Kept")
 
 
 class ConstantCache(Generic[Kept]):
-    """The most recently used constants, by whatever tells them apart, up to `limit` bytes of device
-    memory. While a program is recorded nothing is dropped: its constants must be there to the end."""
+    """The most recently used constants, by a key that identifies them, up to `limit` bytes of device memory. While a
+    program is recorded, nothing is dropped, because it needs its constants until it ends."""
 
     def __init__(self, limit: float, size: Callable[[Kept], int]) -> None:
         self.limit, self._size = limit, size
@@ -29,11 +29,12 @@ class ConstantCache(Generic[Kept]):
 
     @property
     def held(self) -> threading.RLock:
-        """While a thread holds this lock, nothing is dropped, and others wait: ``with cache.held: ...``. A thread that
-        encoded meanwhile would hold it while it waits for the recording, and the recording needs it."""
+        """While a thread holds this lock, nothing is dropped, and others wait: ``with cache.held: ...``. This avoids a
+        deadlock: a thread that encodes would hold the lock while it waits for the recording, and the recording needs
+        the lock."""
         return self._lock.own
 
-    # An interrupt may come where a call ends, so no call lies between the two changes of each pair.
+    # An interrupt may come when a function call ends, so there is no call between the two changes of each pair.
 
     def get(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         lock = self._lock.own

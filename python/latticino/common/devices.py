@@ -1,4 +1,4 @@
-"""Which device a context computes on. Never a silent fallback."""
+"""Which device a context computes on. There is no silent fallback to another device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from .. import _native, arrays, errors
 
 NOT_ENCRYPTED = "not-encrypted"
-CARDS = {"cuda-h100": "NVIDIA H100 80GB HBM3", "cuda": "NVIDIA H200"}  # by the rates that predict their times
+CARDS = {"cuda-h100": "NVIDIA H100 80GB HBM3", "cuda": "NVIDIA H200"}  # GPUs whose measured rates predict times
 _CARD: ContextVar[str | None] = ContextVar("_CARD", default=None)
 
 
@@ -29,7 +29,8 @@ def choose(device: str | None) -> tuple[str, int]:
 
 
 def named(device: Any) -> tuple[str, int]:
-    """The kind and the number of a device, which need not be there; DeviceError for what is no name of one."""
+    """The kind and the number of a device, which need not be present. DeviceError if the name is not that of a device.
+    """
     kind, _, index = (device if isinstance(device, str) else "").partition(":")
     numbered = index.isascii() and index.isdecimal() and len(index) < 4
     if kind not in ("cpu", "cuda") or (index and (kind == "cpu" or not numbered)):
@@ -48,7 +49,7 @@ def as_threads(number: Any) -> int:
 
 
 def as_tuning(file: Any) -> str:
-    """The name of a table of kernels, empty for none."""
+    """The file name of a table of kernels; empty for none."""
     return "" if isinstance(file, str) and not file else arrays.as_path(file, "Context")
 
 

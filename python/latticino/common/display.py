@@ -1,4 +1,4 @@
-"""Tables for notebooks: plain HTML that shows on dark and light pages and loads nothing.
+"""Tables for notebooks: plain HTML that is readable on dark and light pages and loads no other files.
 
 Every text is escaped. Colours are the page's own, lines a half-transparent grey.
 """
@@ -44,7 +44,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], not
 
 
 def size(count: float) -> str:
-    """Bytes in words."""
+    """A number of bytes as text."""
     for unit in ("bytes", "KiB", "MiB"):
         if abs(count) < 1024:
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
@@ -53,7 +53,7 @@ def size(count: float) -> str:
 
 
 def seconds(time: float) -> str:
-    """A time in words."""
+    """A time as text."""
     for factor, unit in ((1, "s"), (1e3, "ms")):
         if time * factor >= 1:
             return f"{time * factor:,.3g} {unit}"

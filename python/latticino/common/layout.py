@@ -62,8 +62,8 @@ class Layout:
     @classmethod
     def _made(cls, shape: tuple[int, ...], slots: int, count: int, places: np.ndarray | None, rest: Rest,
               bound: float) -> Layout:
-        """The layout of arguments that are known to be right. Operations make many: checks would cost more than the
-        rest of it."""
+        """A layout from arguments that are known to be right. Operations make many layouts, and checks would take most
+        of their time."""
         out = cls.__new__(cls)
         out._set(shape, slots, count, places, rest, bound)
         return out
@@ -85,7 +85,7 @@ class Layout:
         bound = 0.0 if clean else arrays.as_real(bound, "layout", "bound", finite=False)
         return cls._made(shape, slots, -(-math.prod(shape) // slots), None, "zero" if clean else "filler", bound)
 
-    # ---- facts ----
+    # ---- properties ----
 
     @property
     def size(self) -> int:
@@ -146,7 +146,7 @@ class Layout:
             return False
         return self._places is None or np.array_equal(self._places, other.places)
 
-    # ---- others made of it: no work on ciphertexts ----
+    # ---- layouts made from this one, without work on ciphertexts ----
 
     def holding(self, number: complex) -> Layout:
         """The same layout with one number in all slots without values."""
@@ -172,7 +172,8 @@ class Layout:
         return self.with_rest("zero" if clean else weakest(self.rest, "filler"), bound)
 
     def taken(self, index: np.ndarray, bound: float) -> tuple[Layout, list[int]]:
-        """The layout of the values with these flat indices, and which ciphertexts hold them. `bound`: of the values."""
+        """The layout of the values with these flat indices, and the ciphertexts that hold them. `bound`: that of the
+        values."""
         index = arrays.as_numpy(index, "layout")
         if not _within(index, self.size):
             raise errors.ShapeError.explain(
@@ -207,7 +208,7 @@ class Layout:
         places = places // self.slots * slots + places % self.slots
         return self._made(self.shape, slots, self.count, places, rest, self.bound)
 
-    # ---- values in and out ----
+    # ---- from values to slots and back ----
 
     def read(self, slots: np.ndarray) -> np.ndarray:
         """The values, from what all slots hold in order."""
@@ -227,7 +228,7 @@ class Layout:
         """The addresses row by row, as runs of (first, step, count)."""
         flat, out, at = self.places.reshape(-1), [], 0
         steps = np.diff(flat)
-        changes = np.flatnonzero(np.diff(steps)) + 1  # where the step to the next value is another one
+        changes = np.flatnonzero(np.diff(steps)) + 1  # where the distance to the next value changes
         while at < flat.size:
             if at + 1 == flat.size:
                 out.append([int(flat[at]), 0, 1])
@@ -259,7 +260,7 @@ def _as_rest(rest: Any) -> Rest:
 
 
 def weakest(*rests: Rest) -> Rest:
-    """The layout of which the least is known."""
+    """Of several layouts, the one whose other slots are known least."""
     return max(rests, key=_ORDER.index)
 
 

@@ -1,4 +1,4 @@
-"""Locks that a forked child finds free."""
+"""Locks that are free in a forked child."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import threading
 
 
 class Lock:
-    """A re-entrant lock: ``with lock.own: ...``. In a child it is a new one: a thread of the parent that held it is not
-    there.
+    """A re-entrant lock: ``with lock.own: ...``. A forked child gets a new one, because the thread that held the
+    parent's lock does not exist there.
 
     `with` acts on the interpreter's own lock, which it acquires and releases in one step. If it called functions of
     this class instead, an interrupt could come at the first line of the one that releases: it would stay held.
 
-    No list of all locks renews them: a weak one runs Python code whenever a lock is destroyed, and an interrupt that
-    falls into that code is lost.
+    There is no list of all locks by which they could be renewed after a fork: a list of weak references runs Python
+    code whenever a lock is destroyed, and an interrupt during that code would be lost.
     """
 
-    _forks = 0  # between the first process and this one
+    _forks = 0  # number of forks between the first process and this one
 
     def __init__(self) -> None:
         self._locks: dict[int, threading.RLock] = {}

@@ -19,7 +19,7 @@ def power(x: T, n: Any, remedy: Callable[[float | None], str]) -> T:
     ``remedy`` of another exponent: it gets None for what is no real number."""
     try:
         count = operator.index(n)
-    except Exception:  # TypeError, or what an object's own conversion raises
+    except Exception:  # a TypeError, or raised by any conversion of the object
         count = 0
     if not 1 <= count <= _MAX_EXPONENT:
         number = _real(n)

@@ -41,7 +41,7 @@ def _require_marked(operation: str, outputs: Any) -> None:
 
 @lru_cache(maxsize=256)
 def _place_of_output(function: Callable[..., Any]) -> int | None:
-    """The position of the argument ``out`` of a function of numpy. None if it has none."""
+    """The position of the argument ``out`` of a numpy function; None if it has no such argument."""
     try:
         names = list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
@@ -72,7 +72,7 @@ def _marking(name: str) -> Callable[..., Any]:
 
     def marked(self: np.ndarray, *arguments: Any, **options: Any) -> Any:
         _require_marked(name, options.get("out"))
-        # On plain views: inside, numpy computes with plain outputs of its own.
+        # Works on plain views, because numpy computes with plain outputs internally.
         result = method(_plain(self), *(_plain(x) for x in arguments), **{n: _plain(x) for n, x in options.items()})
         if any(result is x for x in arguments):
             _require_marked(name, result)
@@ -104,7 +104,7 @@ class _Methods(np.ndarray):
         return _marked(super().base)
 
 
-# Methods that go past __array_wrap__, or turn results of shape () into scalars there.
+# Methods that bypass __array_wrap__, or that turn results of shape () into scalars there.
 for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip", "compress",
               "conj", "conjugate", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod",
               "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var"):
@@ -112,7 +112,7 @@ for _name in ("all", "any", "argmax", "argmin", "argpartition", "argsort", "asty
 for _name in ("dump", "dumps", "item", "tobytes", "tofile", "tolist", "__array__", "__complex__", "__dlpack__",
               "__float__", "__index__", "__int__", "__trunc__"):
     setattr(_Methods, _name, _refusing(_name))
-# What other packages read the memory by. The last one np.ma asks for when it makes a masked array.
+# Attributes through which other packages read the memory. np.ma reads the last one to make a masked array.
 for _name in ("flat", "data", "ctypes", "__array_interface__", "__array_struct__", "_baseclass"):
     setattr(_Methods, _name, property(_refusing("np.ma" if _name == "_baseclass" else _name)))
 
@@ -155,10 +155,10 @@ class PrivateArray(_Methods):
     """
 
     shareable = False
-    __array_priority__ = 1e6  # results of plain.dot(x) are of this type
+    __array_priority__ = 1e6  # results of plain.dot(x) have this type
 
     def unmarked(self) -> np.ndarray:
-        """A plain copy. The owner decides where it goes."""
+        """A plain copy. The owner decides what happens to it."""
         return np.array(self)
 
     # ---- computing: results are marked ----
@@ -168,7 +168,7 @@ class PrivateArray(_Methods):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
         if any(isinstance(x, OfNumpy) for x in inputs):
-            return NotImplemented  # the encrypted array computes, and the result is encrypted
+            return NotImplemented  # the encrypted array computes the result, which is encrypted
         _require_marked(ufunc.__name__, inputs[0] if method == "at" else out)
         options = {name: _plain(x) for name, x in options.items()}
         if out:
@@ -185,7 +185,7 @@ class PrivateArray(_Methods):
             _require_marked(function.__name__, arguments[0] if arguments else next(iter(options.values())))
         _require_marked(function.__name__, options.get("out"))
         place = _place_of_output(function)
-        if place is not None and place < len(arguments) and function is not np.einsum:  # whose operands come first
+        if place is not None and place < len(arguments) and function is not np.einsum:  # the operands come first
             _require_marked(function.__name__, arguments[place])
         if function in _PRINTING:
             plain = [a.unmarked() if isinstance(a, PrivateArray) else a for a in arguments]
@@ -206,7 +206,7 @@ class PrivateArray(_Methods):
     def __round__(self, digits: int = 0) -> Any:
         return np.round(self, digits)
 
-    # ---- printing: the mark goes with the values ----
+    # ---- printing: the text contains the mark ----
 
     def __repr__(self) -> str:
         return np.array_repr(self.unmarked()).replace("array(", "PrivateArray(", 1) + _MARK
@@ -217,7 +217,7 @@ class PrivateArray(_Methods):
     def __format__(self, spec: str) -> str:
         return format(self.unmarked()[()], spec) + _MARK
 
-    # ---- the ways out ----
+    # ---- conversions that would lose the mark ----
 
     def __reduce__(self) -> NoReturn:
         _refuse("pickle")

@@ -35,7 +35,7 @@ class _State:
 
 
 class Setting:
-    """What ``lt.progress`` gives: as a context manager it brings the setting before it back."""
+    """The result of ``lt.progress``. As a context manager it restores the previous setting at the end."""
 
     def __init__(self, before: bool | None) -> None:
         self._before = before
@@ -66,7 +66,7 @@ def as_shown(show: Any, operation: str = "server_keys") -> bool | None:
 
 
 def _wanted(show: bool | None) -> bool | None:
-    """What the call, the process or the environment says, in this order."""
+    """The setting of the call, of the process, or of the environment, in this order."""
     for said in (show, _State.asked):
         if said is not None:
             return said
@@ -80,7 +80,7 @@ def _wanted(show: bool | None) -> bool | None:
 
 
 class Display(Protocol):
-    """Where a step is shown. ``every``: seconds between two updates."""
+    """An output for progress. ``every``: seconds between two updates."""
 
     every: float
 
@@ -158,7 +158,7 @@ def _in_notebook() -> bool:
 
 
 def _display(wanted: bool | None) -> Callable[[Task], Display] | None:
-    """Where a step is shown; None for nowhere."""
+    """The output for progress; None if it is not shown."""
     if wanted is False:
         return None
     if _in_notebook():
@@ -195,7 +195,7 @@ class Task:
 
     @property
     def amount(self) -> str:
-        """How far it is, in words."""
+        """The progress, as text."""
         if self._unit == "bytes":
             of = "" if self.total is None else f" of {self.total / 2**20:,.0f}"
             return f"{self.done / 2**20:,.0f}{of} MiB"
@@ -234,7 +234,7 @@ class Task:
             while not self._ended.wait(display.every):
                 display.update(self)
             display.end(self)
-        except Exception:  # a terminal or notebook that has gone must not end the work
+        except Exception:  # a terminal or notebook that was closed must not end the work
             pass
         finally:
             _State.shown = None
@@ -249,7 +249,8 @@ def track(items: Iterable[T], title: str, show: bool | None = None) -> Iterator[
 
 
 def _renew() -> None:
-    """Makes the state anew in a forked child, which has neither the thread nor what the thread held."""
+    """Makes the state anew in a forked child, where the threads of the parent, and the locks that they held, are of no
+    use."""
     _State.lock, _State.shown = threading.Lock(), None
 
 

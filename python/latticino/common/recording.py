@@ -16,7 +16,8 @@ _now: ContextVar[Scope | None] = ContextVar("latticino.recording", default=None)
 
 class Scope:
     """The time in which a function is recorded. Arrays that are made in it lie in the memory of the recording, which
-    every replay overwrites, so they are of use in it only, and in the thread that records: others wait for its end.
+    every replay overwrites, so they may only be used while the function is recorded, and in the thread that records it;
+    other threads wait until the recording has ended.
 
     The function runs in a copy of the thread's context (`contextvars`), which the interpreter takes back when it ends.
     An interrupt cannot come between the two, as it can where Python code ends a scope."""
@@ -28,8 +29,8 @@ class Scope:
 
     @staticmethod
     def current() -> Scope | None:
-        """The scope of the function that this thread records, if it records one."""
-        scope = _now.get()  # some interpreters hand a thread's context on to threads that it starts
+        """The scope of the function that this thread is recording, if there is one."""
+        scope = _now.get()  # some interpreters pass a thread's context on to threads that it starts
         return None if scope is None or scope.thread != threading.get_ident() else scope
 
     def run(self, function: Callable[..., Made], *arguments: Any) -> Made:
@@ -60,9 +61,9 @@ class Scope:
 class Recording:
     """A function recorded for arguments like the examples, and replayed on others.
 
-    A scheme says of which ``kind`` its arrays are, what replays lists of their ciphertexts
-    (``native``), how an array is rebuilt from them, and what a replay takes for granted: in words
-    (``form_of``), and of an array (``_form``).
+    Each scheme defines the ``kind`` of its arrays, the object that replays lists of ciphertexts (``native``), how an
+    array is rebuilt from these, and the form that arguments must have: as text (``form_of``) and for comparison
+    (``_form``).
     """
 
     kind: type
@@ -85,7 +86,7 @@ class Recording:
             return [part for r in arrays for part in self._parts(r)]
 
         self._native = self.native([part for x in examples for part in self._parts(x)], partial(scope.run, body))
-        # Only the shape of results is kept: their data lie in the recording's own memory.
+        # Only the shapes of results are kept, because their data are in the recording's own memory.
         self._results = [(self._emptied(r), count) for r, count in results]
         self._forms = [self._form(x) for x in examples]
 
@@ -133,7 +134,7 @@ class Recording:
         return bool(recorded == form)
 
     def _filled(self, like: Any, parts: list[Any]) -> Any:
-        """An array like that one, with other ciphertexts."""
+        """An array like the given one, with other ciphertexts."""
         raise NotImplementedError
 
     def _form(self, x: Any) -> Any:

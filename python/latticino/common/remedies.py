@@ -1,6 +1,6 @@
-"""What to call in place of functions of numpy that encrypted arrays of neither scheme have."""
+"""Advice for numpy functions that the encrypted arrays of neither scheme have."""
 
-# Functions that only rearrange values.
+# For functions that only rearrange values.
 OF_SHAPES = {
     "append": "lt.concatenate([x, y], axis)", "column_stack": "lt.stack([x, y], axis=-1)",
     "dstack": "lt.stack([x, y], axis=-1)", "tile": "lt.concatenate([x] * n, axis)",

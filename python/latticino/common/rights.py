@@ -1,4 +1,4 @@
-"""What a process gives up for good, with the means of Linux: system calls, and to be read by other processes."""
+"""Lets a process give up rights permanently, by means of Linux: system calls, and being readable by other processes."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from typing import NamedTuple, TypeAlias
 
 from .. import errors
 
-UNREADY = os.EX_CONFIG  # the status of a process that was to read a bundle, and ended before, for reasons of its own
+# exit status of a process that should have read a bundle, but had to end before because of its own problems
+UNREADY = os.EX_CONFIG
 
 _SET_DUMPABLE, _SET_NO_NEW_PRIVILEGES = 4, 38  # of prctl
 _SET_FILTER, _ALL_THREADS = 1, 1  # operation and flag of seccomp
 
-# What a filter decides, of linux/seccomp.h.
+# Decisions of a filter, from linux/seccomp.h.
 KILL, REFUSE, ALLOW = 0x8000_0000, 0x0005_0000 | errno.EPERM, 0x7FFF_0000
 
-# Instructions of a filter (classic BPF), and places in what it reads: struct seccomp_data.
+# Instructions of a filter (classic BPF), and offsets in its input, struct seccomp_data.
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
 _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
 
-_EXECUTE, _ANONYMOUS = 0x4, 0x20  # of mmap and mprotect
+_EXECUTE, _ANONYMOUS = 0x4, 0x20  # flags of mmap and mprotect
 
 
 class Machine(NamedTuple):
-    """A kind of processor: its word in a filter, the call ``seccomp``, and which numbers of a call are its own."""
+    """A processor architecture: its identifier in a filter, the number of the call ``seccomp``, and which call numbers
+    belong to it."""
 
     word: int
     seccomp: int
@@ -38,8 +40,8 @@ class Machine(NamedTuple):
 
 MACHINES = {"x86_64": Machine(0xC000_003E, 317, 0), "aarch64": Machine(0xC000_00B7, 277, 1)}
 
-# Numbers by machine of the calls that reading a bundle takes. A list of what is allowed stays right when a kernel gets
-# a new call, or when an old one turns out to be a way around a list of what is forbidden. Files are read before.
+# For each architecture, the numbers of the system calls that reading a bundle needs. A list of allowed calls stays safe
+# if a kernel gets a new call; a list of forbidden ones would not. Files are read before the filter is installed.
 CALLS = {
     "read": (0, 63), "close": (3, 57), "exit": (60, 93), "exit_group": (231, 94),
     "brk": (12, 214), "munmap": (11, 215), "mremap": (25, 216), "madvise": (28, 233),
@@ -48,7 +50,7 @@ CALLS = {
     "restart_syscall": (219, 128),
     "clock_gettime": (228, 113), "getrandom": (318, 278), "sysinfo": (99, 179),
 }
-# Calls that are allowed with some arguments alone.
+# Calls that are allowed with certain arguments only.
 WRITE, MAP, PROTECT = (1, 64), (9, 222), (10, 226)
 
 Instruction: TypeAlias = tuple[int, int, int, int]
@@ -59,7 +61,8 @@ def _load(at: int) -> Instruction:
 
 
 def _argument(number: int) -> Instruction:
-    """The lower half of an argument, where both machines have it: the kernel reads no more of those below."""
+    """The lower half of an argument, at the same place on both architectures. The kernel reads only this half for the
+    calls below."""
     return _load(_ARGUMENTS + 8 * number)
 
 
@@ -68,15 +71,13 @@ def _decide(verdict: int) -> Instruction:
 
 
 def _where(number: int, then: Sequence[Instruction]) -> list[Instruction]:
-    """``then``, which decides, for the call of this number."""
+    """Instructions that apply ``then``, which decides, to the call with this number."""
     return [(_EQUAL, 0, len(then), number), *then]
 
 
 def filter_of(machine: Machine) -> list[Instruction]:
-    """The filter: kills a process that calls by the numbers of another machine, and refuses all calls but a few.
-
-    It may write to standard output and standard error, and take memory that is no file's and that it cannot run.
-    """
+    """The filter. It kills a process that uses call numbers of another architecture, and refuses all calls except a
+    few. Allowed are writing to standard output and standard error, and anonymous memory that is not executable."""
     own = machine.column
     private = [_argument(3), (_ANY_BIT, 1, 0, _ANONYMOUS), _decide(REFUSE)]
     unrun = [_argument(2), (_ANY_BIT, 0, 1, _EXECUTE), _decide(REFUSE), _decide(ALLOW)]
@@ -90,21 +91,21 @@ def filter_of(machine: Machine) -> list[Instruction]:
 
 
 class _Program(ctypes.Structure):
-    """struct sock_fprog."""
+    """Makes a struct sock_fprog."""
 
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
 def hide() -> None:
-    """Closes this process to others of its user: its memory, its environment, and debuggers; it dumps no core.
-    UnsupportedError where the system cannot."""
+    """Protects this process from other processes of the same user: they cannot read its memory or environment, nor
+    debug it, and it writes no core dump. UnsupportedError if the system does not support this."""
     _called("a system that shows the memory of a process to others of its user", _linux().prctl,
             _SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def keep_few_calls() -> None:
-    """Leaves this process, with all its threads, the calls of `filter_of`. UnsupportedError where the system cannot, or
-    only says that it did."""
+    """Restricts this process, with all its threads, to the calls of `filter_of`. UnsupportedError if the system cannot
+    do it, or says that it did and did not."""
     machine = MACHINES.get(platform.machine())
     if machine is None or sys.maxsize < 1 << 32:
         raise _unsupported(f"a processor {platform.machine()} of {sys.maxsize.bit_length() + 1} bits")

@@ -1,4 +1,4 @@
-"""What the roles of both schemes have in common."""
+"""Checks and errors that the roles of both schemes share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def require_kind(operation: str, value: Any, kinds: type | tuple[type, ...], rem
 
 
 def require_secret(native: Any, kind: type) -> None:
-    """UnsupportedError where a client would be made of anything but a secret key."""
+    """UnsupportedError if a client would be made from anything but a secret key."""
     if not isinstance(native, kind):
         raise errors.UnsupportedError.explain(
             "Client", name_of(type(native)), "a secret key of the scheme",
@@ -26,14 +26,15 @@ def require_secret(native: Any, kind: type) -> None:
 
 
 def require_function(operation: str, f: Any) -> None:
-    """UnsupportedError for what cannot be called."""
+    """UnsupportedError for an object that cannot be called."""
     if not callable(f):
         raise errors.UnsupportedError.explain(operation, name_of(type(f)), "a function",
                                               "pass one, a lambda for instance")
 
 
 def require_run(operation: str, result: Any) -> None:
-    """UnsupportedError for the result of a program that has not run: a generator, a coroutine, what `map` gives."""
+    """UnsupportedError if a program returned something that has not run yet: a generator, a coroutine, or the result of
+    `map`."""
     if isinstance(result, (Iterator, Awaitable)):
         raise errors.UnsupportedError.explain(
             operation, f"a program whose result is a {type(result).__name__}, so that it has not run",
@@ -47,7 +48,8 @@ def refuse_numpy(x: Any) -> NoReturn:
         "decrypt first, or use the array's own methods and the functions of latticino")
 
 
-REDUCERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}  # by class: what `pickling` makes of its objects
+# by class: the function with which `pickling` reduces its objects
+REDUCERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 
 
 def reduced(x: Any) -> tuple[Any, ...]:
@@ -61,7 +63,7 @@ def refuse_pickle(had: str, needs: str, remedy: str) -> NoReturn:
 
 
 class Handle:
-    """Copies of objects that stand for something on a device, or that never change, are the objects themselves."""
+    """Copies are the objects themselves, for objects that stand for something on a device, or that never change."""
 
     __slots__ = ()
 
@@ -73,7 +75,7 @@ class Handle:
 
 
 def name_of(kind: type) -> str:
-    """The name under which users import it, if it has one."""
+    """The name under which users import the class, if it has one."""
     for package in ("latticino", "latticino.tfhe"):
         if getattr(sys.modules.get(package), kind.__qualname__, None) is kind:
             return f"{package}.{kind.__qualname__}"
@@ -92,7 +94,7 @@ def require_keys_of(context: Any, keys: Any) -> None:
             "bring them over with save_server_keys and load_server_keys")
 
 
-_MIN_SHARED = -128  # log2 of a failure probability with which decryptions may be shared
+_MIN_SHARED = -128  # log2 of the largest failure probability with which decryptions may be shared
 
 
 def warn_of_security(operation: str, params: Any) -> None:

@@ -1,4 +1,4 @@
-"""Public keys of several clients on one context, of either scheme."""
+"""The public keys of several clients on one context, for both schemes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Residency:
 
 
 def checked_budget(budget: Any) -> int | None:
-    """Bytes, 1 or more, or None."""
+    """A number of bytes, at least 1; or None."""
     return None if budget is None else arrays.as_integer(budget, "Context", "key_budget", least=1, most=2**63 - 1)
 
 
@@ -61,8 +61,8 @@ class Tenancy:
     params: Any
     keys: Any  # the bundle that was used last
     _lock: Lock
-    _store: _native.KeyStore | None  # None: no data, or nothing is encrypted
-    _evaluator: Any  # of contexts without a store
+    _store: _native.KeyStore | None  # None for a context without data, or one that does not encrypt
+    _evaluator: Any  # for contexts without a store
     _tenants: dict[str, Any]  # by key id: the bundle that was used last
 
     def _begin_tenancy(self, store: _native.KeyStore | None) -> None:
@@ -70,7 +70,7 @@ class Tenancy:
 
     @property
     def _root(self) -> Any:
-        """The context of a session, and of itself."""
+        """The context of a session; for a context, itself."""
         return self
 
     @property
@@ -88,9 +88,8 @@ class Tenancy:
             self._tenants[keys.id] = self.keys = keys
 
     def forget(self, keys: Any) -> None:
-        """Takes back what `use` did with this bundle: its memory is free once no session and no variable holds it.
-
-        UnsupportedError for what is no bundle of keys."""
+        """Ends what `use` did with this bundle: its memory is free as soon as no session and no variable refers to it.
+        UnsupportedError for an object that is no bundle of keys."""
         if not hasattr(type(keys), "_new_evaluator"):
             raise errors.UnsupportedError.explain(
                 "forget", f"a {type(keys).__name__}", "server keys", "pass the bundle that use() was given")
@@ -102,7 +101,7 @@ class Tenancy:
                 self.keys = None
 
     def _keys_for(self, key: str, operation: str) -> Any:
-        """The bundle for operands under that key id. Without one it is the bundle that was used last, which raises the
+        """The bundle for operands under that key id. If there is none, the bundle that was used last, which raises the
         right error if keys are needed."""
         keys = self._tenants.get(key) or self.keys
         if keys is None:
@@ -119,7 +118,7 @@ class Tenancy:
         return self._keyless() if keys is None else keys._new_evaluator()
 
     def _keyless(self) -> Any:
-        """What an operation that needs no keys computes with. Here it is a bundle of keys; KeyError if there is
+        """The object with which operations that need no keys compute. Here it is a bundle of keys; KeyError if there is
         none."""
         return self._keys_for("", "evaluator")
 
@@ -161,7 +160,7 @@ class BoundSession(Tenancy):
         return str(self.keys.id)
 
     def _admit(self, operation: str, keys: Iterable[str]) -> None:
-        for key in keys if self._store is not None else ():  # nothing is encrypted: no keys
+        for key in keys if self._store is not None else ():  # a context that does not encrypt has no keys
             if key != self.key_id:
                 raise errors.KeyError.explain(
                     operation, f"an object under key {key}", f"one under the session's key {self.key_id}",
@@ -174,17 +173,17 @@ class BoundSession(Tenancy):
                 "load its bytes with lt.from_bytes(data, session)")
 
     def use(self, keys: Any) -> NoReturn:
-        """UnsupportedError: a session has one bundle for good."""
+        """UnsupportedError, because a session always has the same bundle."""
         raise errors.UnsupportedError.explain(
             "use", "a session, which has its keys", "a context", "call session.context.bind(keys) for another session")
 
     def forget(self, keys: Any) -> NoReturn:
-        """UnsupportedError: a session's keys go with it."""
+        """UnsupportedError, because a session keeps its keys until it ends."""
         raise errors.UnsupportedError.explain(
             "forget", "a session, which has its keys", "a context", "drop the session itself")
 
     def bind(self, keys: Any) -> NoReturn:
-        """UnsupportedError: sessions are bound on a context."""
+        """UnsupportedError, because sessions are made from a context."""
         raise errors.UnsupportedError.explain(
             "bind", "a session, which has its keys", "a context", "call session.context.bind(keys) for another session")
 

@@ -1,5 +1,5 @@
-"""numpy's ufuncs and functions of encrypted arrays: those that the array or the package has do the same, others raise
-an error that names what to call instead.
+"""numpy's ufuncs and functions, applied to encrypted arrays. If the array or the package has the function, it is
+called; otherwise an error names what to call instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from .. import errors
 from . import roles
 
-# The method for a first operand that is encrypted, and for a second one.
+# The method that is called if the first operand is encrypted, and the one if the second is.
 _OPERATORS: dict[np.ufunc, tuple[str, str | None]] = {
     np.add: ("__add__", "__radd__"), np.subtract: ("__sub__", "__rsub__"), np.multiply: ("__mul__", "__rmul__"),
     np.divide: ("__truediv__", "__rtruediv__"), np.matmul: ("__matmul__", "__rmatmul__"), np.power: ("__pow__", None),
@@ -25,14 +25,14 @@ _OPERATORS: dict[np.ufunc, tuple[str, str | None]] = {
     np.greater_equal: ("__ge__", "__le__"), np.negative: ("__neg__", None), np.invert: ("__invert__", None),
     np.conjugate: ("conj", None), np.positive: ("_itself", None), np.square: ("_squared", None)}
 DEFAULT_REMEDY = "decrypt first, or use the array's own methods and the functions of latticino"
-_RENAMED = {"newshape": "shape", "a_min": "min", "a_max": "max"}  # numpy before 2.1 calls the shape newshape
+_RENAMED = {"newshape": "shape", "a_min": "min", "a_max": "max"}  # numpy before 2.1 calls this argument newshape
 _OF_SHAPES = (np.shape, np.ndim, np.size)
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def computes(function: Any) -> Callable[[_Function], _Function]:
-    """Decorates what computes one of numpy's functions where encrypted arrays are among its arguments."""
+    """Decorates the implementation of a numpy function for encrypted arrays."""
     def register(own: _Function) -> _Function:
         _FUNCTIONS[function] = own
         return own
@@ -47,7 +47,7 @@ class OfNumpy:
     __slots__ = ()
     _REMEDY_OF: ClassVar[dict[str, str]] = {}
     _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {}
-    _FUNCTION: ClassVar[str] = DEFAULT_REMEDY  # in place of any other function of a single array
+    _FUNCTION: ClassVar[str] = DEFAULT_REMEDY  # advice for any other function of a single array
 
     def __array__(self, *arguments: Any, **options: Any) -> NoReturn:
         roles.refuse_numpy(self)
@@ -86,7 +86,8 @@ class OfNumpy:
     def _by_function(self, name: str, own: Callable[..., Any], arguments: tuple[Any, ...],
                      options: dict[str, Any]) -> Any:
         taken = inspect.signature(own)
-        # None leaves out what our function does not take. What it takes may give None a meaning, such as axis.
+        # Arguments that our function does not take must be None, and are left out. In those that it takes, None may
+        # have a meaning, as for axis.
         options = {option: value for option, value in options.items()
                    if value is not None or option in taken.parameters}
         try:
@@ -106,7 +107,7 @@ class OfNumpy:
         method = getattr(type(self), name)
         if isinstance(method, property):
             return getattr(self, name)
-        # These two take all of their arguments by position.
+        # These two accept all of their arguments by position.
         return method(self, *own.values()) if name in ("reshape", "transpose") else method(self, **own)
 
     def _itself(self) -> Any:
@@ -128,7 +129,7 @@ class OfNumpy:
         first = isinstance(inputs[0], OfNumpy)
         of = inputs[0] if first else inputs[1]
         name = names[0] if first else names[1]
-        # Not getattr of the class: that of a class is `int | str`, and answers for | as well.
+        # Not by getattr on the class: `int | str` uses getattr of the class, so it would be answered as well.
         own = inspect.getattr_static(of, name, None) if name else None
         if own is None or own is getattr(type(of), "_of_integers", None):
             self._refuse(ufunc.__name__, roles.name_of(type(self)), "numbers in the clear", self._remedy(ufunc))

@@ -86,6 +86,6 @@ def security(p: Any) -> str:
     return "128 bits" if p.secure else "NOT held to 128 bits"
 
 
-# Classes of the extension, which know nothing of notebooks.
+# Classes of the extension, which have no code for notebooks.
 _native.Params._repr_html_ = params  # type: ignore[attr-defined]
 _native.TfheParams._repr_html_ = tfhe_params  # type: ignore[attr-defined]

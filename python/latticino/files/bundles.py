@@ -12,12 +12,12 @@ from ..ckks.debug import refuse
 from ..common.progress_bar import Task
 from ..tfhe.debug import refuse as refuse_tfhe
 
-KIND = "a bundle of keys"  # the extension's word for it
-_KEYS, _PUBLIC = "keys", "public"  # parts; all others are named after their set of switching
+KIND = "a bundle of keys"  # the name that the extension uses
+_KEYS, _PUBLIC = "keys", "public"  # names of parts; all other parts have the name of their set of switching
 
 
 def is_stream(path: Any, *methods: str) -> bool:
-    """Whether it is a file object, by its methods, and no path."""
+    """Whether it is a file object, judged by its methods, and not a path."""
     return not isinstance(path, (str, bytes, os.PathLike)) and any(callable(getattr(path, m, None)) for m in methods)
 
 
@@ -128,7 +128,7 @@ def _read(context: Context | tfhe.Context, reader: _native.BundleReader) -> Any:
 
 
 def _native_of(context: tfhe.Context) -> _native.TfheContext:
-    assert context._native is not None  # only of contexts that do not encrypt, which are refused before
+    assert context._native is not None  # this is only for contexts that do not encrypt, which were refused before
     return context._native
 
 

@@ -33,10 +33,10 @@ _HEAD = struct.Struct("<8sIQ")
 _DIGEST = 32
 _MAX_HEAD = 1 << 26
 _MAX_ROWS = 1 << 20
-_MAX_NUMBERS = 1 << 30  # of an array
-CLIENT = "client"  # the kind of files that hold no arrays
-_SMALL = 1 << 24  # bytes that are not compared with the free memory
-_MAX_GROWTH = 1100  # bytes that a byte can inflate to: deflate allows 1,032
+_MAX_NUMBERS = 1 << 30  # types of an array
+CLIENT = "client"  # the kind of file that has no arrays
+_SMALL = 1 << 24  # so many bytes are allowed without a look at the free memory
+_MAX_GROWTH = 1100  # the most bytes that one byte can inflate to: deflate allows 1,032
 _KINDS: dict[str, np.dtype] = {"<i8": np.dtype("<i8"), "<f8": np.dtype("<f8")}
 
 
@@ -154,7 +154,7 @@ class Container:
         out = np.frombuffer(raw, kind).astype(kind.newbyteorder("="))
         return np.cumsum(out) if kind.kind == "i" else out
 
-    # ---- fields from strangers ----
+    # ---- fields of untrusted files ----
 
     def refuse(self, had: str) -> NoReturn:
         raise self.refusal(had)

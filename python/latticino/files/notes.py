@@ -1,4 +1,4 @@
-"""Notes of ciphertext files: JSON from strangers, read in this one place.
+"""Reads the notes of ciphertext files, which are JSON from untrusted sources. All notes are read here.
 
 A note is an object. Its fields are read by name and kind. Everything else is refused: other JSON, names that occur
 twice, NaN and infinities, numbers out of range, and deeper nesting than any writer makes.
@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 from .. import errors
 
-MAX_DIMENSIONS = 64  # as numpy has
-LARGEST = 1 << 53  # of a length: what JSON's readers agree on
+MAX_DIMENSIONS = 64  # number of dimensions, as in numpy
+LARGEST = 1 << 53  # largest length, up to which all readers of JSON agree on integers
 
 
 class Note:
-    """The fields of one object. FileError for a field that is not there, or not of the kind asked for."""
+    """The fields of one object. FileError for a field that is missing, or not of the requested kind."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._fields = fields

@@ -1,5 +1,5 @@
-"""Regular files only, as the readers and writers of C++ have it: a pipe would keep its reader waiting, a device has no
-end, and a rename would take the place of a link."""
+"""Opens regular files only, as the readers and writers in C++ do: a pipe would make its reader wait, a device has no
+end, and a rename would replace a link."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(path: str | os.PathLike[str], operation: str, what: str) -> bytes:
 
 
 def require_replaceable(path: str | os.PathLike[str], operation: str) -> None:
-    """FileError for a name of anything but a regular file. A name that is free may be taken."""
+    """FileError if the name exists and is not a regular file. A name that does not exist is accepted."""
     try:
         mode = Path(path).lstat().st_mode
     except OSError:

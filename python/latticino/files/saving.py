@@ -30,9 +30,9 @@ from . import saving_tfhe as tfhe_files
 PUBLIC_SUFFIX = ".public"
 _WITH_RANGE, _FINAL, _CALIBRATED, _FINAL_CALIBRATED = 3, 4, 5, 6  # format versions (src/io/container.h)
 _CLAIMS = ("assumed", "declared", "calibrated")
-_LARGEST = 1e308  # of the bounds in a note
-_LONGEST_NOTE = 1 << 16  # bytes, as src/io reads them
-_MAX_PLACES = 1 << 24  # values of an array with a layout of its own
+_LARGEST = 1e308  # limit for the bounds in a note
+_LONGEST_NOTE = 1 << 16  # limit of a note in bytes, as in src/io
+_MAX_PLACES = 1 << 24  # the most values of an array whose layout is not the plain one
 
 Path_: TypeAlias = "str | bytes | os.PathLike[Any]"
 
@@ -156,7 +156,7 @@ def from_bytes(data: bytes, context: Context | tfhe.Context, *, kind: Any = None
     roles.require_kind("from_bytes", data, (bytes, bytearray, memoryview), "pass what to_bytes gave")
     try:
         data = bytes(data)
-    except ValueError as why:  # a memoryview that was released
+    except ValueError as why:  # raised by a memoryview that was released
         raise errors.ValueError.explain("from_bytes", str(why), "a memoryview that is in use",
                                         "pass the bytes themselves") from why
     check = signing.verifier("from_bytes", verify)
@@ -219,7 +219,7 @@ def save_server_keys(path: Path_ | BinaryIO, context: Context | tfhe.Context, ke
 
 
 def _remove(path: str) -> None:
-    """Removes what an older bundle left, if it is a file."""
+    """Removes the file that an older bundle left, if it is a regular file."""
     file = Path(path)
     try:
         if file.is_symlink() or (file.exists() and not file.is_file()):
@@ -340,15 +340,14 @@ def _is_calibrated(x: Ciphertext) -> bool:
 
 
 def _version_of(x: Ciphertext) -> int:
-    """The oldest version that holds what `note_of` says. Earlier readers take every range for a declared one."""
+    """The oldest version that can hold what `note_of` writes. Earlier readers take every range for a declared one."""
     return _CALIBRATED if _is_calibrated(x) else _WITH_RANGE
 
 
 def note_of(x: Ciphertext, known: _native.Known | None = None, *, as_declared: bool = False) -> str:
-    """What a file says of an array beside its ciphertexts; or, with `known`, of one of which that is known.
-
-    Of a sample only the range is told, and that there was one: the sample stays in this process. ``as_declared``: of an
-    argument that is encrypted with this range, whatever the range comes from."""
+    """The note of an array, which a file contains in addition to its ciphertexts. `known` replaces what is known about
+    the array. Of a sample, the note contains only the range, and that there was a sample; the sample stays in this
+    process. ``as_declared``: of an argument that is encrypted with this range, whatever the range comes from."""
     r, where = x._known.widest, x.layout
     error = (known or x._known).error
     fields = {"shape": x.shape, "clean": x._clean, "error": _finite(float(f"{error:.6g}")), "range": {
@@ -357,7 +356,7 @@ def note_of(x: Ciphertext, known: _native.Known | None = None, *, as_declared: b
                     _finite(r.bound), _finite(r.rms)]}}
     if where.is_plain and where.rest != "unknown" and where.bound <= r.bound:
         return json.dumps(fields)
-    # Readers of the first version would take it for a plain layout, so they find no shape.
+    # Readers of the first version would take this for a plain layout. So the note has no shape, which they refuse.
     fields |= {"layout": {"rest": where.rest, "bound": _finite(where.bound), "runs": where.runs()}}
     text = json.dumps({"version": 2, "array": fields}, separators=(",", ":"))
     if len(text) >= _LONGEST_NOTE or where.size > _MAX_PLACES:
@@ -368,13 +367,13 @@ def note_of(x: Ciphertext, known: _native.Known | None = None, *, as_declared: b
 
 
 def _finite(number: float, sign: int = 1) -> float:
-    """An upper bound (or, with the sign -1, a lower one) as a number that JSON can hold. An infinite bound, or NaN from
-    infinity times 0, becomes 1e308 in size, which says as little."""
+    """An upper bound (or a lower one, with the sign -1) as a number that JSON can contain. Infinity, or NaN from
+    infinity times 0, becomes a number of size 1e308, which also states no real bound."""
     return sign * _LARGEST if math.isnan(number) else min(max(number, -_LARGEST), _LARGEST)
 
 
 def described(context: Context, parts: list[_native.Ciphertext], note: str, final: bool) -> Ciphertext:
-    """Rebuilds the array; the note comes from outside, so every field of it is checked."""
+    """Rebuilds the array. The note comes from an untrusted source, so every field of it is checked."""
     fields = notes.Note.read(note)
     inner = fields.part("array")
     if inner is not None and fields.number("version") != 2:
@@ -398,7 +397,7 @@ def described(context: Context, parts: list[_native.Ciphertext], note: str, fina
 
 
 def _layout(stated: notes.Note | None, shape: tuple[int, ...], slots: int, count: int) -> Layout:
-    """The layout that a file states; FileError for one that is none."""
+    """The layout that a file states; FileError if it is not valid."""
     if stated is None or math.prod(shape) > _MAX_PLACES:
         notes.refuse()
     rest, bound = stated.text("rest"), stated.number("bound")
@@ -411,7 +410,7 @@ def _layout(stated: notes.Note | None, shape: tuple[int, ...], slots: int, count
 
 
 def _range(stated: notes.Note | None) -> _native.Range:
-    """The range that a file states; before version 3 there was none. FileError for one that is none."""
+    """The range that a file states; before version 3 there was none. FileError if it is not valid."""
     if stated is None:
         return _native.Range.assumed(False)
     numbers, claim = stated.numbers("numbers", 6), stated.text("claim")

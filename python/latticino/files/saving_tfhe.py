@@ -67,7 +67,7 @@ def _note(x: EncryptedArray) -> str:
 
 
 def _array(context: Context, parts: list[Any], note: str) -> EncryptedArray:
-    """Rebuilds the array; the note comes from outside, so every field of it is checked."""
+    """Rebuilds the array. The note comes from an untrusted source, so every field of it is checked."""
     fields = notes.Note.read(note)
     shape = fields.shape("shape")
     try:

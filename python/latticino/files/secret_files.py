@@ -1,4 +1,4 @@
-"""Passphrases of secret-key files: scrypt makes the key that seals them."""
+"""Passphrases of secret-key files: scrypt makes the key with which they are encrypted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def derive(passphrase: str | bytes, kdf: Kdf) -> bytes:
         raise errors.ValueError.explain("passphrase", "text with half a surrogate pair", "text that UTF-8 can hold",
                                         "pass it as bytes") from why
     log_n, r, p, salt = kdf
-    # scrypt's table, and what OpenSSL takes beside it.
+    # scrypt's table, and the memory that OpenSSL takes in addition.
     most = 128 * r * ((1 << log_n) + p + 2) + (1 << 20)
     try:
         return hashlib.scrypt(data, salt=salt, n=1 << log_n, r=r, p=p, maxmem=most, dklen=64)

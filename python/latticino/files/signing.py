@@ -16,7 +16,7 @@ from ..common import roles
 
 # message -> (public key, signature)
 Signer = Callable[[bytes], tuple[bytes, bytes]]
-# message, and public key and signature of the file where it has one; raises unless the file is to be trusted
+# (message, public key and signature of the file, if it has them); raises unless the file may be trusted
 Verifier = Callable[[bytes, "bytes | None", "bytes | None"], None]
 
 _RAW = (bytes, bytearray, memoryview)

@@ -1,4 +1,4 @@
-"""Polynomials near a function on a domain: Chebyshev series of the smallest degree."""
+"""Polynomials that approximate a function on a domain: Chebyshev series of the smallest degree."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from .. import _native, arrays, errors
 from ..common import roles
 
 MAX_DEGREE = 4095
-DEGREE = 511  # the largest that is tried where nobody says otherwise
-_POINTS = 8  # at which a function is measured, per degree
+DEGREE = 511  # largest degree that is tried by default
+_POINTS = 8  # points per degree at which a function is measured
 _MIN_POINTS = 4096
-_ROUNDING = 1e-13  # relative to the largest value: what a double leaves of a coefficient that should be zero
-_SHOWN = 40  # letters of a name
-_LARGEST_END = 2.0**1000  # of a domain; the inverse of its length is a double as well
-_SHORTEST = 2.0**-40  # of a domain, relative to its larger end: doubles have 53 bits
-_STEPS = 6  # degrees below that of the series which interpolation may do with
+# relative to the largest value: the rounding error that a double leaves in a coefficient that should be zero
+_ROUNDING = 1e-13
+_SHOWN = 40  # letters of a name that are shown
+_LARGEST_END = 2.0**1000  # largest end of a domain; the inverse of its length must be a double as well
+_SHORTEST = 2.0**-40  # shortest domain, relative to its larger end: doubles have 53 bits
+_STEPS = 6  # number of degrees by which interpolation may need less than the series
 
 
 class Series(NamedTuple):
-    """Coefficients in the Chebyshev or the monomial basis, and the interval that is brought to [-1, 1]."""
+    """Coefficients in the Chebyshev or the monomial basis, and the interval that is mapped to [-1, 1]."""
 
     values: list[complex]
     chebyshev: bool
@@ -36,11 +37,11 @@ class Series(NamedTuple):
         return _native.Polynomial(*self)
 
     def mapped(self, x: Any) -> Any:
-        """The numbers after the map that brings the interval to [-1, 1]."""
+        """The numbers after the map of the interval to [-1, 1]."""
         return (2 * x - self.lower - self.upper) / (self.upper - self.lower)
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The polynomial of numbers in the clear."""
+        """Evaluates the polynomial on plain numbers."""
         evaluate = chebyshev.chebval if self.chebyshev else polynomial.polyval
         return np.asarray(evaluate(self.mapped(x), self.values))
 
@@ -81,13 +82,13 @@ class Fit:
         return -math.log2(self.error) if self.error > 0 else math.inf
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The polynomial of numbers in the clear."""
+        """Evaluates the polynomial on plain numbers."""
         low, high = self.interval
         values = arrays.as_numpy(x, "fit")
         return np.asarray(chebyshev.chebval((2 * values - low - high) / (high - low), self.coefficients))
 
     def exact(self, x: np.ndarray) -> np.ndarray:
-        """The function itself."""
+        """Evaluates the function itself."""
         return sampled(self.function, arrays.as_numpy(x, "fit"), "fit")
 
     def __repr__(self) -> str:
@@ -148,7 +149,7 @@ def as_domain(operation: str, domain: Any) -> tuple[float, float]:
     """Two finite ends in order; ValueError for anything else."""
     try:
         low, high = domain
-    except Exception:  # whatever iterating over an object raises
+    except Exception:  # raised by iterating over any object
         low = high = None
     ends = [arrays.as_real(end, operation, "domain") for end in (low, high)] if low is not None else [0.0, 0.0]
     if not ends[0] < ends[1]:
@@ -183,7 +184,7 @@ def fitted(operation: str, f: Callable[..., Any], domain: tuple[float, float], a
     if wider is not None and wider != domain:
         try:
             other = _Samples(operation, f, domain, wider, most, imag).smallest(allowed)
-        except errors.Error:  # not finite there
+        except errors.Error:  # it is not finite there
             other = None
         if other is not None:
             choices = [Fit(f, name, domain, interval, c, error, imag)
@@ -218,7 +219,7 @@ class _Samples:
         values = sampled(f, (lower + upper) / 2 + (upper - lower) / 2 * y, operation)
         self.largest = float(np.abs(values).max())
         self.coefficients = _cleaned(_series(values), self.largest, interval)
-        inside = np.linspace(*domain, n // 2 + 1)  # where no coefficient was made from
+        inside = np.linspace(*domain, n // 2 + 1)  # at points that no coefficient was made from
         self.x = np.concatenate([inside, domain[0] + (domain[1] - domain[0]) * (1 - y[:: 2]) / 2])
         if imag:
             across = np.linspace(-imag, imag, 17)
@@ -245,7 +246,8 @@ class _Samples:
             middle = (low + high) // 2
             low, high = (low, middle) if self.error(middle) <= allowed else (middle + 1, high)
         best = self.coefficients[: high + 1], self.error(high)
-        for degree in range(high - 1, max(high - _STEPS, 0), -1):  # of kinks, interpolation needs a little less
+        # for functions with kinks, interpolation needs a slightly smaller degree
+        for degree in range(high - 1, max(high - _STEPS, 0), -1):
             c = self._interpolated(degree)
             error = float(self._distances(c).max())
             if error <= allowed:
@@ -261,7 +263,7 @@ class _Samples:
         turns, rest = np.divmod(k, 2 * n)
         folded = np.where(rest < n, rest, 2 * n - rest)
         signs = np.where(turns % 2, -1.0, 1.0) * np.where(rest > n, -1.0, 1.0)
-        kept = rest != n  # zero at all these points
+        kept = rest != n  # this polynomial is zero at all these points
         np.add.at(c, folded[kept], (signs * self.coefficients)[kept])
         return _cleaned(c, self.largest, self.interval)
 
@@ -290,7 +292,7 @@ def sampled(f: Callable[..., Any], x: np.ndarray, operation: str) -> np.ndarray:
         try:
             values = np.asarray(f(x))
             fits = values.shape == x.shape and values.dtype.kind in "fciub"
-        except Exception:  # what functions of a single number raise
+        except Exception:  # raised by functions of a single number
             fits = False
         if not fits:
             values = _one_by_one(f, x, operation)
@@ -309,7 +311,7 @@ def _one_by_one(f: Callable[..., Any], x: np.ndarray, operation: str) -> np.ndar
         try:
             y = f(v)
             out.append(complex(y) if isinstance(y, (complex, np.complexfloating)) else float(y))
-        except Exception as why:  # whatever the function raises
+        except Exception as why:  # raised by the function
             if isinstance(why, errors.Error):
                 raise
             raise errors.ValueError.explain(

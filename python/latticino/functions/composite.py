@@ -1,4 +1,4 @@
-"""Signs as compositions of odd polynomials: which degrees, and how close they come."""
+"""Signs as compositions of odd polynomials: their degrees, and how close they are to the sign."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .. import _native, arrays, errors
 from .chebyshev import Series, resolvable
 from .remez import minimax
 
-_DEGREES = (3, 5, 7, 11, 13, 15, 23, 27, 29, 31)  # the largest of each number of levels and products
+_DEGREES = (3, 5, 7, 11, 13, 15, 23, 27, 29, 31)  # compositions kept for each number of levels and products
 _MAX_LEVELS, _MAX_PRODUCTS = 32, 96
 _MAX_BITS = 40.0
-_TABLE = 40  # intervals for which the distances are computed once, and interpolated between
+_TABLE = 40  # number of intervals for which distances are computed once; between them they are interpolated
 _TABLE_POINTS = 600
-_WIDEST, _NARROWEST = 20.0, 0.02  # of -log(a)
-_STAGE_BITS = 36  # below, distances are lost in the rounding of doubles
+_WIDEST, _NARROWEST = 20.0, 0.02  # steps of -log(a)
+_STAGE_BITS = 36  # smaller distances are lost in the rounding of doubles
 _GRID = 20001
 
 
@@ -68,12 +68,12 @@ class Sign:
         return [series.native for series in self.series()]
 
     def slopes(self) -> list[float]:
-        """The largest slope of each stage where its values lie."""
+        """The largest slope of each stage at its values."""
         scaled = [self._slopes[0] / self.interval]
         return scaled + self._slopes[1:]
 
     def slopes_within_gap(self) -> list[float]:
-        """The slopes of the stages, which also count values nearer to 0 than the gap."""
+        """The slopes of the stages, also at values nearer to 0 than the gap."""
         if self._within_gap is not None:
             return list(self._within_gap)
         steepest = [max(s, float(np.abs(chebyshev.chebval(np.linspace(0, a, 257), chebyshev.chebder(c))).max()))
@@ -82,7 +82,7 @@ class Sign:
         return list(self._within_gap)
 
     def __call__(self, x: Any) -> np.ndarray:
-        """The composition of numbers in the clear."""
+        """Evaluates the composition on plain numbers."""
         y = arrays.as_numpy(x, "sign") / self.interval
         for c in self.stages:
             y = chebyshev.chebval(y, c)
@@ -122,15 +122,16 @@ def checked(operation: str, bound: Any, gap: Any, bits: Any, margin: float, deep
 
 
 def fewer_bits(operation: str) -> str:
-    """What a caller can ask for instead, in words: some operations choose the gap themselves."""
+    """Advice on what a caller can ask for instead, as text. Some operations choose the gap themselves."""
     return "fewer bits" if operation in ("abs", "relu", "maximum", "minimum") else "fewer bits or a wider gap"
 
 
 @lru_cache(maxsize=256)
 def composed(operation: str, bound: float, gap: float, bits: float, margin: float,
              deepest: int = _MAX_LEVELS) -> Sign:
-    """The cheapest composition. ``margin``: what noise may move the values between stages by, so far outside of an
-    interval a polynomial is still near what it should be. ``deepest``: the most levels of any one polynomial."""
+    """The cheapest composition. ``margin``: the distance by which noise may move the values between stages. So far
+    outside of its interval, a polynomial must still be close to its target. ``deepest``: the most levels of any one
+    polynomial."""
     ends = {bound, _free(bound)}
     found = [s for s in (_on(bound, gap, bits, margin, end, deepest) for end in ends) if s is not None]
     if not found:
@@ -142,14 +143,14 @@ def composed(operation: str, bound: float, gap: float, bits: float, margin: floa
 
 
 def _free(bound: float) -> float:
-    """The next larger end that an integer factor brings to 1, which takes no level."""
+    """The smallest larger end that an integer factor maps to 1, which takes no level."""
     k = math.floor(1 / bound * (1 + 1e-12))
     return bound if k < 1 else 1 / k
 
 
 def _on(bound: float, gap: float, bits: float, margin: float, interval: float, deepest: int) -> Sign | None:
     wanted = 2.0**-bits
-    for slack in (1.0, 0.97, 0.9, 0.75, 0.5):  # what is interpolated may miss by a little
+    for slack in (1.0, 0.97, 0.9, 0.75, 0.5):  # interpolated distances may be slightly wrong
         degrees = _degrees(gap / interval, 2 * math.atanh(wanted * slack), margin, deepest)
         if degrees is None:
             return None
@@ -168,7 +169,7 @@ def _built(bound: float, gap: float, interval: float, degrees: Sequence[int], ma
             return None
         domains.append((a, b))
         last = i == len(degrees) - 1
-        # Values of the next stage are brought to [-1, 1] by the coefficients of this one.
+        # The coefficients of this stage map the values of the next one to [-1, 1].
         top = 1.0 if last else 1 + e + margin
         stages.append(np.array(c) / top)
         a = (1 - e - margin) / top
@@ -216,7 +217,7 @@ def _cost(degree: int) -> tuple[int, int]:
 
 
 def _narrowed(degree: int, s: float) -> float | None:
-    """The polynomial of this degree brings [a, 1] to [a', 1]. Gives -log(a') for s = -log(a).
+    """The polynomial of this degree maps [a, 1] to [a', 1]. Returns -log(a') for s = -log(a).
 
     It is interpolated by cubics in a table of logarithms. Intervals narrower than the table's follow a power of s."""
     at, out = _table(degree)

@@ -1,4 +1,4 @@
-"""Polynomials of encrypted arrays: at which level, and what is known of the result."""
+"""Evaluates polynomials of encrypted arrays: chooses the level, and computes what is known of the result."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted, resolvab
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_WORTH_A_NOTE = 2.0  # bits
-_NARROW = 2.0**-20  # of the values: a domain of that length would make the coefficients of numpy's `convert` inexact
-_MEAN = math.sqrt(math.pi) / 2  # of the modulus of a complex Gaussian, in units of its root mean square
-# Errors of polynomials that were evaluated before, because computing one takes longer than evaluating the polynomial.
+_WORTH_A_NOTE = 2.0  # bits of precision by default
+# length relative to the values: for a shorter domain the coefficients of numpy's `convert` would be inexact
+_NARROW = 2.0**-20
+_MEAN = math.sqrt(math.pi) / 2  # mean of the modulus of a complex Gaussian, in units of its root mean square
+# Errors of polynomials that were evaluated before. Computing such an error takes longer than evaluating the polynomial.
 _errors: ConstantCache[float] = ConstantCache(256, lambda error: 1)
 
 
@@ -55,7 +56,8 @@ def polyval(x: Ciphertext, coefficients: Sequence[complex], basis: str, domain: 
 
 
 def _constant(x: Ciphertext, series: Series) -> Ciphertext:
-    """The first coefficient, where all others are rounding errors beside it. Large powers make them count again."""
+    """The first coefficient, if all others are only rounding errors compared with it. Large powers would make them
+    matter again."""
     y, r = x * 0 + series.values[0], x._known.range
     most = float(np.abs(series.mapped(np.array([r.low, r.high]) + 1j * np.array([r.imag_low, r.imag_high]))).max())
     # |T_k(y)| <= (|y| + sqrt(|y|^2 + 1))^k
@@ -68,8 +70,8 @@ def _constant(x: Ciphertext, series: Series) -> Ciphertext:
 
 
 def _note_of_domain(x: Ciphertext, series: Series, y: Ciphertext) -> None:
-    """Says in a plan what a domain that holds the values would keep. Outside of a domain, powers are large, and so is
-    what they make of errors: of the rounding of coefficients, and of products inside."""
+    """Adds a note to a plan on the precision that a domain around the values would keep. Outside of a domain, powers
+    are large. They increase the errors from rounded coefficients and from the products inside."""
     r, params = x._known.range, x.context.params
     if r.claim == "assumed" or not r.is_real or not (r.low < series.lower or series.upper < r.high):
         return
@@ -81,7 +83,7 @@ def _note_of_domain(x: Ciphertext, series: Series, y: Ciphertext) -> None:
     p, moved = series.native, Series([complex(c) for c in other.coef], series.chebyshev, *ends).native
     if moved.degree < 1:
         return
-    level = max(x.level, moved.levels)  # the map to a domain may take one more
+    level = max(x.level, moved.levels)  # mapping to a domain may take one more level
     if level > params.top_level:
         return
     own = _native.Evaluation(params, x.level, p, x.slots).error(r, p)
@@ -121,14 +123,14 @@ def evaluated(operation: str, x: Ciphertext, series: Series, domain: tuple[float
     return x._made(made), x
 
 
-# ---- slots behind the values ----
+# ---- slots without values ----
 
 
 def filled(x: Ciphertext, low: float, high: float) -> tuple[Ciphertext, float | None]:
     """x with slots without values that lie in a domain as well, and what they hold; None if that is not known.
 
-    A polynomial of a value far outside would leave the modulus, and take all slots along. Free of levels where these
-    slots hold one number, or what is known to lie in the domain; one level for a mask elsewhere.
+    The polynomial of a number far outside would exceed the modulus, and make all slots wrong. It takes no level if
+    these slots hold one number, or numbers that are known to be in the domain; otherwise one level for a mask.
     """
     if not x._padded:
         return x, 0.0
@@ -148,10 +150,9 @@ def filled(x: Ciphertext, low: float, high: float) -> tuple[Ciphertext, float | 
 
 
 def require_within(operation: str, x: Ciphertext, low: float, high: float) -> Ciphertext:
-    """x, or the same without claims if its range leaves the domain, after a warning (ScaleError in a plan). ValueError
-    for values outside where they are known (not encrypted, or debugged). A value at an end has noise: six deviations of
-    it are allowed for.
-    """
+    """x, or the same array without claims if its range leaves the domain, after a warning (ScaleError in a plan). If
+    the values are known (not encrypted, or debugged), ValueError for values outside. A value at an end has noise: six
+    deviations of it are allowed for."""
     slack = 6 * x._known.error + 1e-9 * (high - low)
     r, claimed = x.range, x
     if r.low < low - slack or r.high > high + slack:
@@ -184,7 +185,7 @@ def note_of_promise(operation: str, x: Ciphertext, where: str) -> None:
 
 def declared_domain(operation: str, x: Ciphertext,
                     remedy: str = "pass domain=(low, high)") -> tuple[float, float]:
-    """The declared range; ValueError if none is, with the remedy beside that of a declaration."""
+    """The declared range. ValueError if none was declared; the error names other ways to state a domain."""
     r = x.range
     if r.claim != "declared" or not r.low < r.high:
         had = "a declared range of a single value"
@@ -293,13 +294,13 @@ def _meant(x: Ciphertext, fit: Fit) -> np.ndarray | None:
 
 
 def _planned(x: Ciphertext) -> str:
-    """What else helps in a plan whose shape says nothing of its values, which may then be complex."""
+    """Advice for a plan whose shape says nothing about its values, which may then be complex."""
     assumed = x.context.device == "dry" and x.range.claim == "assumed"
     return ", or plan for lt.Shape(shape, None, (low, high))" if assumed else ""
 
 
 def require_real(operation: str, x: Ciphertext) -> None:
-    """UnsupportedError: the values are complex, or nothing says that they are real."""
+    """UnsupportedError, because the values are complex, or are not known to be real."""
     raise errors.UnsupportedError.explain(
         operation, f"complex values ({x._known.within()})", "real ones for a function on a real domain",
         f"take the real parts, x.real.declare(low, high), or encrypt real numbers{_planned(x)}; "

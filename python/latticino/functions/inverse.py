@@ -1,6 +1,5 @@
-"""Inverses, quotients and roots of encrypted arrays: one polynomial, or a coarse one and iterations that square its
-error.
-"""
+"""Inverses, quotients and roots of encrypted arrays: one polynomial, or a less precise one and iterations that square
+its error."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ def scaled_inverse(operation: str, x: Ciphertext, numerator: complex, domain: An
 
 
 def divide_by_range(x: Operand, y: Ciphertext) -> Ciphertext:
-    """``x / y`` on the range that y states."""
+    """``x / y`` on the declared range of y."""
     evaluate.declared_domain("divide", y, "call x.divide(y, domain=(low, high))" if not isinstance(x, numbers.Number)
                              else "call y.inverse(domain=(low, high))")
     return divide(x, y, None, 20, None)
@@ -68,7 +67,7 @@ def divide(x: Operand, y: Ciphertext, domain: Any, bits: Any, method: str | None
     """x / y for an encrypted y: see Ciphertext.divide."""
     if isinstance(x, numbers.Number):
         return scaled_inverse("divide", y, arrays.as_complex(x, "divide", "the dividend"), domain, bits, method)
-    if not isinstance(x, Scalar):  # before an inverse is computed in vain
+    if not isinstance(x, Scalar):  # checked before an inverse is computed in vain
         align.shape_of(y, x if hasattr(x, "_known") else arrays.as_numpy(x, "divide"), "divide")
     return scaled_inverse("divide", y, 1.0, domain, bits, method) * x
 

@@ -1,4 +1,4 @@
-"""Batcher's merge exchange sort: which values are compared at once."""
+"""Batcher's merge exchange sort: which values are compared at the same time."""
 
 from __future__ import annotations
 

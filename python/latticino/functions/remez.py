@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-POINTS = 3000  # of the grid that extrema are looked for on
+POINTS = 3000  # points of the grid on which extrema are searched
 _ROUNDS = 60
-_TOLERANCE = 1e-6  # by how much the distance may grow in the last round, relative to it and to what is left to 1
+_TOLERANCE = 1e-6  # by how much the distance may grow in the last round, relative to it and to its difference from 1
 _FLOOR = 2.0**-46  # smaller distances are lost in rounding
 
 Real = Any  # numpy's type of numbers
@@ -61,7 +61,8 @@ def _signs(n: int, real: Real) -> np.ndarray:
 
 
 def _grid(a: float, points: int, real: Real) -> np.ndarray:
-    """Points of [a, 1] that are dense near both ends. If a is small, the points near it are in proportion to it."""
+    """Points of [a, 1] that are dense near both ends. If a is small, distances of points near it are proportional to
+    it."""
     t = _shares(points, real)
     both = np.concatenate([real(a) ** (1 - t), real(a) + (1 - real(a)) * t])
     both = np.unique(np.clip(both, real(a), real(1)))
@@ -70,7 +71,7 @@ def _grid(a: float, points: int, real: Real) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _shares(points: int, real: Real) -> np.ndarray:
-    """Numbers from 0 to 1 that are dense near both."""
+    """Numbers from 0 to 1 that are dense near both ends."""
     return np.asarray((1 - np.cos(np.pi * np.arange(points + 1, dtype=real) / points)) / 2)
 
 
@@ -95,7 +96,8 @@ def _first_points(a: float, count: int, real: Real) -> np.ndarray:
 
 
 def _extrema(x: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the residual is largest between changes of its sign, and its size there: the vertex of a parabola."""
+    """The positions of the largest residual between changes of its sign, and its size there: the vertex of a parabola.
+    """
     positive = residual > 0
     starts = np.concatenate([[0], np.flatnonzero(positive[1:] != positive[:-1]) + 1, [len(residual)]])
     size = np.abs(residual)
@@ -119,7 +121,8 @@ def _exchanged(at: np.ndarray, sizes: np.ndarray, before: np.ndarray) -> np.ndar
     """The extrema that replace the points: as many as there were points, of alternating signs, with the largest among
     them."""
     kept = list(range(len(at)))
-    while len(kept) > len(before):  # the smallest goes, with a neighbour where it is no end: signs still alternate
+    # Removes the smallest one. Unless it is at an end, a neighbour is removed too, so that signs still alternate.
+    while len(kept) > len(before):
         size = sizes[kept]
         least = int(size.argmin())
         if least in (0, len(kept) - 1):

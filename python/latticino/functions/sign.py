@@ -1,6 +1,5 @@
-"""Signs of encrypted arrays by compositions of polynomials, and what is made of them: steps, comparisons, sizes,
-maxima.
-"""
+"""Signs of encrypted arrays by compositions of polynomials, and functions that use signs: steps, comparisons, absolute
+values, maxima."""
 
 from __future__ import annotations
 
@@ -36,14 +35,14 @@ class Refresher(Protocol):
     """Bootstraps between polynomials, if the context does not do so by itself."""
 
     def __call__(self, x: Ciphertext, levels: int) -> Ciphertext:
-        """x, refreshed before a step that takes so many levels if it lacks them."""
+        """x, refreshed before a step that takes so many levels, if x has fewer."""
 
     def grown(self, slope: float, added: float) -> None:
-        """Multiplies the error by this slope, and adds what a step added."""
+        """Multiplies the error by this slope, and adds the error of a step."""
 
 
 def margin(x: Ciphertext) -> float:
-    """What noise may move values between stages by: half of the scale's bits."""
+    """The distance by which noise may move values between stages: half of the scale's bits."""
     return 2.0 ** -round(math.log2(x.context.params.scale(0)) / 2)
 
 
@@ -54,7 +53,7 @@ def sign(x: Ciphertext, bound: float, gap: float | None, bits: float) -> Ciphert
 
 def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: float | None) -> Ciphertext:
     """See Ciphertext.compare."""
-    bound = 2 * arrays.as_real(bound, "compare", "bound", above=0)  # of the difference
+    bound = 2 * arrays.as_real(bound, "compare", "bound", above=0)  # the error of the difference
     bits = 20.0 if bits is None else arrays.as_real(bits, "compare", "bits", above=0)
     # The step is half of the sign.
     fit = composite.checked("compare", bound, gap, max(bits - 1, 1.0), margin(x))
@@ -63,7 +62,7 @@ def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: fl
 
 
 def note_of_ties(x: Ciphertext, distance: str, result: str) -> None:
-    """Says in a plan which results of a comparison its bits leave out."""
+    """Adds a note to a plan on the results of a comparison to which its bits do not apply."""
     x.context.note(f"compare: bits are of values that differ by {distance} or more; nearer ones give {result}")
 
 
@@ -102,7 +101,7 @@ def clip(x: Ciphertext, least: Any, most: Any, bound: float, bits: float) -> Cip
     if len(given) == 2 and not np.all(np.less_equal(*given)):
         raise errors.ValueError.explain("clip", "a min above the max", "ends in order", "exchange them")
     ends = [v if v is None or v.ndim else float(v) for v in (low, high)]
-    # What lies below the lower end is cut off beside what lies above the upper one, each with half of the error.
+    # The parts below the lower end and above the upper end are removed separately, each with half of the error.
     y, bits = x, bits + len(given) - 1
     if ends[0] is not None:
         y = _positive_part("clip", x, ends[0], bound, bits) + ends[0]
@@ -115,7 +114,7 @@ def clip(x: Ciphertext, least: Any, most: Any, bound: float, bits: float) -> Cip
 
 
 def _positive_part(operation: str, x: Ciphertext, y: Operand | None, bound: Any, bits: Any) -> Ciphertext:
-    """What is positive of x, or of x - y where there is a y."""
+    """The positive part of x, or of x - y if there is a y."""
     bound, bits = _checked(operation, bound, bits)
     if y is not None:
         bound *= 2
@@ -152,7 +151,7 @@ def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: f
     if refresh is None:
         _require_levels(operation, x, fit, after)
     first, added, y = x, 0.0, x
-    # x sign(x) is small within the gap, but its slope is not. So the error of a factor needs the slopes there too.
+    # x sign(x) is small within the gap, but its slope is not. So the error of a factor also needs the slopes there.
     steepest = fit.slopes() if exact else fit.slopes_within_gap()
     for i, (series, slope, steep) in enumerate(zip(fit.series(), fit.slopes(), steepest)):
         if refresh is not None:
@@ -186,7 +185,8 @@ def _stage(operation: str, y: Ciphertext, series: Series, slope: float,
     owns = []
 
     def known(operand: Ciphertext, own: float) -> _native.Known:
-        owns.append(math.hypot(own, slope * error_between(y, operand)))  # where the context bootstrapped it first
+        # for the case that the context has bootstrapped it first
+        owns.append(math.hypot(own, slope * error_between(y, operand)))
         return operand._known.through(
             lambda v: np.polynomial.chebyshev.chebval(v / series.upper, series.values), slope, own, *ends)
 
@@ -206,8 +206,8 @@ def _sign_of(x: Ciphertext, fit: Sign, outline: Outline) -> np.ndarray | None:
 
 def _times_outline(operation: str, x: Ciphertext, bound: float, bits: float, chosen: tuple[Sign, float],
                    outline: Outline, meant: Callable[[np.ndarray], np.ndarray]) -> Ciphertext:
-    """x times a function of its sign: a size or a positive part. The gap follows from the bits: within it both the
-    values and their distance from what is meant are small."""
+    """The product of x with a function of its sign: an absolute value or a positive part. The gap follows from the
+    bits: within it both the values and their distance from the right result are small."""
     fit, error = chosen
     s, own = outlined(operation, x, fit, outline, bits, False, 1)
     x = x._ready(1)
@@ -226,7 +226,7 @@ def product(fit: Sign, outline: Outline, v: np.ndarray) -> np.ndarray:
 
 
 def _wanted(operation: str, bound: float, bits: float) -> float:
-    """The error of a product that is asked for; ValueError for one that no composition reaches, or that needs none."""
+    """The requested error of a product. ValueError if no composition reaches it, or if none is needed."""
     wanted = 2.0**-bits if abs(bits) < 1000 else 0.0
     if not 2.0**-20 * bound <= wanted < bound / 4:
         raise errors.ValueError.explain(
@@ -244,7 +244,7 @@ def for_product(operation: str, bound: float, bits: float, outline: Outline, mar
     found: list[tuple[int, int, int, Sign, float]] = []
     for width in (16, 12, 8, 6, 4, 3, 2):
         gap = min(width * wanted, bound / 2)
-        # Beyond the gap the error is the error of the sign times the value. It is largest at the bound.
+        # Beyond the gap, the error is the error of the sign times the value. It is largest at the bound.
         fit = composite.composed(operation, bound, gap, max(1.0, -math.log2(wanted / (outline.scale * bound))), margin,
                                  deepest)
         v = np.concatenate([np.geomspace(fit.gap / 256, bound, 20001), np.linspace(0, bound, 4001)])

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 _MAX_HALVINGS = 6
-_WIDEST = 5.5  # domain of exponents, whose inverses, up to exp of it, may have to be bootstrapped
-_STEP = 2.0**-40  # ends of domains are multiples of it, so that a length of 2 is one exactly
-_SLACK = 63 / 64  # of the lower end of a sum's domain, for errors
+_WIDEST = 5.5  # domain of exponents up to which their inverses, of size up to exp of it, may be bootstrapped
+_STEP = 2.0**-40  # ends of domains are multiples of this, so that a length can be exactly 2
+_SLACK = 63 / 64  # part of the lower end of a sum's domain that is left for errors
 
 
 def softmax(x: Ciphertext, axis: int, domain: Any, bits: Any) -> Ciphertext:
@@ -29,19 +29,20 @@ def softmax(x: Ciphertext, axis: int, domain: Any, bits: Any) -> Ciphertext:
     fit, halvings = _exponential(x, (low, high), bits, count)
     before = x.context.bootstraps
     y = evaluate.of_fit("softmax", x, fit)
-    # By how much a step of squares and their sum can multiply an error: worst where one of n values is near 1 / sqrt n.
+    # The factor by which a step of squares and their sum can multiply an error. It is worst if one of n values is near
+    # 1 / sqrt n.
     growth = math.log2(max(2.0, count / 2) + math.sqrt(count))
     least = math.exp((low - high) / 2**halvings) * count
     for left in range(halvings, -1, -1):
-        if left < halvings:  # values of half the exponents, squared
+        if left < halvings:  # the results for halved exponents, squared
             y = y * y
             y = _within(y, 0.0, 1.0)
             least = 1 / count
         most = float(count) if left == halvings else 1.0
         y = _divided(y, axis, (least, most), bits + 2 + left * growth)
-    if x.context.bootstraps > before:  # whose errors no choice of polynomials allows for
+    if x.context.bootstraps > before:  # its errors were not taken into account when the polynomials were chosen
         return y
-    # The steps were chosen so that all errors together keep the bits; and no slope of a softmax exceeds 1/2.
+    # The steps were chosen so that all errors together meet the bits. The slope of a softmax is at most 1/2.
     known, error = y._known, math.hypot(2.0**-bits, x._known.estimate.rms)
     estimate = _native.Estimate(known.range, min(known.estimate.rms, error))
     return y._like(y._parts, known.with_estimate(estimate))
@@ -96,9 +97,9 @@ def _exponential(x: Ciphertext, domain: tuple[float, float], bits: float, count:
 
 
 def _divided(y: Ciphertext, axis: int, ends: tuple[float, float], bits: float) -> Ciphertext:
-    """y over its sums along an axis, which lie between these ends."""
+    """y divided by its sums along an axis, which lie between these ends."""
     low, high = _SLACK * ends[0], ends[1] / _SLACK
-    # Times a factor they lie in a domain of length 2, which is brought to [-1, 1] without a level.
+    # Multiplied by a factor they lie in a domain of length 2, whose map to [-1, 1] takes no level.
     least = max(1, round(2 * low / (high - low) / _STEP)) * _STEP
     factor = 2 / (high - low)
     count = y.shape[axis]
@@ -110,7 +111,7 @@ def _divided(y: Ciphertext, axis: int, ends: tuple[float, float], bits: float) -
 
 
 def _within(x: Ciphertext, low: float, high: float) -> Ciphertext:
-    """x, of which it is known that it lies between these ends. Sums and products of ranges would give a wider range."""
+    """x, which is known to lie between these ends. The rules for sums and products would give a wider range."""
     r = x.range
     ends = (low, high) if r.high < low or r.low > high else (max(low, r.low), min(high, r.high))
     return x._like(x._parts, x._known.through(np.copy, 1.0, 0.0, *ends))

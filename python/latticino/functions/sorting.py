@@ -1,4 +1,4 @@
-"""Sorting: a network of exchanges, each made of the sign of a difference."""
+"""Sorting: a network of exchanges, each computed from the sign of a difference."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .sign import STEP
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-MAX_VALUES = 1 << 22  # values
-_FEW = 1 << 15  # values up to which the pairs of all stages are kept: 4 MiB
+MAX_VALUES = 1 << 22  # largest number of values
+_FEW = 1 << 15  # the pairs of all stages are kept for up to so many values: 4 MiB
 # _BOUND: the largest difference whose sign is computed. Values are scaled to an interval that is shorter than _BOUND:
 # by how far exchanges may push values outwards, and by _NOISE for noise.
 _BOUND, _NOISE = 63 / 64, 1 / 64
-# The factor by which bootstrappings between the polynomials may increase the errors that polynomials alone make.
+# The factor by which bootstrappings between the polynomials may increase their errors.
 _OF_BOOTSTRAPPING = 16.0
 
 
@@ -47,7 +47,7 @@ class Sorting:
 
     def __init__(self, count: int, domain: tuple[float, float], gap: float | None, fit: Sign, error: float) -> None:
         self.count, self.domain, self.gap, self.sign = count, domain, gap, fit
-        # An exchange widens the interval of all values by the error of the sign, relative to it, at most.
+        # An exchange widens the interval of all values by the error of the sign, relative to its length, at most.
         width = (_BOUND - _NOISE) / (1 + fit.error) ** self.stages
         self.factor = width / (domain[1] - domain[0])
         self.exchange_error = error / self.factor
@@ -135,11 +135,12 @@ def _fitted(operation: str, count: int, domain: tuple[float, float], bits: float
             deepest: int) -> Sorting:
     length, stages = domain[1] - domain[0], max(1, len(network.stages(count)))
     found = []
-    for more in (0.0, 0.2, 0.4, 0.7, 1.0, 2.0, 3.0):  # bits, because values come to lie in a shorter interval
+    for more in (0.0, 0.2, 0.4, 0.7, 1.0, 2.0, 3.0):  # additional bits, because values are scaled to a shorter interval
         wanted = bits + math.log2(length / _BOUND) + more
         if gap is None:
             fit, error = sign.for_product(operation, _BOUND, wanted, STEP, margin, deepest)
-        else:  # errors of the signs add up over all stages; values drift by them, and so does the gap between two
+        # Errors of the signs add up over all stages. Values move by them, and so does the distance between two values.
+        else:
             apart = 0.97 * gap / length * _BOUND * 2.0**-more
             fit = composite.composed(operation, _BOUND, apart, max(1.0, wanted + math.log2(stages) - 1), margin,
                                      deepest)
@@ -150,7 +151,7 @@ def _fitted(operation: str, count: int, domain: tuple[float, float], bits: float
             found.append((fit.levels, reached, out))
         if found and fit.levels > found[0][0]:
             break
-    if found:  # of the fewest levels, the most precise
+    if found:  # of the compositions with the fewest levels, the most precise one
         return min(found, key=lambda f: f[:2])[2]
     raise errors.PrecisionError.explain(
         operation, f"no composition of polynomials for {count} values in {stages} stages", f"{bits:g} bits",
@@ -292,7 +293,8 @@ class _Run:
                 "sort", f"level {x.level}",
                 f"{needed} levels for {fit.stages} stages of {fit.levels}, and two for the domain",
                 more_levels(x.context) + ", or a set with bootstrapping")
-        # Lower differences get too few levels of a bootstrapping. The map to the network's domain takes a level.
+        # Differences at low levels would get too few levels from a bootstrapping. Mapping to the network's domain takes
+        # a level.
         least = self.refresh.first + (fit.factor != 1)
         if self.refresh.bootstraps and not x.context.auto_bootstrap and x.level < least:
             raise errors.LevelError.explain(
@@ -303,7 +305,8 @@ class _Run:
         """x sorted. Its values lie within half of the width around 0, and it has the plain layout."""
         fit, slots, flat = self.fit, x.slots, len(x._parts) * x.slots
         known = x._known.mapped(lambda row: np.pad(row, (0, flat - x.size)), 1.0, 1.0, True, 0.0)
-        known = known.through(np.copy, 1.0, 0.0, -_BOUND / 2, _BOUND / 2)  # up to where exchanges may push them
+        # the interval up to which exchanges may move them
+        known = known.through(np.copy, 1.0, 0.0, -_BOUND / 2, _BOUND / 2)
         y = x._like(x._parts, known, layout=Layout.plain((flat,), slots))
         self.imag = x._known.estimate.rms
         x.context.note(f"sort: {fit}")
@@ -340,8 +343,7 @@ class _Run:
         moved = _masked(d, name, pairs) * s
         turned = x._switched() * math.sqrt(rotation.rotations)
         added = math.hypot(own * _BOUND, (s if s.level < d.level else d)._multiplied(moved._parts), turned)
-        # What is known of the product follows from the function that an exchange is as a whole: it is less steep than
-        # the sign.
+        # What is known of the product follows from the exchange as a whole, whose slope is less than that of the sign.
         known = d._known.through(lambda v: sign.product(fit.sign, STEP, v), self.slope, added, -_BOUND, _BOUND)
         known = known.mapped(lambda row: _scattered(row, rotation, pairs, x.size), 1.0, 1.0, True, 0.0)
         self.imag = math.hypot(self.imag, self.slope * imag, refresh.fresh, turned)

@@ -44,9 +44,9 @@ Side = Literal["left", "right", "result", "before right"]
 FORMS: tuple[Form, ...] = ("outer", "inner")
 SIDES: tuple[Side, ...] = ("left", "right", "result", "before right")
 
-_MAX_CIPHERTEXTS = 64  # that the results of a block of matrices are spread over
-_MAX_VALUES = 1 << 24  # of one side
-_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts at once
+_MAX_CIPHERTEXTS = 64  # number of ciphertexts that the results of a block of matrices are spread over
+_MAX_VALUES = 1 << 24  # slots of one side
+_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts at the same time
 _FEW_TURNS = 4  # rotations that have a key each
 
 
@@ -253,7 +253,7 @@ def arrangements(batch: int, r: int, n: int, m: int, slots: int, images: int = 1
                 continue
             try:
                 yield Arrangement(form, batch, r, n, m, e, rows, width, heads, images)
-            except errors.ShapeError:  # too many values
+            except errors.ShapeError:  # there are too many values
                 continue
 
 
@@ -264,7 +264,7 @@ def best(batch: int, r: int, n: int, m: int, slots: int, images: int = 1) -> lis
     return [min(some, key=lambda a: (a.cost, a.slots)) for some in several if some]
 
 
-# ---- on ciphertexts ----
+# ---- computing on ciphertexts ----
 
 
 def product(x: Ciphertext, y: Ciphertext, how: Arrangement) -> Ciphertext:
@@ -290,7 +290,7 @@ def product(x: Ciphertext, y: Ciphertext, how: Arrangement) -> Ciphertext:
         turn = noise.switched(params, level, slots, scale)
         added = math.hypot(added * math.sqrt(how.groups), turn * math.sqrt(how.groups - 1))
     shape = (how.images, how.batch, how.r, how.m, how.n)
-    if any(v._known.sample is not None for v in (x, y)):  # of each value; without one, what holds for all of them
+    if any(v._known.sample is not None for v in (x, y)):  # for each value; without this, a bound for all of them
         factors = [f.taken(shape, flat_index(at)) for f, at in zip(factors, how.taken())]
     known = factors[0].times(factors[1], False, 0.0).reduced(shape, (4,), how.n, 1, added, 0, [])
     where, _ = how.layout("result")
@@ -300,7 +300,7 @@ def product(x: Ciphertext, y: Ciphertext, how: Arrangement) -> Ciphertext:
 
 def _block(e: _native.Evaluator, left: Sequence[_native.Ciphertext], right: Sequence[_native.Ciphertext],
            how: Arrangement) -> tuple[list[_native.Ciphertext], int]:
-    """The results of a block, and the number of sums of which each is made."""
+    """The results of a block, and the number of sums that each is made of."""
     wanted = [how.turns(k) for k in range(how.count)]
     turned = [_Turned(e, part, sorted({s for terms in wanted for (p, s), _ in terms if p == i}), how.row, how.slots)
               for i, part in enumerate(left)]
@@ -324,7 +324,8 @@ def _block(e: _native.Evaluator, left: Sequence[_native.Ciphertext], right: Sequ
 
 
 class _Turned:
-    """Rotations of a ciphertext by k unit + one of `extra`: by the first few k, and each of these by the rest."""
+    """Rotations of a ciphertext by k unit + one of `extra`. First the ciphertext is rotated by the first few k, and
+    then each of these by the rest."""
 
     def __init__(self, e: _native.Evaluator, part: _native.Ciphertext, wanted: Sequence[int], unit: int, slots: int,
                  extra: Sequence[int] = (0,)) -> None:
@@ -347,7 +348,7 @@ class _Turned:
         return self.found[distance]
 
     def forget(self) -> None:
-        """Drops all rotations except those that others are made from."""
+        """Drops all rotations except those that other rotations are made from."""
         self.found = dict(self.babies)
 
 

@@ -71,8 +71,8 @@ class Multiplexed:
     image: Pair
     results: Pair
     stride: Pair
-    channels: int  # of the result
-    shape: tuple[int, ...]  # of the result
+    channels: int  # channels of the result
+    shape: tuple[int, ...]  # height and width of the result
 
     def __call__(self, source: Layout, most: int) -> list[Layout]:
         places = source.places.reshape(-1, *self.image)
@@ -87,7 +87,7 @@ class Multiplexed:
                 + np.arange(self.results[1]) * self.stride[1] * steps[1])
         between = np.add.outer(np.arange(min(self.stride[0], self.image[0])) * steps[0],
                                np.arange(min(self.stride[1], self.image[1])) * steps[1]).reshape(-1)
-        room = np.unique(np.add.outer(bases, between))  # where a channel of the result can begin
+        room = np.unique(np.add.outer(bases, between))  # addresses at which a channel of the result can begin
         end = int(places.max()) + 1
         out = []
         for offsets in (room, bases):
@@ -109,7 +109,7 @@ class Multiplexed:
         if np.unique(places).size != places.size:
             return []
         needed = int(places.max()) + 1
-        fixed = source.count > 1 and source.slots < most  # further slots would lie between those there are
+        fixed = source.count > 1 and source.slots < most  # otherwise further slots would lie between the existing ones
         slots = source.slots if fixed else min(most, 1 << (needed - 1).bit_length())
         out = [Layout(self.shape, slots, -(-needed // slots), places)]
         if slots < source.slots:
@@ -209,7 +209,7 @@ def _pool(size: Any, shape_in: Any, stride: Any, padding: Any, count_include_pad
 
 def _window(image: Sequence[int], size: Sequence[int], stride: Any, padding: Any, dilation: Any,
             operation: str) -> Window:
-    """The window of a convolution over one or two axes; a single axis is the width of an image of height 1."""
+    """The window of a convolution over one or two axes. A single axis is the width of an image of height 1."""
     axes = len(image)
     strides = _several(stride, axes, operation, "stride", 1)
     dilations = _several(dilation, axes, operation, "dilation", 1)
@@ -271,12 +271,12 @@ def average_pool(x: Ciphertext, size: Any, stride: Any, padding: Any, count_incl
 def _hashable(operation: str, *options: Any) -> tuple[Any, ...]:
     try:
         return tuple(repr(o) for o in options)
-    except Exception as why:  # integers of thousands of digits, or what an object's own repr raises
+    except Exception as why:  # raised by integers of thousands of digits, or by any __repr__
         raise errors.ValueError.explain(
             operation, f"an option that cannot be shown ({type(why).__name__})", "integers", "correct it") from None
 
 
-# ---- numpy's, of vectors ----
+# ---- numpy's convolutions of vectors ----
 
 
 @captured.step("lt.convolve")
@@ -315,7 +315,7 @@ def _with_vector(a: Ciphertext, v: Any, mode: Any, operation: str) -> Ciphertext
     turned = w if operation == "convolve" else w[::-1].conj()
     first, count = {"full": (0, n + m - 1), "same": ((min(n, m) - 1) // 2, max(n, m)),
                     "valid": (min(n, m) - 1, max(n, m) - min(n, m) + 1)}[mode]
-    if mode == "same" and operation == "correlate" and m > n:  # numpy centres what it exchanges
+    if mode == "same" and operation == "correlate" and m > n:  # because numpy centres the arrays that it exchanges
         first = n // 2
     name = (operation, n, mode, w.dtype.str, hashlib.sha256(w.tobytes()).digest())
 

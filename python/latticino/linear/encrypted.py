@@ -35,11 +35,11 @@ from .maps import LinearMap
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts at once
-_MAX_DIAGONALS = 2048  # of the map of one factor: beyond, the factor is packed row by row first
-_MAX_TERMS = 1 << 26  # products of single values, whose errors are estimated one by one
-_PER_LEVEL = 60  # diagonals that a level may cost
-_FEW_SHIFTS = 4  # rotations that have a key each
+_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts at the same time
+_MAX_DIAGONALS = 2048  # largest cost of the map of one factor; if it costs more, the factor is packed row by row first
+_MAX_TERMS = 1 << 26  # products of single values up to which their errors are estimated one by one
+_PER_LEVEL = 60  # number of diagonals that count as much as a level
+_FEW_SHIFTS = 4  # the most rotations that have a key each
 
 
 def product(x: Ciphertext, y: Ciphertext) -> Ciphertext:
@@ -51,7 +51,7 @@ def product(x: Ciphertext, y: Ciphertext) -> Ciphertext:
             "encrypt both in the same one, or adopt one")
     if x.ndim == 1 and y.ndim == 1:
         return (x * y).sum()
-    if y.ndim > 1 and (x.ndim == 1 or x.shape[-2] == 1):  # a sum of rows, each times a number
+    if y.ndim > 1 and (x.ndim == 1 or x.shape[-2] == 1):  # as a sum of rows, each multiplied by a number
         vector = x if x.ndim == 1 else x.reshape(*x.shape[:-2], x.shape[-1])
         return (vector.expand_dims(-1) * y).sum(-2).reshape(shape)
     if y.ndim == 1 or y.shape[-1] == 1:
@@ -60,8 +60,9 @@ def product(x: Ciphertext, y: Ciphertext) -> Ciphertext:
     lead = shape[:-2]
     if not lead:
         return _of_matrices(x, y)
-    if math.prod(shape) * x.shape[-1] <= x.context.slots:  # all at once, in one ciphertext
-        with contextlib.suppress(errors.UnsupportedError):  # the values would move by too many distances
+    if math.prod(shape) * x.shape[-1] <= x.context.slots:  # computes everything at once, in one ciphertext
+        # because the values would have to move by too many distances
+        with contextlib.suppress(errors.UnsupportedError):
             return (x.expand_dims(-1) * y.expand_dims(-3)).sum(-2)
     xs, ys = (v.broadcast_to((*lead, *v.shape[-2:])) for v in (x, y))
     every = [_of_matrices(xs[at], ys[at]) for at in itertools.product(*map(range, lead))]
@@ -115,14 +116,14 @@ class Tiling:
         return np.asarray((p * self.rows + i) * self.width + c)
 
     def left(self) -> tuple[np.ndarray, np.ndarray]:
-        """Places of a, and which value of A lies there, or -1."""
+        """The places of a, and for each the value of A there, or -1."""
         places = self._of(self.r, self.m + self.shifts - 1)
         p, i, c = np.ogrid[: places.shape[0], : places.shape[1], : places.shape[2]]
         k = (i + c + p * self.shifts) % (self.copies * self.shifts)
         return places, np.where(k < self.n, i * self.n + k, -1)
 
     def right(self) -> tuple[np.ndarray, np.ndarray]:
-        """The places of b, and which value of B lies there, or -1."""
+        """The places of b, and for each the value of B there, or -1."""
         places = self._of(self.rows, self.m)
         p, c, j = np.ogrid[: places.shape[0], : places.shape[1], : places.shape[2]]
         k = (c + j + p * self.shifts) % (self.copies * self.shifts)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
     from ..ckks.context import Context
 
-MAX_ENTRIES = 1 << 27  # of one map: 3 GiB on the host
+MAX_ENTRIES = 1 << 27  # bytes of one map: 3 GiB on the host
 _MEMORY = 4 << 30
-_MAX_LAYOUTS = 16  # a map keeps what it prepared for so many layouts of arguments
-Layouts = Callable[[Layout, int], Sequence[Layout]]  # of results, for a layout of arguments and the most slots
+_MAX_LAYOUTS = 16  # number of layouts of arguments for which a map keeps its preparation
+Layouts = Callable[[Layout, int], Sequence[Layout]]  # layouts of results, for a layout of arguments and the most slots
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,10 @@ class LinearMap(roles.Handle):
                 "lay them out apart")
         self._source, self._target = source, target
         self._known_ways: dict[tuple[Any, ...], Placed] = {}
-        self._wide: dict[tuple[int, ...], LinearMap] = {}  # for arrays with leading axes in one ciphertext
+        self._wide: dict[tuple[int, ...], LinearMap] = {}  # for arrays whose leading axes share one ciphertext
         self._lock = Lock()
 
-    # ---- facts ----
+    # ---- properties ----
 
     @property
     def size_in(self) -> int:
@@ -217,7 +217,7 @@ class LinearMap(roles.Handle):
         return f"LinearMap({self.shape_in} to {self.shape_out}, {self.entries:,} weights, {kept})"
 
     def evaluate(self, x: Any) -> np.ndarray:
-        """The same in the clear, of an array of shape (..., *shape_in)."""
+        """The same map applied to plain values, of an array of shape (..., *shape_in)."""
         x = arrays.as_numpy(x, self._operation)
         lead = self._lead(x.shape)
         return self._in_clear(x).reshape(*lead, *self.shape_out)
@@ -233,7 +233,7 @@ class LinearMap(roles.Handle):
                 row += 1j * np.bincount(self._rows, products.imag, self.size_out)
         return out
 
-    # ---- use ----
+    # ---- applying ----
 
     @overload
     def __call__(self, x: Ciphertext, /) -> Ciphertext: ...

@@ -1,4 +1,5 @@
-"""Where a sparse map takes its values from and leaves its results: which diagonals that needs, and how it is applied.
+"""The layouts of the argument and of the result of a sparse map, the diagonals that they need, and how the map is
+applied.
 
 For example, take a map of 784 values in 1,024 slots to 128 results in 128 slots. Value s adds to result t over the
 distance s - t. A ciphertext of 128 slots repeats, so all slots t + 128 k hold the same result, and distances count
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
     from ..ckks.context import Context
 
-_LATER = 100  # diagonals that cost about as much as the operations on one more ciphertext of the result
-_AT_ONCE = 1 << 21  # slots of diagonals that are encoded in one go: 32 MiB on the host
-_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts while several arrays go through a map together
+_LATER = 100  # number of diagonals that cost about as much as the operations on one more ciphertext of the result
+_AT_ONCE = 1 << 21  # slots of diagonals that are encoded together: 32 MiB on the host
+_MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts if several arrays go through a map together
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,13 @@ class Placed:
 
     @property
     def cost(self) -> float:
-        """Diagonals and rotations, to compare layouts of the result, and what later operations take for each of its
-        ciphertexts."""
+        """The cost of diagonals and rotations, by which layouts of the result are compared, with the cost of later
+        operations for each of its ciphertexts."""
         turns = 8 * self.map.keys + 2 * math.log2(self.pieces) * self.target.count
         return self.map.diagonals + turns + _LATER * self.target.count
 
     def blocks(self) -> list[tuple[int, int, list[int]]]:
-        """Target, source and distances of each block. A target to which nothing comes has a block of zeros."""
+        """Target, source and distances of each block. A target without entries has a block of zeros."""
         every = [(t, g.source, list(g.distances)) for t, groups in enumerate(self.map.blocks()) for g in groups]
         reached = {t for t, _, _ in every}
         return every + [(t, 0, [0]) for t in range(self.target.count) if t not in reached]
@@ -57,7 +58,7 @@ class Placed:
         return _native.BlockTransform(native, self.blocks(), *counts, self.map.slots, level, light)
 
     def encode(self, to: _native.BlockTransform, spent: Callable[[int], None]) -> None:
-        """Encodes all diagonals, a few at a time. It tells `spent` how many bytes the diagonals take so far."""
+        """Encodes all diagonals, a few at a time. It calls `spent` with the bytes that the diagonals take so far."""
         matrices = self.map.matrices() if self.map.known else None
         at_once = max(1, _AT_ONCE // self.map.slots)
         blocks = self.blocks()
@@ -116,15 +117,15 @@ def apply(xs: Sequence[Ciphertext], way: Placed, transform: _native.BlockTransfo
 
 
 def added_error(x: Ciphertext, way: Placed, part: _native.Ciphertext, rotates: bool, l2: float) -> tuple[float, float]:
-    """What the map adds to each result, `part` being one: by keys of rotations and the division, and by rounded weights
-    for values of size 1."""
+    """The errors that the map adds to each result: those of the keys of rotations and of the division, and those of
+    rounded weights for values of size 1."""
     params, slots, level = x.context.params, way.map.slots, x.level
     widest = max((sum(len(g.distances) for g in groups) for groups in way.map.blocks()), default=1)
     rounded = noise.encoded(slots, noise.weight_scale(params, level)) * math.sqrt(max(widest, 1) * way.pieces)
     beside = rounded * x.layout.bound if x.layout.rest == "unknown" else 0.0
     divided = (noise.multiplied if rotates else noise.rescaled)(params, level, slots, part.scale)
     keys = l2 * noise.keys_alone(params, level, slots, x.scale) if rotates else 0.0
-    # Each piece has an error of its own, and so has each rotation that adds them up.
+    # Each piece has its own error, and so has each rotation that adds pieces up.
     pieces = divided * math.sqrt(way.pieces)
     summed = 0.0
     if way.pieces > 1:
@@ -133,7 +134,7 @@ def added_error(x: Ciphertext, way: Placed, part: _native.Ciphertext, rotates: b
 
 
 def require_budget(operation: str, limit: int) -> Callable[[int], None]:
-    """A function that is told how many bytes the diagonals take, and that refuses more than the limit."""
+    """A function that is called with the bytes that the diagonals take, and that raises an error above the limit."""
 
     def spent(size: int) -> None:
         if size > limit:

@@ -15,7 +15,7 @@ from ..common.naming import public
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_MAX_CENTRED = 128  # values of a variable, up to which a clear matrix subtracts their mean
+_MAX_CENTRED = 128  # number of values of a variable up to which a plain matrix subtracts their mean
 
 
 @captured.step("lt.cov")

@@ -11,7 +11,7 @@ from ..ckks.context import preset
 from . import records
 
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
-            "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # on a device
+            "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # the name of a device
 PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
          "workloads": ("words", "unpacked", "scales", "predictions"),
          "counters": ("forms", "rotations", "bootstrap", "graph")}
@@ -31,7 +31,7 @@ DEFAULTS = {"threads": 0, "arithmetic": "exact", "no_peers": False, "files": []}
 
 
 def require_read(args: argparse.Namespace) -> None:
-    """UnsupportedError for options that this measurement would ignore, ParameterError for sets that are not."""
+    """UnsupportedError for options that this measurement would ignore, ParameterError for unknown sets."""
     for name, readers in READS.items():
         if getattr(args, name) != DEFAULTS.get(name) and args.what not in readers:
             option = "files" if name == "files" else f"--{name.replace('_', '-')}"
@@ -52,8 +52,8 @@ Measure = Callable[[argparse.Namespace], tuple[list[records.Row], bool]]
 
 
 def run(args: argparse.Namespace, more: Mapping[str, Measure]) -> int:
-    """Does what `latticino bench` was asked for; status 1 where a stated target was missed. ``more``: measurements by
-    programs that use this package."""
+    """Runs what `latticino bench` was asked for. Returns status 1 if a stated target was missed. ``more``: measurements
+    by programs that use this package."""
     from . import bitpacker, compare, counters, exactness, growth, messages, programs, report, roofline
 
     require_read(args)

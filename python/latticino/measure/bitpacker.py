@@ -1,4 +1,4 @@
-"""`latticino bench bitpacker`: packed chains beside others, in limbs, bytes, time and errors."""
+"""`latticino bench bitpacker`: compares packed chains with others, in limbs, bytes, time and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from . import packing_counts, programs, records
 from .records import Row
 
-SCALES = "30,35,40,45,50,55,60"  # of the errors, as in the paper's Figs. 18 and 19
+SCALES = "30,35,40,45,50,55,60"  # percentiles of the errors, as in the paper's Figs. 18 and 19
 SAMPLES = 1_000_000
 SCHEDULES = 10_000
 ERRORS = {"bitpacker.rescale_error": "rescale", "bitpacker.adjust_error": "adjust"}
@@ -39,12 +39,12 @@ def measured(args: argparse.Namespace) -> tuple[list[Row], bool]:
         options = {"part": "chains", "device": device, "threads": args.threads}
         if device == "cuda":
             chosen = [options | {"runs": args.runs or 11}]
-        else:  # all chains, and times of one
+        else:  # all chains, and the times of one
             chosen = [options | {"runs": 0}, options | ON_CPU | {"runs": args.runs or 1}]
         for each in chosen:
             more, well = programs.run_program("bench_bitpacker", each)
             rows, good = rows + more, good and well
-    if "study" in parts:  # of no device: the planner alone, and it takes an hour of one core
+    if "study" in parts:  # needs no device: it measures the planner alone, and takes an hour of one core
         options = {"threads": args.threads, "schedules": args.runs or SCHEDULES}
         more, well = programs.run_program("packing_study", options)
         rows, good = rows + more, good and well

@@ -8,9 +8,9 @@ from pathlib import Path
 from . import records, report
 from .records import Row
 
-MIN_CHANGE = 0.02    # of the value: less is never called a change
-SPREADS = 2.0   # of the runs' spread: nor is less than this
-UNKNOWN = 0.015  # spread of rows that do not tell theirs
+MIN_CHANGE = 0.02  # part of the value: a smaller difference is never reported as a change
+SPREADS = 2.0  # multiple of the runs' spread: neither is a smaller one than this
+UNKNOWN = 0.015  # spread of rows that do not state theirs
 
 
 def spread(row: Row) -> float:
@@ -26,13 +26,13 @@ def noise(a: Row, b: Row) -> float:
 
 
 def keyed(rows: list[Row]) -> dict[str, Row]:
-    """Timings and rates, by what they measure and on which device."""
+    """Timings and rates by measurement and device."""
     return {json.dumps([report.identity(r), r.get("device")]): r
             for r in report.newest(rows, ("device",)) if report.timed(r)}
 
 
 def run(before: Path, after: Path) -> int:
-    """Prints every change over noise; status 1 where something is slower or missing."""
+    """Prints every change that exceeds the noise. Returns status 1 if something is slower or missing."""
     a, b = keyed(records.read(before)), keyed(records.read(after))
     slower = faster = equal = 0
     for key in a.keys() & b.keys():

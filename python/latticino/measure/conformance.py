@@ -1,4 +1,4 @@
-"""`latticino conformance`: does this device compute what the records say, bit for bit?"""
+"""`latticino conformance`: checks that this device computes what the records define, bit for bit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..common import devices
 from ..common.progress_bar import Task
 from . import network_conformance, records
 
-SAMPLED = 5  # levels of a large set, both ends included
+SAMPLED = 5  # levels of a large set, with the lowest and the highest
 SMALL = 12  # log2 N of the largest set that is small
-LEVEL_BYTES = 4 << 30  # host memory that one level at N = 2^16 needs at most, both sides
+LEVEL_BYTES = 4 << 30  # the most host memory that one level at N = 2^16 needs, for both sides
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(name: str, kind: str, index: int, threads: int, every: bool, simd_oracle: bool) -> records.Row:
-    """Compares one set and gives its row, without the device. Levels are spread over threads, because most of the work
-    is on the host."""
+    """Compares one set and returns its row, without the device. Levels are spread over threads, because most of the
+    work is on the host."""
     params = preset(name)
     levels = 0 if every or params.log_n <= SMALL else SAMPLED
     fit = (_free_bytes() << SMALL) // (LEVEL_BYTES << params.log_n >> (16 - SMALL))

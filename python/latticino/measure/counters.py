@@ -26,14 +26,14 @@ from .records import Row
 
 LIMIT = 200.0  # seconds of one run of the profiler
 TIME = "gpu__time_duration.sum"
-# Launches run once, in programs that are started again for each group of counters: memory is neither saved nor written
-# back between launches, and caches keep what the kernel before has left.
+# Each launch runs once. The program is started again for each group of counters. So memory need not be saved and
+# restored between launches, and caches keep what the kernel before has left.
 AS_THEY_RUN = ("--replay-mode", "application", "--cache-control", "none", "--profile-from-start", "off")
-# Small kernels with little memory, which one run of the program can count again and again.
+# Small kernels with little memory, which one run of the program can repeat for each group of counters.
 AGAIN = ("--cache-control", "none", "--profile-from-start", "off")
 WHOLE = ("--replay-mode", "app-range", "--cache-control", "none")
 
-# Classes of kernels, as those of records in bench/ablation.cc.
+# Classes of kernels, the same as those of records in bench/ablation.cc.
 CLASSES = {
     "transforms": ("transform_rows", "transform_kept_rows", "transform_columns", "transform_block"),
     "conversions": ("convert_tile", "convert_few", "convert_entries", "mod_raise"),
@@ -82,14 +82,14 @@ SIZES = ("N", "limbs", "slots", "batch", "slot_to_coeff_first", "over_mod_raise"
 
 
 def class_of(kernel: str) -> str:
-    """``other`` for a kernel of none of the classes."""
+    """The class of a kernel; ``other`` for a kernel of no class."""
     return next((name for name, kernels in CLASSES.items() if ncu.base_name(kernel) in kernels), "other")
 
 
 def _counted(name: str, options: Options, groups: Sequence[dict[str, str]], how: Sequence[str],
              made: Callable[[list[Row], list[Launch]], list[Row]]) -> list[Row]:
-    """The rows that `made` makes of what the program writes and of its launches, with the counters of all groups. A
-    group that fails is left out and said, unless it is the first."""
+    """The rows that `made` makes from the program's output and from its launches, with the counters of all groups. A
+    group that fails is reported and left out, unless it is the first."""
     profiles: list[ncu.Profile] = []
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "rows.json"
@@ -156,7 +156,8 @@ def form_rows(ways: list[Row], launches: list[Launch]) -> list[Row]:
 
 
 def _all_reasons(values: dict[str, float]) -> float:
-    """Cycles that a warp takes for an instruction: by Little's law as many as warps wait for each that is issued."""
+    """The cycles that a warp takes for an instruction. By Little's law this is the number of waiting warps for each
+    instruction that is issued."""
     return round(sum(v for k, v in values.items() if k.startswith("stalled_")), 3)
 
 
@@ -205,7 +206,7 @@ def bootstrap() -> list[Row]:
 
 
 def class_rows(made: list[Row], launches: list[Launch]) -> list[Row]:
-    """Rows of all launches, of each class, and of each kernel."""
+    """Rows for all launches, for each class, and for each kernel."""
     source, = made
     names = BYTES | NETWORK | INSTRUCTIONS
     by_class: dict[str, list[Launch]] = {}
@@ -253,7 +254,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {"forms": forms, "rotations": rotati
 
 
 def _keep(record: Path | None, part: str, said: str) -> None:
-    """What the profiler printed in a part that failed, beside the record: it can be read again without a GPU."""
+    """Writes the profiler's output of a part that failed next to the record, so that it can be read without a GPU."""
     if record and said:
         path = record.with_name(f"{record.stem}-{part}.txt")
         regular.require_replaceable(path, "profiler's text")
@@ -262,9 +263,9 @@ def _keep(record: Path | None, part: str, said: str) -> None:
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Counts all parts, or one. The record is written after each part, so that a part that fails takes no other's
-    rows with it."""
-    programs.device_of("cuda")  # DeviceError where there is none
+    """Counts all parts, or one. The record is written after each part, so that a part that fails does not lose the rows
+    of the others."""
+    programs.device_of("cuda")  # raises DeviceError if there is none
     rows: list[Row] = []
     failed: dict[str, str] = {}
     for name in (args.part,) if args.part else PARTS:

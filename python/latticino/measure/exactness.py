@@ -1,4 +1,5 @@
-"""`latticino bench exactness`: are TFHE's results right, many times over? Counts, deviations, and a record."""
+"""`latticino bench exactness`: checks many times that results of TFHE are right. It writes counts and deviations to a
+record."""
 
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ from ..key_generation import keygen
 from ..tfhe.functions import maximum, minimum, where
 from .records import Row, stamped
 
-GATES = {"exact": "tfhe-gates-v1", "fft64": "tfhe-gates-v2"}  # the faster one of each arithmetic
+GATES = {"exact": "tfhe-gates-v1", "fft64": "tfhe-gates-v2"}  # the sets that are fastest in each arithmetic
 INTEGERS, SMALL = "tfhe-2-2-v1", "test-tfhe-2-2-tiny-insecure"
 NOISE = ("tfhe-gates-v1", "tfhe-gates-v2", "tfhe-2-2-v1")
 NOISE_SAMPLES = 4096
-RUNS = 1000  # repetitions of every table entry; the other parts grow with them
+RUNS = 1000  # repetitions of every table entry; the other parts are scaled with them
 BATCH = 4096
 WIDTHS = (16, 32, 64)
 
 Binary = Callable[[Any, Any], Any]
-# What runs on ciphertexts, and what numpy says: a gate each.
+# The operation on ciphertexts, and the same in numpy: a gate each.
 LOGIC: dict[str, tuple[Binary, Binary]] = {
     **{name: (f, f) for name, f in {
         "and": operator.and_, "or": operator.or_, "xor": operator.xor, "xnor": operator.eq, "less": operator.lt,
@@ -37,7 +38,7 @@ LOGIC: dict[str, tuple[Binary, Binary]] = {
 
 
 def _shifted(x: Any, y: Any, left: bool) -> Any:
-    """Numpy's shift, 0 where it would be undefined."""
+    """numpy's shift, but 0 where numpy's result would be undefined."""
     bits = x.dtype.itemsize * 8
     by = np.where(y < bits, y, 0).astype(x.dtype)
     return np.where(y < bits, x << by if left else x >> by, 0)
@@ -67,7 +68,7 @@ class _Part:
         self.start = time.monotonic()
 
     def compare(self, got: tfhe.EncryptedArray, want: np.ndarray) -> None:
-        """Counts what decrypts to something else."""
+        """Counts results that decrypt to a wrong value."""
         self.cases += want.size
         self.wrong += int((self.client.decrypt(got) != want).sum())
 
@@ -87,7 +88,7 @@ class _Part:
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Every part that was asked for; good where nothing is wrong."""
+    """Runs every part that was asked for. It passes if no result is wrong."""
     devices.choose(args.device)
     runs = args.runs or RUNS
     if args.part == "noise":
@@ -120,7 +121,7 @@ def _gates(args: argparse.Namespace, runs: int) -> Iterator[Row]:
             z, cz = kind[0](x, y), kind[1](cx, cy)
         part.bootstrappings += batch * (1 if kind else 2)
         part.compare(z, cz)
-        if 0.1 < cz.mean() < 0.9:  # chains of one kind end in constants
+        if 0.1 < cz.mean() < 0.9:  # because chains of one kind end in constants
             y, cy = z, cz
     yield part.row("gates")
 
@@ -143,7 +144,7 @@ def _noise(args: argparse.Namespace, runs: int) -> tuple[list[Row], bool]:
                 want = want.astype(bool)
                 got = part.client.encrypt(want) & part.client.encrypt(np.ones_like(want))
             else:
-                got = part.client.encrypt(want, "u2").apply(np.arange(4, dtype=np.uint8))  # a block each
+                got = part.client.encrypt(want, "u2").apply(np.arange(4, dtype=np.uint8))  # one block each
             part.bootstrappings += want.size
             part.compare(got, want)
             for batch in got._parts:
@@ -190,7 +191,8 @@ def _tables(args: argparse.Namespace, runs: int) -> Iterator[Row]:
 
 
 def _tables_of(args: argparse.Namespace, runs: int, what: str, types: dict[str, list[str]]) -> Row:
-    """Every entry of random tables at once, `runs` times each: for each type of argument, those of the results."""
+    """Looks up every entry of random tables at once, `runs` times each. For each type of argument there is a table for
+    each type of result."""
     part = _Part(args.preset or INTEGERS, args)
     for dtype, results in types.items():
         entries = 2 if dtype == "bool" else 1 << int(dtype[1:])

@@ -24,16 +24,16 @@ from .result import Claimed, Result
 Part = Callable[[str, int, int], Iterator[Result]]
 PARTS: dict[str, Part] = {"ckks": of_ckks.programs, "tfhe": of_tfhe.programs, "switching": of_switching.programs,
                          "saved": of_saved.programs, "program-files": of_saved.hostile}
-EXACT = 200.0  # bits: errors below are none
-SHOWN = 10  # wrong programs of each part that are printed
+EXACT = 200.0  # in bits: smaller errors count as none
+SHOWN = 10  # number of wrong programs of each part that are printed
 
-# The limits that the fuzz sets to claims of precision, for results with MANY slots and more, and for those with fewer.
+# The limits that the fuzz sets for claims of precision: for results with MANY slots or more, and for those with fewer.
 MANY = 256
-MIN_WITHIN = 0.99  # part of calibrated results within 1 bit of the claim (mean) and 2 (worst slot)
+MIN_WITHIN = 0.99  # part of calibrated results that must be within 1 bit of the claim (mean) or 2 bits (worst slot)
 # Runs of fewer than SHORT results may have GROUPED more results outside of that part. Up to six results of one seed
 # share their data and lie outside together. Among a few hundred results, two such groups can occur by chance.
 GROUPED, SHORT = 12, 1000
-MAX_BELOW = {"calibrated": 3.0, "declared": 1.0}  # bits that any result may lie below its claim
+MAX_BELOW = {"calibrated": 3.0, "declared": 1.0}  # bits that any result may be less precise than its claim
 # Bounds of the root mean square of error divided by claimed error. Claims of declared ranges may be too pessimistic, so
 # their lower bound is checked only in runs of SHORT results and more.
 FEW_RATIO = (0.5, 2.0)
@@ -130,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
     for name in names:
         count, start = Count(name), time.monotonic()
         with warnings.catch_warnings(), Task(f"fuzz of {name}", args.programs or None) as step:
-            warnings.simplefilter("ignore", errors.SecurityWarning)  # the sets are small on purpose
+            warnings.simplefilter("ignore", errors.SecurityWarning)  # because the sets are small on purpose
             found = jobs.results(PARTS[name], device, threads, args.seed, args.jobs, args.programs)
             with contextlib.closing(found):
                 for result in found:

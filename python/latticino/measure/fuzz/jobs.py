@@ -14,16 +14,16 @@ from typing import Any
 from ... import errors
 from .result import Result
 
-APART = 10**6  # seeds between those of one process and the next
-_HELD = 64  # results that wait
-_SECONDS = 1.0  # after which a process that ended without a word is noticed
+APART = 10**6  # difference between the seeds of one process and those of the next
+_HELD = 64  # the most results that wait to be taken
+_SECONDS = 1.0  # seconds after which a process that ended without a message is noticed
 Part = Callable[[str, int, int], Iterator[Result]]
 
 
 def results(part: Part, device: str, threads: int, seed: int, jobs: int,
             most: int | None) -> Generator[Result, None, None]:
-    """The results of the programs of a part, as they end: `most` in all, or without end. Equal arguments give the same
-    programs, perhaps in another order. If a process fails, RuntimeError has its traceback."""
+    """The results of the programs of a part, as soon as they end: at most `most`, or without end. Equal arguments give
+    the same programs, perhaps in another order. If a process fails, a RuntimeError contains its traceback."""
     shares: list[int | None] = [None] * jobs if most is None else [(most + j) // jobs for j in range(jobs)]
     if jobs == 1:
         yield from islice(part(device, threads, seed), shares[0])
@@ -60,7 +60,7 @@ def results(part: Part, device: str, threads: int, seed: int, jobs: int,
 
 
 def _run(part: Part, device: str, threads: int, seed: int, share: int | None, found: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it ends it
     warnings.simplefilter("ignore", errors.SecurityWarning)
     try:
         for result in islice(part(device, threads, seed), share):

@@ -1,4 +1,5 @@
-"""Random programs on encrypted approximate numbers: are the values right, and is the precision what was claimed?"""
+"""Random programs on encrypted approximate numbers: checks that values are right, and that the precision is as claimed.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ CHAINS = ("test-n10-sr-insecure", "test-n10-dr-insecure", "test-n10-bitpacker-in
           "test-n10-d36-w28-free-insecure", "test-n10-dr-boot-insecure",
           "test-n10-d34-w28-boot-insecure", "test-n10-d35-w28-free-boot-insecure")
 SIZES = (1, 5, 64, 512, 512, 700, 1024)
-FEW = 256  # values, below which sample data have values near those of the data
-WRONG = 2.0**6  # times the claimed error: no longer a matter of precision
+FEW = 256  # number of values below which sample data have values near those of the data
+WRONG = 2.0**6  # errors of more than this times the claim are wrong values, and not a question of precision
 Operands = list[np.ndarray]
 Step = Callable[..., Any]
 
@@ -59,7 +60,7 @@ def operand(choices: np.random.Generator, values: np.random.Generator, size: int
 
 
 def _made(seed: int, salt: int, size: int) -> np.ndarray:
-    """Data of one make for all salts. Few values, of which a sample shows nothing but themselves, are alike too."""
+    """Data that are alike for all salts. Few values are alike too, because a sample shows nothing but those values."""
     few = size < FEW
     x = operand(np.random.default_rng(seed), np.random.default_rng([seed, 0 if few else salt]), size)
     return x * np.random.default_rng([seed, salt]).uniform(0.8, 1.25, size) if few else x
@@ -112,19 +113,19 @@ def _dot(xs: list[Any], ys: list[Any]) -> Any:
 
 
 def _refreshed(x: Any, ratio: float, message: str) -> Any:
-    """The values refreshed inside the message box: they are scaled to fit it, and scaled back."""
+    """The values, bootstrapped within the message box: they are scaled to fit into it, and scaled back."""
     return x if isinstance(x, np.ndarray) else (x * (1 / ratio)).bootstrap(message) * ratio
 
 
 class Drawing:
-    """Draws a program of a few steps whose values stay within what the modulus holds, whatever it does."""
+    """Draws a program of a few steps whose values fit the modulus in any case."""
 
     def __init__(self, rng: np.random.Generator, operands: Operands, left: list[int], fresh: int,
                  bootstraps: bool, mode: str = "eager", others: Sequence[Operands] = ()) -> None:
         self.rng, self.fresh = rng, fresh
-        self.others = [list(several) for several in others]  # the same values of other data
+        self.others = [list(several) for several in others]  # the same values for other data
         self.clear, self.left = [np.asarray(x) for x in operands], left
-        self.apart = [x.size for x in operands]  # values whose errors are independent of each other
+        self.apart = [x.size for x in operands]  # number of values whose errors are independent of each other
         self.program, self.shape, self.of_shapes = Program([], []), operands[0].shape, mode == "shapes"
         more = {"numbers": _OF_NUMBERS * 3, "shapes": OF_SHAPES * 2}.get(mode, [])
         self.kinds = [*_STEPS, *([_bootstrap] * 2 if bootstraps else []), *more]
@@ -136,8 +137,8 @@ class Drawing:
 
     def add(self, name: str, step: Step, cost: int, *used: int, left: int | None = None,
             apart: int | None = None) -> None:
-        """A step that takes `cost` levels of the values that it uses, if its result is worth having. `apart`: at most
-        so many of its values have independent errors."""
+        """Adds a step that takes `cost` levels of the values that it uses, if its result is useful. `apart`: at most so
+        many of its values have independent errors."""
         result, cost = np.asarray(step(self.clear)), cost + self._to_move
         if min(self.left[i] for i in used) < cost or result.size == 0 or not np.isfinite(result).all():
             return
@@ -152,7 +153,8 @@ class Drawing:
         self.apart.append(min(result.size, *(self.apart[i] for i in used), result.size if apart is None else apart))
 
     def number(self, decades: float) -> str:
-        """The name of a number that each run brings anew, from the negative of what is drawn to it."""
+        """The name of a number that each run gets anew, in a range from the negative of the drawn number up to that
+        number."""
         name = f"n{len(self.program.numbers)}"
         value = float(10.0 ** self.rng.uniform(-decades, decades))
         self.program.numbers[name] = self.program.given[name] = value
@@ -168,7 +170,7 @@ class Drawing:
         return operand(self.rng, self.rng, self.size).reshape(self.shape)
 
     def last(self) -> None:
-        """A sum or a product with a matrix, at times, which ends a program."""
+        """Sometimes a sum or a product with a matrix, which ends a program."""
         i = len(self.clear) - 1
         rows = self.clear[i].shape[-1:]
         kind = int(self.rng.integers(8))
@@ -181,7 +183,7 @@ class Drawing:
     def drawn(self) -> Program:
         for _ in range(int(self.rng.integers(2, 9))):
             step = self.kinds[int(self.rng.integers(len(self.kinds)))]
-            if self.of_shapes:  # values of other shapes may have to move first
+            if self.of_shapes:  # values of other shapes may first have to move
                 self.shape = self.clear[int(self.rng.integers(len(self.clear)))].shape
                 self._to_move = 0 if step in OF_SHAPES else 1
             step(self)
@@ -269,25 +271,27 @@ def _spread_sum(d: Drawing) -> None:
 def _polyval(d: Drawing) -> None:
     i, c = d.one(), d.rng.uniform(-1, 1, int(d.rng.integers(3, 8))).tolist()
     basis = str(d.rng.choice(["chebyshev", "monomial"]))
-    # What is drawn below has a generator of its own, so programs of known seeds stay what they were.
+    # The choices below use a generator of their own, so that programs of known seeds stay the same.
     more = np.random.default_rng(np.array(c).view(np.uint64))
     if more.integers(2):
         _polyval_outside(d, more, i, c, basis)
         return
     x = d.clear[i]
-    # A sum of other data of the same make may lie outside of any domain.
+    # A sum of other data of the same kind may lie outside of any domain.
     if np.iscomplexobj(x) or np.abs(x).max() * 1.1 <= 1e-3 or (d.of_shapes and d.apart[i] < d.clear[0].size):
         return
-    x = np.concatenate([v[i].reshape(-1) for v in (d.clear, *d.others)])  # a domain is a promise for all data
+    # because a domain is a statement about all data
+    x = np.concatenate([v[i].reshape(-1) for v in (d.clear, *d.others)])
     bound = float(np.abs(x).max()) * 1.1
     domain = (-bound, bound) if d.rng.integers(2) else (float(x.min()) - 0.1 * bound, float(x.max()) + 0.1 * bound)
-    if d.size < FEW:  # other data of the same make lie beside a few values, and are to lie in the domain as well
+    if d.size < FEW:  # for few values, other data of the same kind lie next to them, and should be in the domain too
         domain = (-2 * bound, 2 * bound)
     d.add(f"polynomial ({basis})", lambda v: _polynomial(v[i], c, basis, domain), 5, i)
 
 
 def _polyval_outside(d: Drawing, rng: np.random.Generator, i: int, c: list[float], basis: str) -> None:
-    """Of real and of complex values up to 16 times outside of the domain, with coefficients of every size."""
+    """Polynomials of real and of complex values up to 16 times outside of the domain, with coefficients of every size.
+    """
     bound = float(np.abs(d.clear[i]).max())
     if not 1e-3 < bound < 1e3:
         return
@@ -407,7 +411,8 @@ def _compared(client: Client, y: Any, want: np.ndarray, apart: int) -> tuple[str
     if have.shape != want.shape or worst > WRONG * max(claimed[1], 1e-300):
         wrong = f"an error of {worst:.3g} where {claimed[1]:.3g} is claimed"
     bits = [float(-np.log2(max(v, 1e-300))) for v in (*claimed, mean, worst)]
-    # Of a number of a declared range, only bounds are known, and so of what it multiplies, whatever sample that has.
+    # If a number is only known by its declared range, then only bounds are known of it and of its products, even if the
+    # other factor has a sample.
     kind = "declared" if y._known.range.only_bounds else y._known.kind
     return wrong, Claimed(kind, apart, *bits)
 
@@ -431,7 +436,7 @@ def own_set(seed: int) -> _native.Params:
             return make_params(N=2**10, levels=[float(2.0**b) for b in bits], word=int(rng.choice([28, 29])),
                                security=None)
         except errors.ParameterError:
-            continue  # no primes make up these scales
+            continue  # there are no primes for these scales
 
 
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:

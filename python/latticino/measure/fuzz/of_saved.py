@@ -1,4 +1,5 @@
-"""Random programs saved and loaded: are the bits the same? And random files of programs: is each refused or loaded?"""
+"""Random programs are saved and loaded, and must give the same bits. Random files of programs must be refused or
+loaded."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _STRANGE: tuple[Any, ...] = (
 
 
 def loaded_again(context: Any, program: Any, inputs: Sequence[Any], scalars: Mapping[str, Scalar]) -> Any:
-    """The program after a file."""
+    """The program, after it was saved and loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program"
         files.save_program(path, program, context, *inputs, **scalars)
@@ -41,7 +42,7 @@ def loaded_again(context: Any, program: Any, inputs: Sequence[Any], scalars: Map
 
 
 def difference(have: Any, want: Any) -> str:
-    """What differs between the results of two runs: nothing, or the number of a result."""
+    """The difference between the results of two runs: nothing, or the number of a result."""
     several = [list(y) if isinstance(y, (list, tuple)) else [y] for y in (have, want)]
     if len(several[0]) != len(several[1]):
         return f"{len(several[0])} results for {len(several[1])}"
@@ -50,7 +51,7 @@ def difference(have: Any, want: Any) -> str:
 
 
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
-    """Programs of the fuzz of CKKS without end: each runs, and runs again after a file."""
+    """Programs of the CKKS fuzz without end. Each runs, and runs again after it was saved and loaded."""
     worlds = [of_ckks.World(of_ckks.LEVELED, device, threads), of_ckks.World(of_ckks.BOOTSTRAPPED, device, threads),
               of_ckks.World(of_ckks.BOOTSTRAPPED, device, threads, auto_bootstrap=True)]
     while True:
@@ -70,19 +71,19 @@ def run(world: of_ckks.World, seed: int, mode: str = "") -> Result:
     inputs = [world.client.encrypt(x, level, range=of_ckks.declared(x)) for x, level in zip(operands, levels)]
     try:
         program = loaded_again(context, drawn, inputs, scalars)
-        whole = context.plan(drawn, *inputs, **scalars)  # with what no result needs
-    except (errors.ScaleError, errors.LevelError) as why:  # it leaves what the parameters allow
+        whole = context.plan(drawn, *inputs, **scalars)  # a program may contain steps that no result needs
+    except (errors.ScaleError, errors.LevelError) as why:  # it exceeds the limits of the parameters
         return Result(title, len(drawn.steps), refused=f"{type(why).__name__}: {why}")
     context.use(world.client.server_keys(whole, program.plan, show=False))
     want = drawn(*inputs, **drawn.numbers)
     return Result(title, len(drawn.steps), difference(program.run(context, *inputs, **drawn.numbers), want))
 
 
-# ---- files of strangers ----
+# ---- files from untrusted sources ----
 
 
 def seeds() -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
-    """Programs to begin with: their heads and arrays."""
+    """Programs to start with: their heads and arrays."""
     ckks, exact = Context(of_ckks.BOOTSTRAPPED, "cpu", threads=1), tfhe.Context(of_tfhe.INTEGERS, "cpu", threads=1)
     pool = convolution_map(np.ones((2, 1, 3, 3)), (1, 8, 8), stride=2)
 
@@ -105,7 +106,7 @@ def seeds() -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
 
 
 def hostile(device: str, threads: int, seed: int) -> Iterator[Result]:
-    """Changed files without end: each gives a program or an error of the library."""
+    """Changed files without end. Each must give a program or an error of the library."""
     known = seeds()
     while True:
         yield attempt(seed, mutated(known, random.Random(seed)))
@@ -113,7 +114,7 @@ def hostile(device: str, threads: int, seed: int) -> Iterator[Result]:
 
 
 def attempt(seed: int, data: bytes) -> Result:
-    """Loads the bytes of a file. It is wrong to raise anything but errors of the library."""
+    """Loads the bytes of a file. Any exception that is no error of the library is wrong."""
     title = f"program file, seed {seed}"
     try:
         program = files.from_bytes(data)
@@ -126,7 +127,7 @@ def attempt(seed: int, data: bytes) -> Result:
 
 
 def mutated(known: Sequence[tuple[dict[str, Any], dict[str, np.ndarray]]], rng: random.Random) -> bytes:
-    """The bytes of a program with a few changes, and a digest that holds."""
+    """The bytes of a program with a few changes, and a correct digest."""
     head, arrays = copy.deepcopy(rng.choice(known))
     for _ in range(rng.randint(1, 4)):
         if rng.random() < 0.15 and arrays:

@@ -16,11 +16,11 @@ from .result import Result
 PRESET = "test-n10-boot-insecure"
 SIZES = (8, 64, 100)
 BOUNDS = (0.25, 1.0, 8.0)
-DEVIATIONS = 6.0  # of a value's noise when it is looked up: beyond them a value counts as wrong
+DEVIATIONS = 6.0  # deviations of a value's noise when it is looked up; results beyond them count as wrong
 
 
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
-    """Programs without end: a table, a comparison or a largest value each, run at once or replayed."""
+    """Programs without end: each is a table, a comparison or a largest value, and is run at once or replayed."""
     context = Context(PRESET, device, threads=threads)
     client = keygen(context)
     while True:
@@ -44,7 +44,7 @@ Accept = Callable[[np.ndarray, np.ndarray, np.ndarray], int]
 
 
 def _resolution(context: Context, size: int, bound: float) -> float:
-    """How far from its true place a value may be looked up."""
+    """The distance from its true place at which a value may be looked up."""
     slots = 1 << (size - 1).bit_length()
     return DEVIATIONS * context.table_report(lambda v: v, bound, slots=slots).argument
 

@@ -1,4 +1,4 @@
-"""Random programs on encrypted booleans and integers, against the same steps of numpy."""
+"""Random programs on encrypted booleans and integers, compared with the same steps in numpy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class World:
 
 
 class CheckedArray:
-    """An encrypted array, and its values as int64 with the type's name beside."""
+    """An encrypted array, with its values as int64 and the name of its type."""
 
     def __init__(self, x, values):
         self.x, self.values = x, np.asarray(values)
@@ -60,8 +60,8 @@ class Machine:
         return CheckedArray(int(values) if not values.shape else values.astype(np.uint64), values)
 
     def pair(self, a, b):
-        """Two operands, one of which may be clear, in any order: so native operators are tested and reflected ones
-        too."""
+        """Two operands in any order, of which one may be plain. This tests Python's operators and their reflected
+        forms."""
         b = self.draw(b, self.clear_like(a))
         return (a, b) if isinstance(b.x, tfhe.EncryptedArray) or self.rng.integers(2) else (b, a)
 
@@ -142,7 +142,7 @@ class Machine:
         return u.apply(f, v, dtype="u4"), f[a.values % 4, b.values % 4]
 
     def modular(self, a, b):
-        """Sums and a table over the whole torus, and back."""
+        """A sum and a table over the whole torus, and back."""
         k, f = int(self.rng.integers(-4, 5)), self.rng.integers(0, 16, 16)
         other = self.fresh("m4", self.draw((), a.values.shape))
         u, values = k * other.x - a.x.astype("m4"), k * other.values - a.values
@@ -150,7 +150,7 @@ class Machine:
         return u.apply(f, dtype="u4"), f[values % 16]
 
     def keep(self, name, x, values):
-        """The result in its type, if its decryption agrees with numpy's."""
+        """The result as an array of its type, if its decryption agrees with numpy."""
         checked = CheckedArray(x, values)
         wanted = values.astype(bool) if x.dtype == "bool" and name == "widen" else checked.wrapped(values)
         checked.values = np.asarray(wanted, dtype=np.int64)
