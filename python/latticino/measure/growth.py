@@ -15,7 +15,7 @@ PANELS = (("limbs", "", "limbs"), ("N", "", "N"), ("batch", "limbs", "independen
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Measures, or takes records of growth, and draws them where a plot was asked for."""
+    """Measures, or takes records of growth, and draws them if a plot was asked for."""
     if args.files:
         rows = [r for path in args.files for r in records.read(Path(path)) if r["name"] == "growth.rotate"]
         if not rows:
@@ -65,7 +65,7 @@ def plot(rows: list[Row], path: Path) -> None:
             else:
                 y.set_ylim(0, None)  # a logarithmic axis has no 0
         if by:
-            for y, more in ((ax, 1.15), (memory, 4)):  # room for the legend above the lines
+            for y, more in ((ax, 1.15), (memory, 4)):  # leaves space for the legend above the lines
                 y.set_ylim(None, y.get_ylim()[1] * more)
             ax.legend(loc="upper center", ncols=4, columnspacing=1, fontsize="small")
         ax.grid(alpha=0.3)
@@ -78,7 +78,7 @@ def plot(rows: list[Row], path: Path) -> None:
 
 
 def draw(ax: Any, memory: Any, line: list[Row], axis: str, label: str, l2: float | None) -> None:
-    """One line of times and, in its colour, that of memory."""
+    """Draws one line of times and, in the same colour, one of memory."""
     x = [r["params"][axis] for r in line]
     time, = ax.plot(x, [r["value"] for r in line], "o-", label=label)
     memory.plot(x, [r["footprint_bytes"] / 1e6 for r in line], ".--", color=time.get_color(), alpha=0.6, lw=1)

@@ -1,4 +1,5 @@
-"""`latticino bench messages`: what bootstrapping keeps of messages of every kind by default, level by level."""
+"""`latticino bench messages`: the precision that bootstrapping keeps by default, for messages of every kind and each
+level."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from ..key_generation import keygen
 from . import records
 
 PRESET = "n16-d40-boot-v1"
-TARGET = 18.0  # bits that the mean error leaves of every message
+TARGET = 18.0  # bits of precision that the mean error must leave for every message
 LEVELS = range(4)
 
 
@@ -34,7 +35,7 @@ def made(rng: np.random.Generator, slots: int) -> dict[str, np.ndarray]:
 
 
 def run(args: argparse.Namespace) -> tuple[list[records.Row], bool]:
-    """A row for each message and level; False where one keeps fewer bits than the target."""
+    """A row for each message and level; False if one keeps fewer bits than the target."""
     kind, index = devices.choose(args.device)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.SecurityWarning)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 ALWAYS = ("--csv", "--print-units", "base", "--clock-control", "none")
-SHOWN = 2000  # characters of what a profiler said that a message repeats
+SHOWN = 2000  # number of characters of the profiler's output that a message repeats
 # Namespaces before a kernel's name. Those without a name are spelled in three ways.
 SPACES = re.compile(r"(?:(?:\(anonymous namespace\)|<?unnamed>|\w+)::)*")
 METRIC = re.compile(r"[a-z]\w*__\w+(?:\.\w+)*")
@@ -22,7 +22,7 @@ UNKNOWN = re.compile(r"metric", re.IGNORECASE)
 
 
 class ProfilerError(RuntimeError):
-    """The profiler did not run to its end, or counted something else than was due. ``said``: all that it printed."""
+    """The profiler stopped early, or counted something else than expected. ``said``: all of its output."""
 
     def __init__(self, message: str, said: str = "") -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class Launch:
 
 @dataclass
 class Profile:
-    """What one run of the profiler gave, and the counters that it was asked for and did not give."""
+    """The result of one run of the profiler, and the counters that were requested and that it did not give."""
 
     launches: list[Launch]
     missing: tuple[str, ...]
@@ -57,12 +57,12 @@ def base_name(kernel: str) -> str:
 
 def parsed(text: str) -> list[Launch]:
     """The launches of ncu's CSV in the order in which they ran. A counter without a number is left out. Lines of the
-    profiled program and of the profiler may stand between."""
+    profiled program and of the profiler may be between them."""
     lines = [line for line in text.splitlines() if line.startswith('"')]
     launches: dict[str, Launch] = {}
     for row in csv.DictReader(lines):
         if row["ID"] == "ID":
-            continue  # the text of several runs, each with its head
+            continue  # the output of several runs, each with its own header
         key = f"{row['ID']}:{row['Kernel Name']}"
         launch = launches.setdefault(key, Launch(row["ID"], row["Kernel Name"]))
         try:
@@ -79,13 +79,13 @@ def named_as_unknown(said: str, metrics: Sequence[str]) -> set[str]:
 
 
 def unlisted(listed: str, metrics: Sequence[str]) -> set[str]:
-    """Those of the counters that `ncu --query-metrics` does not list; none, where its answer is no list."""
+    """The counters that `ncu --query-metrics` does not list; none if its output is not a list."""
     known = {words[0] for line in listed.splitlines() if (words := line.split()) and METRIC.fullmatch(words[0])}
     return {m for m in metrics if m.partition(".")[0] not in known} if known else set()
 
 
 def _run(command: Sequence[str], limit: float) -> tuple[int, str, str]:
-    """Status, output and errors of a command; ProfilerError where it is not there or takes longer than the limit."""
+    """Status, output and errors of a command. ProfilerError if it does not exist or takes longer than the limit."""
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True)
@@ -94,7 +94,7 @@ def _run(command: Sequence[str], limit: float) -> tuple[int, str, str]:
     try:
         out, err = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # the profiled program as well
+        os.killpg(process.pid, signal.SIGKILL)  # the profiled program too
         out, err = process.communicate()
         raise ProfilerError(f"{command[0]} took more than {limit:.0f} s\n{' '.join(command)}\n"
                             f"{_end(out, err)}", out + err) from None
@@ -102,7 +102,7 @@ def _run(command: Sequence[str], limit: float) -> tuple[int, str, str]:
 
 
 def _cause(said: str) -> str:
-    """What the profiler calls its error."""
+    """The text that the profiler uses for its error."""
     return " ".join(line.strip("= ") for line in said.splitlines() if line.startswith("==ERROR=="))
 
 
@@ -112,7 +112,8 @@ def _end(out: str, err: str) -> str:
 
 def profile(program: Sequence[str], metrics: Sequence[str], options: Sequence[str] = (), limit: float = 600,
             say: Callable[[str], None] = print) -> Profile:
-    """Runs a program under ncu. Counters that ncu refuses are left out and said, and it runs again with the others."""
+    """Runs a program under ncu. Counters that ncu refuses are reported and left out, and it runs again with the others.
+    """
     asked = list(metrics)
     queried = False
     while asked:
@@ -141,7 +142,8 @@ def profile(program: Sequence[str], metrics: Sequence[str], options: Sequence[st
 
 
 def merged(profiles: Sequence[Profile]) -> list[Launch]:
-    """The launches of several runs of one program, with the counters of all. ProfilerError where they differ."""
+    """The launches of several runs of one program, with the counters of all runs. ProfilerError if the launches differ.
+    """
     first, *others = profiles
     launches = [Launch(x.number, x.kernel, dict(x.values)) for x in first.launches]
     for other in others:
@@ -156,8 +158,8 @@ def merged(profiles: Sequence[Profile]) -> list[Launch]:
 
 def summed(launches: Sequence[Launch], names: Mapping[str, str], weight: str = "gpu__time_duration.sum"
            ) -> dict[str, float]:
-    """The counters of several launches as one, under our names: sums of amounts, and means of shares and ratios by the
-    weight. A counter that one of the launches lacks is left out: a sum without it would be too low."""
+    """The counters of several launches as one, under our names: sums of amounts, and weighted means of fractions and
+    ratios. A counter that one of the launches lacks is left out, because a sum without it would be too low."""
     out: dict[str, float] = {}
     for metric, ours in names.items():
         if not launches or any(metric not in x.values for x in launches):

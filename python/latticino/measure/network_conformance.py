@@ -80,10 +80,10 @@ def _digest(x: Ciphertext) -> str:
 
 
 def compare(kind: str, index: int, threads: int) -> records.Row:
-    """The row of a record. ``threads``: of the vector code, if the device is the CPU."""
+    """The row of a record. ``threads``: those of the vector code, if the device is the CPU."""
     start = time.monotonic()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", errors.SecurityWarning)  # the set is small on purpose
+        warnings.simplefilter("ignore", errors.SecurityWarning)  # because the set is small on purpose
         enc = compiled()
         contexts = [Context(PRESET, "cpu", threads=1, simd=False),
                     Context(PRESET, kind if kind == "cpu" else f"{kind}:{index}", threads=threads)]

@@ -18,12 +18,12 @@ MAX_TERMINALS = 4
 GRID = 0.25  # bits between candidates for terminals
 DNUM = 3
 BASE = 55.0
-WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)  # decide every number below 2^64
+WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)  # these bases decide every number below 2^64
 # Scales of bootstrapping in the paper (Sec. 5): CoeffToSlot, EvalMod, SlotToCoeff; and levels of each.
 BOOTSTRAPPINGS = {"BS19": (52.0, 55.0, 30.0), "BS26": (54.0, 60.0, 40.0)}
 LEVELS = (4, 8, 3)
 APPLICATIONS = (35.0, 45.0)
-MAX_LOG_Q = 1596.0  # of the paper's sets
+MAX_LOG_Q = 1596.0  # limits of the paper's sets
 
 
 def is_prime(n: int) -> bool:
@@ -105,7 +105,7 @@ class Packer:
         self.mains = list(itertools.islice(primes_below(2**word, log_n), math.ceil(most_log_q / word) + 1))
         self.sums = [0.0, *itertools.accumulate(math.log2(q) for q in self.mains)]
         near = {next(primes_near(i * GRID, GRID, log_n), None) for i in range(int(log_n / GRID), int(word / GRID) + 1)}
-        # Sizes on a grid, but none of the words that levels take whole.
+        # Sizes on a grid, without the words that levels take whole.
         self.candidates = sorted(q for q in near if q and q < self.mains[-1])
         self.logs = [math.log2(q) for q in self.candidates]
 
@@ -123,7 +123,8 @@ class Packer:
         raise ValueError(f"log2 Q = {log_q} in words of {self.word} bits")
 
     def terminals(self, rest: float, count: int) -> tuple[int, ...] | None:
-        """As many different candidates as asked for, whose product is the remaining one. None if there are none."""
+        """Different candidates, as many as requested, whose product with the rest meets the target. None if there are
+        none."""
         if not self.logs or not count * self.logs[0] - TOLERANCE <= rest <= count * self.logs[-1] + TOLERANCE:
             return None
         for others in itertools.combinations(range(len(self.logs)), count - 1):
@@ -137,8 +138,8 @@ class Packer:
 
 
 def unpacked(schedule: Schedule, word: int) -> tuple[list[int], int]:
-    """Limbs by level where each has as many primes of equal size as its scale has words, and how many of these primes
-    the ring does not have."""
+    """The number of limbs of each level, if each level has as many primes of equal size as its scale has words. Also
+    the number of these primes that the ring does not have."""
     sizes = [(BASE, math.ceil(BASE / word)), *((s, math.ceil(s / word)) for s in schedule.scales)]
     limbs = list(itertools.accumulate(count for _, count in sizes))
     missing = 0

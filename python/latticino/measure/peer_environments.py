@@ -1,4 +1,5 @@
-"""Other libraries in environments of their own. Each has a folder, and an interpreter that it was built for."""
+"""Installs other libraries in environments of their own. Each has a folder, and an interpreter that it was built for.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from .._provenance import CHECKOUT, cpu_name
 from . import peers
 from .records import Row, stamped
 
-# What to install for which Python, best first. OpenFHE's wheels are built for one Python each and
-# say so in no tag.
+# What to install for which Python, in order of preference. Each of OpenFHE's wheels is built for one Python version,
+# but no tag of the wheel says so.
 NEEDS = {
     "tenseal": {f"3.{minor}": ["tenseal==0.3.18", "numpy"] for minor in (11, 12, 13)},
     "openfhe": {"3.10": ["openfhe==1.6.1.0.22.4"], "3.12": ["openfhe==1.2.3.0.24.4"]},
@@ -46,7 +47,7 @@ def interpreter(name: str) -> tuple[str, str]:
 
 
 def _installed(version: str) -> list[str]:
-    """Interpreters of that version, on the path and under pyenv, that start."""
+    """Interpreters of that version, on the path and under pyenv, that can be started."""
     shims = [shutil.which(f"python{version}")]
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     built = sorted(root.glob(f"versions/{version}.*/bin/python"))

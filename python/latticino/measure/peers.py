@@ -20,12 +20,12 @@ from typing import Any
 RUNS = 5
 SETS = ((14, 8), (15, 18))  # log2 N, levels of 40 bits; SEAL allows 438 bits in all at 2^14
 
-# The process measures one library on one thread, as its own documentation asks for it.
+# The process measures one library on one thread, in the way the library's own documentation asks for.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def measure(library: str, name: str, log_n: int, limbs: int, body: Callable[..., object]) -> dict[str, Any]:
-    """The row of one operation: the median after one run that is not counted."""
+    """The row of one operation: the median, after one run that is not counted."""
     body()
     times = []
     for _ in range(RUNS):

@@ -13,8 +13,8 @@ from ..common import devices
 from . import peer_environments, targets
 from .records import Row, provenance, read, stamped
 
-FOLDER = "LATTICINO_BENCH_DIR"  # set by the launcher of a checkout
-PRECISION_SETS = "n16-d40-boot-v1,n16-d35-boot-v1,n16-d40-structured-v1"  # those with targets
+FOLDER = "LATTICINO_BENCH_DIR"  # set by the launcher in a checkout
+PRECISION_SETS = "n16-d40-boot-v1,n16-d35-boot-v1,n16-d40-structured-v1"  # presets with targets
 PEERS = ("tenseal", "openfhe")
 BOOTSTRAP_SETS = ("n16-d40-boot-v1", "n16-d35-boot-v1")
 # Sets of switching, with the slots that each is measured at on a GPU.
@@ -37,7 +37,8 @@ def precision(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def cpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Measures operations and bootstrapping on one thread and on all, and installed peers beside them."""
+    """Measures operations and bootstrapping on one thread and on all, and compares them with other libraries that are
+    installed."""
     threads = sorted({1, args.threads or os.cpu_count() or 1})
     options = {"threads": ",".join(map(str, threads)), "preset": args.preset or "", "runs": args.runs or 5}
     if args.runs:
@@ -47,8 +48,8 @@ def cpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Measures bootstrapping and operations replayed as graphs, the client, and every operation record. Targets stand
-    beside them."""
+    """Measures bootstrapping and operations replayed as graphs, the client, and every operation record. Also reports
+    the targets."""
     device = device_of(args.device or "cuda")
     if device != "cuda":
         raise errors.DeviceError.explain("bench gpu", f"--device {device}", "cuda", "use bench cpu for the CPU")
@@ -70,8 +71,8 @@ def gpu(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def gates(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Measures gates and tables of TFHE, one and many at a time, in each arithmetic that a set has. Targets stand
-    beside them."""
+    """Measures gates and tables of TFHE, one and many at a time, in each arithmetic that a set has. Also reports the
+    targets."""
     device = device_of(args.device)
     options = {"device": device, "threads": args.threads or 1, "mode": "replayed", "batches": GATE_BATCHES[device],
                "runs": args.runs or 11}
@@ -134,13 +135,13 @@ def switching(args: argparse.Namespace) -> tuple[list[Row], bool]:
                                                   "slots": slots, **options}, part)
         rows, good = rows + more, good and well
         parts += [part] if part else []
-    for part in parts:  # a run that is stopped leaves them
+    for part in parts:  # so that a run that is stopped leaves them
         part.unlink()
     return rows, targets.check(rows) and good
 
 
 def is_system(name: str) -> bool:
-    """Those with few digits: all keys of a set with 45 would take more than the memory of a GPU."""
+    """The presets with few digits: all keys of a set with 45 digits would take more memory than a GPU has."""
     params = _native.preset(name)
     return params.has_bootstrap and params.log_n == 16 and "structured" not in name and params.dnum < 10
 
@@ -148,7 +149,7 @@ def is_system(name: str) -> bool:
 def transforms(args: argparse.Namespace) -> tuple[list[Row], bool]:
     """Every form of a GPU's transforms: one limb at 2^12 to 2^16, as papers have it, and the shapes of operations. Then
     the forms of Chameleon's paper beside ours."""
-    device_of("cuda")  # DeviceError where there is none
+    device_of("cuda")  # raises DeviceError if there is none
     rows: list[Row] = []
     good = True
     for program, shape in (("bench_transforms", {"log-n": "12,13,14,15,16", "limbs": "1", "polynomials": "1"}),
@@ -159,7 +160,7 @@ def transforms(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def ceilings(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """What a device can do at most: products, doubles, and bytes per second from each level of its memory. On a CPU by
+    """The most that a device can do: products, doubles, and bytes per second from each level of its memory. On a CPU by
     one thread and by all."""
     device = device_of(args.device)
     rows: list[Row] = []
@@ -167,7 +168,7 @@ def ceilings(args: argparse.Namespace) -> tuple[list[Row], bool]:
     for threads in (1,) if device == "cuda" else sorted({1, args.threads or os.cpu_count() or 1}):
         options = {"device": device, "threads": threads, "runs": args.runs or 9}
         if device == "cpu":
-            options["clock"] = "processor"  # as other programs may run beside it
+            options["clock"] = "processor"  # because other programs may run at the same time
         more, well = run_program("bench_ceilings", options)
         rows, good = rows + more, good and well
     return rows, good
@@ -210,8 +211,8 @@ def path_of(name: str) -> Path:
 
 
 def run_program(name: str, options: dict[str, str | int], part: Path | None = None) -> tuple[list[Row], bool]:
-    """The program's rows, and whether it was satisfied (status 0, not 1). ``part``: a file that the program writes its
-    rows to, and that is kept."""
+    """The program's rows, and whether it succeeded (status 0, not 1). ``part``: a file that the program writes its rows
+    to, and that is kept."""
     program = path_of(name)
     if part:
         part.parent.mkdir(parents=True, exist_ok=True)

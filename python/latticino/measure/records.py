@@ -1,4 +1,4 @@
-"""Records: lists of rows in the format of docs/lab/index.md, stamped with where they come from."""
+"""Records: lists of rows in the format of docs/lab/index.md, with their origin."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..files import regular
 Row = dict[str, Any]
 
 FOLDER = CHECKOUT / "bench" / "records"
-SOURCES = ("src", "bench", "python")  # what a measurement depends on
+SOURCES = ("src", "bench", "python")  # the files that a measurement depends on
 SUFFIXES = {".cc", ".h", ".cu", ".cuh", ".py", ".txt"}
 
 
 @lru_cache
 def provenance() -> Row:
-    """The commit with "dirty" and a hash of the sources, if this is a checkout. A copy of one without git says its
-    commit in LATTICINO_COMMIT."""
+    """The commit, with "dirty" and a hash of the sources if they were changed, if this is a checkout. For a copy
+    without git, LATTICINO_COMMIT states the commit."""
     row = commit(SOURCES)
     if "dirty" not in row:
         return {"commit": os.environ.get("LATTICINO_COMMIT", row["commit"])}
@@ -38,7 +38,7 @@ def provenance() -> Row:
 
 
 def stamped(row: Row) -> Row:
-    """The row with its provenance and date."""
+    """The row with its origin and date."""
     return {**row, **provenance(), "date": row.get("date", time.strftime("%Y-%m-%d", time.gmtime()))}
 
 
@@ -46,7 +46,8 @@ def write(path: Path, rows: list[Row]) -> None:
     """A JSON list, one row per line. FileError for a name of anything but a regular file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "[\n" + ",\n".join("  " + json.dumps(row) for row in rows) + "\n]\n"
-    with _beside(path) as new:  # in one step: another command may write the same record, and an interrupt may come
+    # in one step, because another command may write the same record, and an interrupt may come
+    with _beside(path) as new:
         new.write(text)
         new.flush()
         regular.require_replaceable(path, "record")
@@ -68,11 +69,11 @@ def _beside(path: Path) -> Iterator[TextIO]:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a record; FileError if it is none."""
+    """The rows of a record; FileError if the file is no record."""
     data = regular.read(path, "bench", "a JSON record")
     try:
         rows = json.loads(data, parse_constant=_refuse)
-    except (ValueError, RecursionError) as why:  # no JSON, no UTF-8, or lists in lists in lists
+    except (ValueError, RecursionError) as why:  # no JSON, no UTF-8, or lists that are nested too deeply
         raise errors.FileError.explain("bench", f"{path} ({why})", "a JSON record", "name another file") from why
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
         raise errors.FileError.explain("bench", f"{path}", "a list of rows with name, value and unit",
@@ -90,15 +91,15 @@ def _is_row(row: Any) -> bool:
 
 
 def require_writable(path: Path) -> None:
-    """Raises FileError, before anything is measured, if a record could not be written: also for the name of a link, a
-    device or a pipe, which must not be lost to a record."""
+    """Raises FileError, before anything is measured, if a record could not be written. This includes the name of a
+    link, a device or a pipe, which a record must not replace."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         regular.require_replaceable(path, "record")
         if path.exists():
             with path.open("a"):
                 pass
-        else:  # the file itself is left alone: another command may be writing it
+        else:  # the file itself is not opened, because another command may be writing it
             with _beside(path):
                 pass
     except errors.FileError:

@@ -1,4 +1,4 @@
-"""`latticino bench report`: the newest row of each benchmark beside published figures of others."""
+"""`latticino bench report`: the newest row of each benchmark, compared with published figures of others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .._provenance import git
 from . import records
 from .records import Row
 
-# What tells two benchmarks of one name apart, beside preset, backend, library and mode; the value
-# that a row without it stands for.
+# The fields by which benchmarks of one name differ, in addition to preset, backend, library and mode; with the value
+# that a row without the field stands for.
 SHAPE = {"N": None, "limbs": None, "slots": None, "batch": 1, "threads": 0, "message": "complex", "chain": 0,
          "arithmetic": "exact", "minimal_keys": 0, "slot_to_coeff_first": 0, "over_mod_raise": 0, "arcsine": 0,
          "log_message_ratio": 0,
@@ -72,7 +72,7 @@ def timed(row: Row) -> bool:
 
 
 def seconds(row: Row) -> float:
-    """The seconds that a row states, or that one operation takes at its rate."""
+    """The seconds that a row states, or the seconds of one operation at its rate."""
     return 1 / row["value"] if row["unit"] == RATE else row["value"] * UNITS[row["unit"]]
 
 
@@ -95,7 +95,7 @@ def identity(row: Row) -> list[Any]:
 
 
 def described(row: Row) -> str:
-    """The conditions of a measurement, beside its name, in words."""
+    """The conditions of a measurement, except its name, as text."""
     params = {k: v for k, v in row.get("params", {}).items() if k in SHAPE and v != SHAPE[k]}
     what = [row.get("library", ""), "" if row.get("preset") == "none" else row.get("preset", ""), row.get("step", ""),
             row.get("operands", ""), *(f"{k} {v}" for k, v in params.items())]

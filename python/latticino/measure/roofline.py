@@ -1,8 +1,8 @@
-"""`latticino bench roofline`: what each kernel must do at least, and how near to that it comes.
+"""`latticino bench roofline`: the least work of each kernel, and how close its time comes to the limit that follows.
 
 All formulas are in this file. They count the bytes of each input read once and each output written once, and the
-arithmetic of the transforms and conversions. They do not count addresses, exchanges and twiddles. `checked` holds them
-against the hardware counters that bench/counters.py collects.
+arithmetic of the transforms and conversions. They do not count addresses, exchanges and twiddles. `checked` compares
+them with the hardware counters that bench/counters.py collects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .records import Row
 CEILINGS = {"NVIDIA H200": {"memory": 4.2e12, "issue": 31e12, "multiply": 16.5e12, "matrix": 989e12,
                             "double": 17e12}}
 LIMBS = "47,23,13,7"
-EXPLAINED = 0.6  # of the binding ceiling; below it docs/lab/roofline.md says why
+EXPLAINED = 0.6  # fraction of the binding ceiling; docs/lab/roofline.md gives reasons for smaller ones
 DRAWN = {"poly.intt_rows": "rows back to Half", "poly.mod_up": "ModUp", "poly.key_inner": "products with keys",
          "poly.mod_switch_tile": "ModDown", "poly.subtract_scale": "last step",
          "poly.dot8x4": "sums of products (no transform)"}
@@ -46,27 +46,27 @@ class Work:
                     self.double + count * double, self.shared + count * shared)
 
 
-# (instructions, multiplier slots) of the steps. Sums and minima count separately. Hopper does a sum and a minimum in
-# one instruction, so it takes two instructions fewer per butterfly.
+# (instructions, multiplier slots) for each kind of step. Sums and minima count separately. Hopper does a sum and a
+# minimum in one instruction, so it takes two instructions fewer per butterfly.
 BUTTERFLY_ROWS = (10, 5)     # Montgomery: wide, low and high product, a fold of the other operand, two sums
 BUTTERFLY_COLUMNS = (9, 4)   # Shoup: high and two low products
-SCALE = (5, 4)               # by a constant, Shoup
-JOIN = (8, 3)                # four planes of a conversion to one residue
+SCALE = (5, 4)  # a product with a constant, by Shoup's method
+JOIN = (8, 3)  # from the four byte planes of a conversion to one residue
 PRODUCT = (1, 2)             # 64-bit multiply-add
-FOLD = (2, 0)                # of a sum that has no room for two products more
+FOLD = (2, 0)  # reduction of a sum that has no room for two more products
 REDUCE = (10, 8)             # a sum of products of data: two Montgomery reductions
-REDUCE_ONCE = (5, 3)         # of data and constants, or where a transform takes R^-1 away
+REDUCE_ONCE = (5, 3)  # for data and constants, or if a transform removes R^-1
 MULTIPLY = (6, 5)            # a product and one reduction
 SUM = (3, 0)
 COMBINE = (9, 4)             # x f - y + add: a product (Shoup), a difference, a sum
 DIFFERENCE = (6, 4)          # x f - y
 LIFT = (7, 7)                # a 64-bit integer: two words times constants, one reduction
 WORDS = (15, 11)             # 128 bits: four words times constants, folds, one reduction
-QUARTER_ROUND = 12           # of ChaCha20: four sums, exclusive ors and rotations
-PLANES = 16                  # products of bytes for one word times one word
-FEW_SOURCES = 4              # up to so many a conversion takes no matrix units
-SLOT_BUTTERFLY = 10          # of doubles: four products and six sums, none fused (ops/slot_transform.h)
-GUESS = 4                    # primes below 2^30 that a decoded integer is put together from
+QUARTER_ROUND = 12  # a quarter round of ChaCha20: four sums, exclusive ors and rotations
+PLANES = 16  # products of bytes for the product of two words
+FEW_SOURCES = 4  # conversions of up to so many sources use no matrix units
+SLOT_BUTTERFLY = 10  # a butterfly of doubles: four products and six sums, none fused (ops/slot_transform.h)
+GUESS = 4  # primes below 2^30 from which a decoded integer is reconstructed
 
 
 @dataclass
@@ -95,12 +95,13 @@ class Shape:
 
     @property
     def one_aux(self) -> int:
-        """Auxiliary primes if all limbs are one digit: as many as the digit has limbs, and not more than there are."""
+        """The number of auxiliary primes if all limbs are one digit: as many as the digit has limbs, and not more than
+        there are."""
         return min(self.aux, self.limbs)
 
     @property
     def left(self) -> int:
-        """Limbs after a rescaling by two primes."""
+        """The number of limbs after a rescaling by two primes."""
         return self.limbs - 2
 
     def rows(self, work: Work, limbs: float) -> Work:
@@ -152,7 +153,7 @@ class Shape:
         return work.add((self.limbs - guess) * self.n, *WORDS)
 
 
-# By benchmark of bench_records, in its order (bench/record_cases.cc).
+# By benchmark of bench_records, in the order of bench/record_cases.cc.
 FORMULAS: dict[str, Callable[[Shape], Work]] = {
     "poly.copy": lambda s: Work(),
     "ckks.add": lambda s: Work().add(2 * s.words, *SUM),
@@ -232,7 +233,7 @@ def ceilings_of(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 
 def rooflined(row: Row, all_ceilings: dict[str, dict[str, float]] = CEILINGS) -> Row | None:
-    """The row with its least work, the resource that binds and the fraction of it that is reached."""
+    """The row with its least work, the resource that limits it, and the fraction of that limit that is reached."""
     params, ceilings = row.get("params", {}), all_ceilings.get(row.get("device", ""))
     if ceilings is None or row.get("preset") != "none" or not {"N", "limbs", "aux"} <= params.keys():
         return None
@@ -261,7 +262,7 @@ def show(rows: list[Row]) -> None:
 
 
 def plot(rows: list[Row], path: Path, ceilings: dict[str, dict[str, float]] = CEILINGS) -> None:
-    """Instructions per second against instructions per byte, below what memory and the instruction rate allow."""
+    """Draws instructions per second against instructions per byte, below the limits of memory and instruction rate."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -293,7 +294,7 @@ def plot(rows: list[Row], path: Path, ceilings: dict[str, dict[str, float]] = CE
 
 
 def checked(rows: list[Row], counted: list[Row]) -> list[Row]:
-    """Adds to each row what the hardware counted, where it counted that kernel at these limbs."""
+    """Adds the hardware counters to each row, if they were taken for that kernel at these limbs."""
     by_shape = {(c["name"], c["params"]["limbs"]): c for c in counted}
     out = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""What the CUDA backend has to reach on an H200, and the check of `latticino bench gpu`, `switching` and `demo`."""
+"""The targets of the CUDA backend on an H200, and the check of `latticino bench gpu`, `switching` and `demo`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import report
 from .records import Row
 
 DEVICE = "NVIDIA H200"
-# name, preset, params -> (to reach, beyond), microseconds; bytes for peaks.
+# name, preset, params -> (target to reach, target beyond it), in microseconds; bytes for peaks.
 BOOT = {"n16-d40-boot-v1": (10_500, 7_000), "n16-d35-boot-v1": (10_500, 7_000)}
 OPERATIONS = {
     ("ckks.mul_relin_rescale", 47, 1): (190, 140), ("ckks.mul_relin_rescale", 23, 1): (108, 75),
@@ -23,20 +23,20 @@ BOOT_SET = "n16-d40-boot-v1"
 # The limit of the bytes of keys, sums of their digits and tables of BOOT_SET: with all keys (0), with minimal keys (1).
 MAX_BYTES = {0: 7 * 2**30, 1: 2 * 2**30}
 MAX_LONGER = 1.8  # time with minimal keys over time with all keys
-# In the order that plans choose: (message, slots, bootstrappings at once), each of them in microseconds.
+# In the form that plans choose: (message, slots, bootstrappings at once), in microseconds per bootstrapping.
 CHOSEN_BOOT = {("complex", 2**15, 1): 6_800, ("complex", 2**15, 8): 5_500, ("real", 2**14, 1): 5_000,
                ("real", 2**14, 8): 4_200}
-HELR = (6_500, None)  # of the papers' mini-batches, submitted one operation after the other
+HELR = (6_500, None)  # for mini-batches of the papers, submitted one operation after the other
 HELR_SIZES = {"rows": 1024, "features": 196, "iterations": 32}
 SWITCH_SET = "switch-n16-d40-fp64-v1"
-SWITCH = {  # nothing beyond is stated
+SWITCH = {  # no target beyond is stated
     ("switch.lut", 1024): 120_000, ("switch.repack", 1024): 30_000,
     ("switch.round_trip", 64): 50_000, ("switch.round_trip", 256): 80_000,
     ("switch.round_trip", 1024): 200_000, ("switch.round_trip", 2**15): 3_500_000,
 }
 # A gate, or a table without its key switch, in the faster arithmetic: milliseconds, or how many per second.
 GATES = {
-    # Asked of a gate of this shape: with one key bit per step, and with three.
+    # Targets for a gate of this shape: with one key bit per step, and with three.
     ("tfhe.gate_latency", "chameleon-630-legacy", 1): 0.9, ("tfhe.gate_latency", "chameleon-630-group3-legacy", 1): 0.9,
     ("tfhe.gate_throughput", "chameleon-630-legacy", 4096): 85_000,
     ("tfhe.pbs_latency", "tfhe-2-2-v1", 1): 1.2, ("tfhe.pbs_latency", "tfhe-2-2-group3-fft64-v1", 1): 0.9,
@@ -46,8 +46,8 @@ SCALE = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 
 class Goal(NamedTuple):
-    """Of a workload: ``us`` of a run, or of an input where records have that; ``least``: of other members of the row,
-    on real data; ``near``: how far ``accuracy`` may be below ``clear_accuracy``."""
+    """Targets of a workload: ``us`` of a run, or of an input if records have that; ``least``: of other members of the
+    row, on real data; ``near``: how far ``accuracy`` may be below ``clear_accuracy``."""
 
     us: float
     least: Mapping[str, float] = {}
@@ -66,12 +66,12 @@ WORKLOADS = {  # by name and batch
     ("sort.run", 1): Goal(1_000_000, _BITS), ("resnet18.image", 1): Goal(1_000_000),
     ("transformer.run", 1): Goal(300_000, near=0.01),
 }
-SORTED = 2**14  # values
-TESTED = 1000  # inputs from which on an accuracy counts
+SORTED = 2**14  # number of values
+TESTED = 1000  # number of inputs from which on an accuracy is meaningful
 
 
 def target(row: Row) -> tuple[float, float | None] | None:
-    """(to reach, beyond) of a row in microseconds; None if nothing is stated."""
+    """(target to reach, target beyond it) for a row in microseconds; None if nothing is stated."""
     params = row.get("params", {})
     if row.get("device") != DEVICE:
         return None
@@ -97,14 +97,14 @@ def target(row: Row) -> tuple[float, float | None] | None:
 
 
 def goal(row: Row) -> Goal | None:
-    """Of a row of a workload; None where nothing is stated."""
+    """The target for a row of a workload; None if nothing is stated."""
     params = row.get("params", {})
     found = WORKLOADS.get((row["name"], params.get("batch", 0)))
     return None if row["name"] == "sort.run" and params.get("values") != SORTED else found
 
 
 def check_workloads(rows: list[Row]) -> bool:
-    """The same for accuracy and precision of workloads, on any device. Accuracy is stated for real data alone."""
+    """The same for accuracy and precision of workloads, on any device. Accuracy targets are for real data only."""
     good = True
     for row in rows:
         wanted, params = goal(row), row.get("params", {})
@@ -123,7 +123,7 @@ def check_workloads(rows: list[Row]) -> bool:
 
 
 def check(rows: list[Row]) -> bool:
-    """Prints every stated target beside what was measured, and says whether all were met."""
+    """Prints every stated target with the measured value, and returns whether all were met."""
     good = True
     for row in rows:
         stated = target(row)
@@ -139,7 +139,7 @@ def check(rows: list[Row]) -> bool:
 
 
 def check_memory(rows: list[Row]) -> bool:
-    """Whether keys, sums of digits and tables of bootstrapping take no more than was stated."""
+    """Whether keys, sums of digits and tables of bootstrapping take no more than the stated bytes."""
     good = True
     for row in rows:
         if not _is_boot(row) or "key_bytes" not in row:
@@ -153,7 +153,7 @@ def check_memory(rows: list[Row]) -> bool:
 
 
 def check_minimal_keys(rows: list[Row]) -> bool:
-    """Whether minimal keys lengthen the bootstrapping by no more than was stated, where both were measured."""
+    """Whether minimal keys lengthen the bootstrapping by no more than stated, if both were measured."""
     times = {row["params"].get("minimal_keys", 0): row["value"] for row in rows if _is_boot(row)}
     if len(times) < 2:
         return True

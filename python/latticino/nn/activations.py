@@ -1,4 +1,4 @@
-"""Polynomials for activations: which ones, how many levels they take, how far they are from the function.
+"""Polynomials for activations: their choice, their levels, and their distance from the function.
 
 A smooth function becomes one polynomial of the smallest degree that is close enough. It is fitted by least squares,
 weighted by how often a value occurs in the calibration data. A function with a kink becomes one polynomial too, or x
@@ -31,12 +31,12 @@ BITS = 12.0
 MAX_DEGREE = 255
 _LARGEST = 8.0  # the largest error allowed, in units of the root mean square allowed
 _POINTS = 1024
-_SAMPLE = 2048  # of the calibration data
-_EVERYWHERE = 0.1  # share of the weights that is spread over the whole domain
-_NOISE = 2.0**-20  # by which values between the stages of a sign may be off
+_SAMPLE = 2048  # part of the calibration data
+_EVERYWHERE = 0.1  # part of the weights that is spread over the whole domain
+_NOISE = 2.0**-20  # by how much values between the stages of a sign may be wrong
 _RELATIVE = ("exp", "rsqrt", "reciprocal")
-_SQUARES = 5  # at most, behind a polynomial of exp
-_POSITIVE = ("sqrt", "log", "rsqrt", "reciprocal")  # where values below 0 have no meaning, or a pole lies
+_SQUARES = 5  # the most squarings after a polynomial of exp
+_POSITIVE = ("sqrt", "log", "rsqrt", "reciprocal")  # functions that have no meaning for values below 0, or a pole there
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Fit:
 
     @cached_property
     def cost(self) -> tuple[int, int]:
-        """Levels, and products of ciphertexts."""
+        """The levels, and the products of ciphertexts."""
         parts = [[_cost(s.degree) for s in t.chain] for t in self.terms]
         levels = max(sum(p[0] for p in part) + t.gated for part, t in zip(parts, self.terms))
         return levels, sum(sum(p[1] for p in part) + t.gated for part, t in zip(parts, self.terms))
@@ -120,7 +120,7 @@ def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS, choices: M
     left = dict(choices or {})
     nodes = [(i, n) for i, n in enumerate(graph.nodes) if n.op == "activation"]
     out: dict[int, Fit] = {}
-    made: dict[tuple[object, ...], Fit] = {}  # by layer, options and range: steps of a loop share them
+    made: dict[tuple[object, ...], Fit] = {}  # by layer, options and range, because steps of a loop share fits
     for i, node in nodes:
         choice = (choices or {}).get(node.layer)
         left.pop(node.layer, None)
@@ -241,7 +241,7 @@ class Task:
         x = (low + high) / 2 + (high - low) / 2 * t
         edges = np.concatenate([[low], (x[:-1] + x[1:])[::-1] / 2, [high]])
         met = np.histogram(self.sample, edges)[0][::-1] / max(len(self.sample), 1)
-        met = np.convolve(met, np.ones(9) / 9, "same")  # a sample has gaps that further data fill
+        met = np.convolve(met, np.ones(9) / 9, "same")  # a sample has gaps where further data may lie
         weights = np.sqrt((1 - _EVERYWHERE) * met + _EVERYWHERE / _POINTS)
         values = np.asarray(self.f(x))
         if self.relative:
@@ -269,7 +269,8 @@ class Task:
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if self.meets(of(middle)) else (middle + 1, high)
-        while high < MAX_DEGREE and _cost(high + 1) == _cost(high):  # a larger degree at the same cost is closer
+        # a larger degree at the same cost is closer to the function
+        while high < MAX_DEGREE and _cost(high + 1) == _cost(high):
             high += 1
         return of(high)
 
@@ -302,7 +303,7 @@ class Task:
         """The activation by products of x with composed signs; None if no composition is close enough."""
         pieces = _KINKS[self.function](options)
         found: list[Fit] = []
-        # Close to a kink both the values and their distance from what is meant are small, so that the gap may be wide.
+        # Close to a kink both the values and their distance from the right result are small, so the gap may be wide.
         for wanted in (self.allowed * self.scale * share for share in (_LARGEST, 4, 2, 1)):
             for width in (16, 12, 8, 6, 4, 3, 2, 1):
                 terms = [self._gated(piece, wanted, width) for piece in pieces.gates]

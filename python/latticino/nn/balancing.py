@@ -15,8 +15,9 @@ import numpy as np
 from .lowered import Affine, Lowered, Node
 from .packing import renames
 
-_MAX_EFFECT = 2.0**8  # what a weight makes of the largest input, in units of the bound of what reads it
-_ROOM = 2.0**4  # in the same units: larger contributions of one feature are refused when it is encrypted
+# the largest that a weight may make of the largest input, in units of the bound of the node that reads it
+_MAX_EFFECT = 2.0**8
+_ROOM = 2.0**4  # in the same units: inputs of which one feature contributes more are refused at encryption
 
 
 def balanced(graph: Lowered, largest: np.ndarray) -> tuple[Lowered, np.ndarray]:
@@ -30,7 +31,7 @@ def balanced(graph: Lowered, largest: np.ndarray) -> tuple[Lowered, np.ndarray]:
     readers = [n for n in graph.nodes if first in n.inputs]
     if len(given.shape) != 1 or graph.output == first or not all(n.op == "affine" and not renames(n) for n in readers):
         return graph, ones
-    makes = np.zeros(given.size)  # of an input as large as the bound
+    makes = np.zeros(given.size)  # the largest value that weights make of an input as large as the bound
     for node in readers:
         for j, m in zip(node.inputs, node.maps):
             if j == first:

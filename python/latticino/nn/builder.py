@@ -29,7 +29,7 @@ class Builder:
         self.input = 0
 
     def graph(self, output: int) -> Graph:
-        """The graph of the nodes that the result depends on."""
+        """The graph, with only the nodes that the result depends on."""
         if not 0 <= output < len(self.nodes):
             raise refused("output", f"node {output}", f"one of {len(self.nodes)}", "pass a result of the builder")
         used = {0, output}
@@ -47,7 +47,7 @@ class Builder:
     def add_node(self, op: str, inputs: tuple[int, ...], layer: str = "",
                  arrays: Mapping[str, np.ndarray] | None = None,
                  options: Mapping[str, Any] | None = None) -> int:
-        """Adds any operation of the table above. Its shape is derived."""
+        """Adds any operation of the table of graph.py. Its shape is derived."""
         own = {k: np.array(v, np.float64) for k, v in (arrays or {}).items()}
         if op not in INPUTS and op != "concat":
             raise errors.UnsupportedError.explain(f"layer {layer or 'without a name'}", f"the operation {op!r}",
@@ -132,7 +132,8 @@ class Builder:
         for i, n in enumerate(sizes):
             m = window_sums(n, kernel[i], stride[i], padding[i], 1, ceil)
             counts = m.sum(axis=1)
-            if count_padding:  # a window may reach beyond the padding where lengths are rounded up: not counted
+            # if lengths are rounded up, a window may reach beyond the padding; that part is not counted
+            if count_padding:
                 starts = np.arange(len(m)) * stride[i] - padding[i]
                 counts = np.minimum(starts + kernel[i], n + padding[i]) - starts
             own[i + 1] = m / counts[:, None] if divisor is None else m
@@ -176,11 +177,11 @@ class Builder:
             inside = np.moveaxis(np.tensordot(m, inside, (1, a)), 0, a)
         return self.shift(out, value * (1 - inside), layer)
 
-    # ---- places ----
+    # ---- moving values ----
 
     def reshape(self, x: int, shape: Sequence[int], layer: str = "") -> int:
         shape = tuple(int(n) for n in shape) or (1,)
-        while self.nodes[x].op == "reshape":  # of several in a row only the last one counts
+        while self.nodes[x].op == "reshape":  # of several reshapes in a row, only the last one matters
             x = self.nodes[x].inputs[0]
         return x if shape == self.shape(x) else self.add_node("reshape", (x,), layer, {}, {"shape": shape})
 
@@ -202,7 +203,7 @@ class Builder:
         own = {a: np.ones((n, 1)) for a, (n, had) in enumerate(zip(shape, self.shape(x))) if n != had}
         return self.along(x, own, "broadcast", layer) if own else x
 
-    # ---- values ----
+    # ---- functions of values ----
 
     def _both(self, op: str, x: int, y: int, layer: str) -> int:
         try:
@@ -255,7 +256,8 @@ class Builder:
 
     def recurrent(self, kind: str, x: int, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, *,
                   reverse: bool = False, function: str = "tanh", layer: str = "") -> int:
-        """One layer, one direction of "rnn", "lstm" or "gru" from states of zeros; gives (steps, hidden)."""
+        """One layer, in one direction, of "rnn", "lstm" or "gru", starting from states of zeros. Its result has the
+        shape (steps, hidden)."""
         options: dict[str, Any] = {"reverse": bool(reverse)}
         if kind == "rnn":
             options["function"] = function
@@ -267,7 +269,7 @@ def _given(**arrays: Any) -> dict[str, Any]:
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> Graph:
-    """The graph of `Graph.to_arrays`; FileError for anything else. Every shape is derived anew."""
+    """The graph that `Graph.to_arrays` wrote; FileError for anything else. Every shape is derived anew."""
     try:
         found = json.loads(np.asarray(arrays["graph"], np.uint8).tobytes())
         if found["version"] != VERSION:
@@ -281,7 +283,7 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Graph:
         return build.graph(found["output"])
     except errors.FileError:
         raise
-    except Exception as why:  # whatever a damaged file makes of JSON and arrays
+    except Exception as why:  # raised by reading JSON and arrays of a damaged file
         raise errors.FileError.explain("model graph", f"bytes that hold no arrays ({type(why).__name__})",
                                        "arrays of a graph",
                                        "save it again") from why

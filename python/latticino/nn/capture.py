@@ -21,9 +21,9 @@ from .builder import Builder
 from .capture_layers import Missing, Value
 from .graph import Graph
 
-_CLOSE = 1e-3  # of the largest result: float32 against doubles
+_CLOSE = 1e-3  # part of the largest result: float32 compared with doubles
 
-# Operations that torch would take apart, and which are layers here.
+# Operations that torch would decompose, and that are single layers here.
 KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
         "layer_norm",
         "group_norm", "instance_norm", "rms_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
@@ -63,7 +63,8 @@ def capture(model: Any, sample: Any) -> Graph:
     _require_one_input(model)
     x = _one(torch, sample, model.parameters())
     if not x.is_floating_point() and not any("Embedding" in type(m).__name__ for m in model.modules()):
-        x = x.to(torch.get_default_dtype())  # counts and pixels; numbers of rows of an embedding stay integers
+        # counts and pixels become doubles, but row numbers of an embedding stay integers
+        x = x.to(torch.get_default_dtype())
         x = _one(torch, x, model.parameters())
     training = [m for m in model.modules() if m.training]
     model.eval()
@@ -89,7 +90,8 @@ def _require_one_input(model: Any) -> None:
     """Raises UnsupportedError if forward() needs several arguments. torch.export would report a missing argument."""
     try:
         arguments = inspect.signature(model.forward).parameters.values()
-    except (TypeError, ValueError):  # compiled by TorchScript, which torch.export refuses with an error of its own
+    # TorchScript modules are refused here, because torch.export refuses them with an error of its own
+    except (TypeError, ValueError):
         return
     needed = [p.name for p in arguments
               if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -144,7 +146,7 @@ def _tensors(torch: Any, x: Any) -> Any:
 
 
 class Follower:
-    """Follows the nodes of an exported program, one by one, into a builder. Constants are computed by torch."""
+    """Adds the nodes of an exported program to a builder, one by one. torch computes constants."""
 
     def __init__(self, torch: Any, program: Any, x: Any) -> None:
         self.torch, self.program = torch, program

@@ -1,7 +1,5 @@
-"""What each operation of an exported PyTorch program becomes in the model graph.
-
-Values hold what torch holds, row by row; shapes may differ by axes of length 1. `Call.view` gives the axes that an
-operation names.
+"""Converts each operation of an exported PyTorch program to nodes of the model graph. Nodes have the same values as in
+torch, row by row; shapes may differ by axes of length 1. `Call.view` gives the axes that an operation names.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ class Value(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A result that a layer does not give; an error where it is used."""
+    """Stands for a result that a layer does not compute. Using it raises an error."""
 
     layer: str
     had: str
@@ -67,7 +65,7 @@ def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 class Call:
-    """One operation of the program: its name, the layer it is in, the shape that torch expects of its result."""
+    """One operation of the program: its name, its layer, and the shape that torch expects of its result."""
 
     def __init__(self, build: Builder, torch: Any, node: Any, name: str, layer: str,
                  shape: tuple[int, ...] | None) -> None:
@@ -75,7 +73,7 @@ class Call:
         self.node, self.name, self.layer, self.expected = node, name, layer, shape
 
     def value(self, node: int, shape: Sequence[int] | None = None) -> Value:
-        """A result; it must have as many values as torch's."""
+        """Sets the result, which must have as many values as torch's."""
         wanted = tuple(shape) if shape is not None else self.expected
         assert wanted is not None
         if math.prod(wanted) != self.build.nodes[node].size:
@@ -85,8 +83,8 @@ class Call:
         return Value(node, wanted)
 
     def view(self, x: Value, *axes: int) -> tuple[int, list[int]]:
-        """A node with torch's axes, without the first one if that is the axis of inputs; and the numbers of the axes in
-        it."""
+        """A node with torch's axes, without the first one if that is the axis of inputs, and the numbers of these axes.
+        """
         chosen = [a % max(len(x.shape), 1) for a in axes]
         off = int(len(x.shape) > 1 and x.shape[0] == 1 and 0 not in chosen)
         return self.build.reshape(x.node, x.shape[off:], self.layer), [a - off for a in chosen]
@@ -137,7 +135,7 @@ def _conv(c: Call, x: Any, weight: Any, bias: Any = None, stride: Any = 1, paddi
           groups: int = 1) -> Value:
     c.require_constants(weight=weight, bias=bias)
     w = c.constant(weight)
-    if padding == "same":  # torch pads what is odd at the end
+    if padding == "same":  # if the total is odd, torch pads one more at the end
         axes = w.ndim - 2
         ds = [int(v) for v in np.broadcast_to(dilation, axes)]
         totals = [d * (k - 1) for d, k in zip(ds, w.shape[2:])]
@@ -239,7 +237,7 @@ def _matmul(c: Call, x: Any, y: Any) -> Value:
     raise c.refuse(f"{c.name} with a constant of shape {w.shape}", "one matrix")
 
 
-# ---- places ----
+# ---- moving values ----
 
 
 @rule("view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "flatten", "unflatten", "clone", "alias", "detach",
@@ -250,7 +248,7 @@ def _same(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
 
 @rule("_assert_tensor_metadata")
 def _checked(c: Call, x: Any, *args: Any, **kwargs: Any) -> None:
-    """torch's own check of a type, which stands before ``x.float()`` and similar calls."""
+    """torch's own check of a type, which precedes ``x.float()`` and similar calls."""
 
 
 @rule("permute", "transpose", "t")
@@ -385,7 +383,7 @@ def _mean(c: Call, x: Any, axes: Any = None, keep: bool = False, **_: Any) -> Va
     return c.value(c.build.mean(node, own, True, c.layer, total=c.name == "sum"))
 
 
-# ---- values ----
+# ---- functions of values ----
 
 
 def _against(c: Call, op: str, x: Any, y: Any) -> Value:

@@ -54,9 +54,9 @@ class Network(roles.Handle):
         self.shape, self.result_shape = shape, result_shape
         self._packing, self._unit, self._bound, self._program = packing, unit, bound, program
         self.result_unit = result_unit
-        self._filled = filled  # imaginary parts hold half of the images
-        self._refreshes: tuple[keys_of.Refresh, ...] = ()  # that some of the keys are for
-        self._normal: Normal | None = None  # units of each value of a sample, where they have their own
+        self._filled = filled  # whether imaginary parts hold half of the images
+        self._refreshes: tuple[keys_of.Refresh, ...] = ()  # the bootstrappings that some of the keys are for
+        self._normal: Normal | None = None  # units of each value of a sample, if it has units of its own
 
     def encrypt(self, client: Client, x: Any) -> Ciphertext:
         """A sample, or ``images`` of them, encrypted in the layout that the network reads.
@@ -82,7 +82,7 @@ class Network(roles.Handle):
         return flat._like(flat._parts, known, layout=self._packing)
 
     def _in_units(self, values: np.ndarray, operation: str) -> np.ndarray:
-        """What the graph reads. ValueError, naming a feature, for one outside of the range of its own."""
+        """The input in the units that the graph reads. ValueError, naming a feature, if it is outside of its range."""
         if self._normal is None:
             return values
         if not self._normal.clips:
@@ -102,7 +102,7 @@ class Network(roles.Handle):
         return values if self.result_unit == 1 else cast(arrays.PrivateArray, values * self.result_unit)
 
     def server_keys(self, client: Client, show: bool | None = None) -> ServerKeys:
-        """Exactly the keys that a run needs: the server's ``enc.context.use(keys)`` takes them."""
+        """The keys that a run needs, and no others. The server's ``enc.context.use(keys)`` takes them."""
         _require_params(client.context, self._program)
         return client.server_keys(self._program, show=show)
 
@@ -159,22 +159,23 @@ class Compiled(Network):
                          machine.packings[graph.inputs[0]].layout, unit, first.bound * unit, plan.program,
                          network.units[graph.output], machine.filled)
         self.plan = plan
-        self.threads = 0  # of the CPU, for the context; 0: all cores
-        self.key_budget: int | None = None  # of the context
-        self.reading: Reading | None = None  # how the model was read: its graph, ranges and fits; not in files
+        self.threads = 0  # CPU threads for the context; 0: all cores
+        self.key_budget: int | None = None  # tuning table of the context
+        # the steps by which the model was read: its graph, ranges and fits; not in files
+        self.reading: Reading | None = None
         self._network, self._placement, self._machine = network, placement, machine
         self._errors, self._device = errors_, device
         self._shadow = Shadow(graph, network.units, placement.steps, self._errors, network.shown)
         self._refreshes = tuple(sorted({keys_of.Refresh(machine.packings[s.node].slots, s.level, s.form)
                                         for s in placement.steps if s.form}))
-        self._recorded: tuple[Any, str, Program] | None = None  # of a context or session, and a key
+        self._recorded: tuple[Any, str, Program] | None = None  # by context or session, and by key
         self._lock = Lock()
 
     @cached_property
     def context(self) -> Context:
         """The context that it runs in, on the device that it was compiled for."""
         context = Context(self.preset, self._device, threads=self.threads, key_budget=self.key_budget)
-        context._products.limit = math.inf  # the plan counts all weights, encoded or as integers
+        context._products.limit = math.inf  # so that the plan counts all weights, encoded or as integers
         return context
 
     @property
@@ -193,7 +194,7 @@ class Compiled(Network):
         with self._lock.own:
             held, key, program = self._recorded or (None, "", None)
             if program is None or held is not x.context or key != x._key:
-                # Only one recording is kept, because each has memory of its own.
+                # Only one recording is kept, because each takes memory of its own.
                 program = Program(self._run)
                 self._recorded = x.context, x._key, program
         # A replay has no steps to report, so its progress has no parts.
@@ -273,7 +274,7 @@ class Compiled(Network):
                         graph.nodes[node].bound) for node in last]
 
     def _bits_of_results(self, errors: np.ndarray) -> float:
-        """How precise decrypted results with these errors are, as ``plan.bits`` says it."""
+        """The precision of decrypted results with these errors, in the way that ``plan.bits`` states it."""
         graph = self._machine.graph
         return bits_of(errors / self.result_unit, graph.nodes[graph.output].bound)
 

@@ -39,8 +39,8 @@ from .run import Machine, Step, by_layer, result_of_layer
 from .scaling import Scaled, scaled
 from .shadow import Added, Errors, Shadow, bits_of
 
-_FEW_PRODUCTS = 1 << 14  # of numbers; more of them take several times as long as the product of matrices
-_SAMPLES = 32  # of the calibration data, in which the noise of a plan is simulated
+_FEW_PRODUCTS = 1 << 14  # products of numbers; more of them take several times as long as a product of matrices
+_SAMPLES = 32  # number of calibration inputs on which the noise of a plan is simulated
 _UNITS = {"": 1, "B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
@@ -76,7 +76,7 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
                         images)
     model = captured(model, sample)
     if has_trees(model):
-        data = calibration = collected(data, (features(model),))  # it is read for each form
+        data = calibration = collected(data, (features(model),))  # because it is read for each form
     elif isinstance(model, Graph) and rewrites.multiplies(model):
         data = calibration = collected(data, model.shape_in)
 
@@ -110,7 +110,8 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
 
 
 def _fastest(make: Callable[[str], Compiled], model: Any, images: int) -> tuple[Compiled, list[str]]:
-    """A model with decision trees, in the form that takes the least predicted time, and what was compared."""
+    """Compiles a model with decision trees in the form with the least predicted time. Also returns what was compared.
+    """
     of = ensemble(*last(model))
     found, form = _in_forms(make, graphs.forms(of, images))
     enc = found[form]
@@ -120,8 +121,9 @@ def _fastest(make: Callable[[str], Compiled], model: Any, images: int) -> tuple[
 
 
 def _with_products(make: Callable[[str], Compiled], count: int) -> tuple[Compiled, list[str]]:
-    """A model with products of two encrypted matrices, in the form that takes the least predicted time. ``count``: of
-    the products of numbers that the largest has; many are looked at only where the other form is not possible."""
+    """Compiles a model with products of two encrypted matrices in the form with the least predicted time. ``count``:
+    the number of products of numbers in the largest of them. If it is large, one form is only tried if the other is not
+    possible."""
     found, form = _in_forms(make, rewrites.FORMS, count > _FEW_PRODUCTS)
     words = {"matmul": "as such", "elementwise": "as products of numbers"}
     times = ", ".join(f"{words[name]} {display.seconds(enc.plan.seconds)}" for name, enc in found.items())
@@ -130,8 +132,8 @@ def _with_products(make: Callable[[str], Compiled], count: int) -> tuple[Compile
 
 def _in_forms(make: Callable[[str], Compiled], names: Sequence[str],
               enough: bool = False) -> tuple[dict[str, Compiled], str]:
-    """A model in each of these forms that is possible, or in the first one that is (`enough`), and the one that takes
-    the least predicted time."""
+    """Compiles a model in each of these forms that is possible, or only in the first possible one (`enough`). Returns
+    the one with the least predicted time."""
     found: dict[str, Compiled] = {}
     refused: list[errors.Error] = []
     for form in names:
@@ -256,7 +258,7 @@ class _Search:
             except errors.OutOfMemoryError as why:
                 refused.append(why)
             else:
-                if not made[-1].plan.light:  # all its weights are encoded, so the others are slower
+                if not made[-1].plan.light:  # all of its weights are encoded, so the others would be slower
                     break
         if not made:
             raise refused[-1]
@@ -287,7 +289,7 @@ class _Search:
         return splitting.splittable(self.network.graph, slots, each)
 
     def groups(self, slots: int, filled: bool) -> int:
-        """Of the images of a run, or of those in real parts."""
+        """The images of a run, or only those in real parts."""
         if (slots, filled) not in self._groups:
             each = across(self.images, filled)
             self._groups[slots, filled] = groups_for(self.network.graph, slots, each)
@@ -329,12 +331,12 @@ def _with_halves(search: _Search, context: Context) -> list[_Found]:
         return [alone]
     try:
         return [alone, _fastest_maps(search, context, True)]
-    except (errors.LevelError, errors.ScaleError):  # a factor took a level that it does not have
+    except (errors.LevelError, errors.ScaleError):  # a factor needed a level that the network does not have
         return [alone]
 
 
 def _on_halves(found: Sequence[_Found], chosen: _Found) -> list[str]:
-    """A note on what was chosen, if there was a choice. The first was predicted to be the fastest."""
+    """A note on what was chosen, if there was a choice. The first one was predicted to be the fastest."""
     if len(found) == 1:
         return []
     seconds = {each.machine.filled: display.seconds(each.placement.seconds) for each in found}
@@ -354,7 +356,7 @@ def _fastest_maps(search: _Search, context: Context, filled: bool) -> _Found:
         network, machine = search.machine(context.slots, least, filled)
         try:
             placement = placed(Rates(machine, context, rates))
-        except errors.LevelError:  # they take a level each
+        except errors.LevelError:  # they take one level each
             break
         if placement.seconds >= best.placement.seconds:
             break
@@ -372,7 +374,7 @@ def _moved(network: Scaled, graph: Lowered) -> Scaled:
 
 
 class _Row(NamedTuple):
-    """What a step took by itself."""
+    """The cost of a step by itself."""
 
     step: Step
     seconds: float
@@ -399,15 +401,15 @@ def _sizes(graph: Lowered, steps: Sequence[Step], values: Sequence[np.ndarray]) 
 
 def _profiled(machine: Machine, placement: Placement, context: Context,
               sizes: Mapping[int, float]) -> tuple[list[_Row], Errors]:
-    """What each step takes, and the errors of the input and of each step: from a dry run in which the operands of all
-    steps are exact. They are exact again once they are at the level of the step, so that the errors of that are known
-    by themselves. ``sizes`` of nodes whose values are known better than by their bound."""
+    """The cost of each step, and the errors of the input and of each step. They come from a dry run in which the
+    operands of all steps are exact. Bringing an operand to the level of the step adds an error; it is noted by itself,
+    and the operand is exact again. ``sizes`` of nodes whose values are known better than by their bound."""
     twin, recorder = Context._dry(context)
     graph, params = machine.graph, context.params
     first = graph.inputs[0]
     rows: list[_Row] = []
     added: list[Added] = []
-    operands: list[float] = []  # of the step that runs
+    operands: list[float] = []  # cost of the current step
     sums = [0.0, 0, 0, 0]
 
     def watch_operand(step: Step, k: int, x: Ciphertext) -> Ciphertext:

@@ -78,7 +78,8 @@ def read(model: Any, data: np.ndarray | None = None, normal: Normal | None = Non
     return build.graph(x)
 
 
-_EACH = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")  # features by themselves, in the same order
+# these only rescale features by themselves, in the same order
+_EACH = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 
 
 def normal(model: Any, data: np.ndarray) -> Normal:
@@ -168,7 +169,7 @@ def _mlp(build: Builder, x: int, step: Any, name: str) -> int:
 
 
 def _affine(build: Builder, x: int, scale: Any, shift: Any, name: str) -> int:
-    """``x * scale + shift``"""
+    """Adds ``x * scale + shift``."""
     if scale is not None:
         x = build.scale(x, scale, name)
     return x if shift is None else build.shift(x, shift, name)

@@ -1,6 +1,6 @@
 """Files of compiled networks: one for the owner of the data, one for the server. Arrays and numbers, no code.
 
-files/containers.py says what their bytes are. Every field comes from a stranger and is checked.
+files/containers.py says what their bytes are. Files may come from an untrusted source, so every field is checked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ write, to_bytes, read, from_bytes = CONTAINER.write, CONTAINER.to_bytes, CONTAIN
 refuse, _refusal, parts, texts = CONTAINER.refuse, CONTAINER.refusal, CONTAINER.parts, CONTAINER.texts
 
 
-# ---- fields from strangers ----
+# ---- fields of untrusted files ----
 
 
 def integer(note: Note, name: str, least: int = 0, most: int = 1 << 53) -> int:
@@ -123,7 +123,7 @@ def _node(i: int, row: Note, arrays: dict[str, np.ndarray]) -> Node:
 
 
 def _packed_of(row: Note) -> tuple[Arrangement, Side] | None:
-    """How a product of matrices or one of its factors lies."""
+    """Writes how a product of matrices, or one of its factors, is packed."""
     if "packed" not in row._fields:
         return None
     numbers = integers(row, "packed", 0, 1 << 24)
@@ -173,14 +173,14 @@ def of_steps(steps: Sequence[Step]) -> list[int]:
 
 
 def of_errors(found: Errors) -> dict[str, list[float]]:
-    """The errors as fields of a head. Those of all operands stand one after another."""
+    """The errors as fields of a head. Those of all operands follow one another."""
     return {"errors": [found.fresh, *(added.result for added in found.steps)],
             "operand_errors": [e for added in found.steps for e in added.operands],
             "rotation_errors": [e for added in found.steps for e in added.rotated]}
 
 
 def errors_of(head: Note, machine: Machine, steps: Sequence[Step]) -> Errors:
-    """The errors that a head states. FileError for others than the steps have."""
+    """The errors that a head states. FileError if they do not match the steps."""
     own = numbers(head, "errors")
     nodes = [None if step.form else step.node for step in steps]
     operands = _by_step(head, "operand_errors", [0 if i is None else len(machine.graph.nodes[i].inputs) for i in nodes])
@@ -191,7 +191,7 @@ def errors_of(head: Note, machine: Machine, steps: Sequence[Step]) -> Errors:
 
 
 def _by_step(head: Note, name: str, counts: Sequence[int]) -> list[tuple[float, ...]]:
-    if name not in head._fields:  # older versions counted them to the errors of results
+    if name not in head._fields:  # older versions included them in the errors of results
         return [(0.0,) * count for count in counts]
     found = numbers(head, name)
     if len(found) != sum(counts) or min(found, default=0.0) < 0:
@@ -202,7 +202,8 @@ def _by_step(head: Note, name: str, counts: Sequence[int]) -> list[tuple[float, 
 
 def light_of(head: Note, machine: Machine) -> tuple[int, ...]:
     """The maps whose weights every run expands. FileError for nodes that are no maps, or not in order."""
-    nodes = integers(head, "light") if "light" in head._fields else ()  # of an older version, without such maps
+    # the file has an older version, without such maps
+    nodes = integers(head, "light") if "light" in head._fields else ()
     if list(nodes) != sorted(set(nodes)) or not all(
             n < len(machine.transforms) and machine.transforms[n] for n in nodes):
         refuse("weights of maps that do not exist")

@@ -1,4 +1,4 @@
-"""Activations as they are defined, in numpy: what polynomials are fitted to and what the reference computes."""
+"""The definitions of activations in numpy. Polynomials are fitted to them, and the reference computes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import errors
 
 Array = np.ndarray
 _STEPS = 64  # points of the table of erf per unit
-_END = 6.0  # beyond, erf is 1 in doubles
+_END = 6.0  # beyond this, erf is 1 in doubles
 
 
 @lru_cache(maxsize=1)
@@ -71,7 +71,7 @@ def prelu(x: Array, value: Array) -> Array:
 
 
 def step(x: Array, gap: float = 0.0) -> Array:
-    """1 for x of 0 and more, else 0. ``gap``: for x nearer to 0 than that, a polynomial need not be close."""
+    """1 for x of at least 0, else 0. ``gap``: for x nearer to 0 than this, a polynomial need not be close."""
     return np.where(x >= 0, 1.0, 0.0)
 
 

@@ -50,13 +50,13 @@ INPUTS = {"input": 0, "linear": 1, "conv": 1, "conv_transpose": 1, "along": 1,
           "sparse": 1, "scale": 1, "shift": 1, "reshape": 1,
           "permute": 1, "add": 2, "sub": 2, "mul": 2, "activation": 1, "polynomial": 1, "quadratic": 1, "matmul": 2,
           "softmax": 1,
-          "layer_norm": 1, "attention": 3, "max_pool": 1, "rnn": 1, "lstm": 1, "gru": 1}  # concat: one or more
+          "layer_norm": 1, "attention": 3, "max_pool": 1, "rnn": 1, "lstm": 1, "gru": 1}  # for concat: one or more
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the model graph: what `op` makes of earlier nodes. ``layer`` is the user's name for it."""
+    """A value of the model graph: the result of `op` on earlier nodes. ``layer`` is the user's name for it."""
 
     op: str
     inputs: tuple[int, ...]

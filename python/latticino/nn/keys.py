@@ -1,4 +1,4 @@
-"""The keys of a plan in a file: by name and level, found again by dry runs of what uses them."""
+"""The keys of a plan in a file, by name and level. They are found again by dry runs of the operations that use them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .placement import stand_in
 from .run import Form, refreshed
 
 _FORMS: tuple[Form, ...] = ("real", "merged", "complex")
-_NUMBERS = ("constant_bytes", "peak_bytes", "bootstraps", "bytes_moved", "operations")  # of a plan
+_NUMBERS = ("constant_bytes", "peak_bytes", "bootstraps", "bytes_moved", "operations")  # keys of a plan
 
 
 class Refresh(NamedTuple):
@@ -56,7 +56,7 @@ def plan_of(head: Note, context: Context) -> Plan:
         raise errors.FileError.explain("load", f"keys of levels that they have not ({why})",
                                        "a file that enc.save wrote", "obtain it again") from why
     counts: dict[str, Any] = {name: integer(head, name) for name in _NUMBERS}
-    told = "recorded_peak_bytes" in head._fields  # files of older versions tell nothing of recordings
+    told = "recorded_peak_bytes" in head._fields  # files of older versions say nothing about recordings
     return Plan(params.hash, keys, sum(sizes.values()), levels=integers(head, "levels", 0, params.top_level),
                 recorded_peak_bytes=integer(head, "recorded_peak_bytes" if told else "peak_bytes"),
                 seconds=head.number("seconds"), prepared_seconds=head.number("prepared_seconds" if told else "seconds"),

@@ -1,4 +1,4 @@
-"""Networks from files: every field comes from a stranger and is checked."""
+"""Networks from files. Files may come from an untrusted source, so every field is checked."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
     unit, bound = head.number("unit"), head.number("bound")
     slots, count = files.integer(head, "slots", 1, context.slots), files.integer(head, "ciphertexts", 1, 1 << 20)
     normal, result_unit = files.normal_of(head, shape), head.number("result_unit")
-    filled = "halves" in head._fields and head.flag("halves")  # older versions wrote no such field
+    filled = "halves" in head._fields and head.flag("halves")  # older versions had no such field
     each = across(images, filled)
     size = each * math.prod(shape)
     if min(unit, bound, result_unit) <= 0 or not count <= size <= slots * count:

@@ -32,24 +32,22 @@ Op = Literal["input", "affine", "add", "sub", "mul", "matmul", "polynomial", "sp
 # them (halves/).
 HALVES = ("split", "join", "squares")
 
-PRODUCTS = ("mul", "matmul")  # of two nodes: units multiply
+PRODUCTS = ("mul", "matmul")  # for two nodes: their units are multiplied
 # How many inputs a node has. An affine node has as many as maps.
 _INPUTS = {"input": 0, "add": 2, "sub": 2, "mul": 2, "matmul": 2, "polynomial": 1, **dict.fromkeys(HALVES, 1)}
 _NAME = "lowered graph"
-_MAX_SIZE = 1 << 31  # of a vector: two indices make one integer of 64 bits
-_MAX_ENTRIES = 1 << 28  # of one matrix
-_IN_CACHE = 1 << 14  # values of a polynomial at once
+_MAX_SIZE = 1 << 31  # largest length of a vector, because two indices make one integer of 64 bits
+_MAX_ENTRIES = 1 << 28  # most entries of one matrix
+_IN_CACHE = 1 << 14  # values of a polynomial that are computed together
 _OF_VALUES = ("_blocks", "digest", "gains")  # cached properties of a map that depend on its values
-_EXACT = 1e-12  # relative: a factor of 1 but for rounding
-OUTSIDE = 1e-9  # relative: how far a value may leave a domain by rounding
+_EXACT = 1e-12  # relative: a factor that is 1 except for rounding
+OUTSIDE = 1e-9  # relative: how far rounding may move a value out of a domain
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What a flat vector is row by row: ``channels`` planes of ``height`` x ``width`` values. A sequence has height 1.
-
-    A hint for packing: a convolution between two grids has few diagonals in the multiplexed layout.
-    """
+    """The form of a flat vector, row by row: ``channels`` planes of ``height`` x ``width`` values. A sequence has
+    height 1. It is a hint for packing: a convolution between two grids has few diagonals in the multiplexed layout."""
 
     channels: int
     height: int
@@ -89,7 +87,8 @@ class Series:
 
     @property
     def is_square(self) -> bool:
-        """Whether it is ``x * x``, but for rounding: that takes one level, other polynomials of degree 2 take two."""
+        """Whether it is ``x * x``, except for rounding. That takes one level; other polynomials of degree 2 take two.
+        """
         low, high = self.domain
         if self.degree != 2 or low != -high or self.coefficients[1]:
             return False
@@ -157,7 +156,7 @@ class Affine:
 
     @property
     def selects(self) -> bool:
-        """Whether each result is one of the inputs as it is, so that only the layout changes."""
+        """Whether each result is one of the inputs, unchanged, so that only the layout changes."""
         return self.nnz == self.size_out and bool((self.values == 1).all()) and bool(
             np.array_equal(self.rows, np.arange(self.size_out)))
 
@@ -168,7 +167,7 @@ class Affine:
 
     @cached_property
     def digest(self) -> bytes:
-        """A hash that tells this matrix from all others."""
+        """A hash that identifies this matrix."""
         digest = hashlib.sha256()
         for array in (self.rows, self.columns, self.values):
             digest.update(np.ascontiguousarray(array).data)
@@ -214,12 +213,12 @@ class Affine:
         such as all channels of one pixel of a convolution. Rows with one entry are one block, whose weights are a
         vector."""
         used, columns_of = None, self.columns
-        if 2 * len(np.unique(columns_of)) < self.size_in:  # such as a step of a sequence
+        if 2 * len(np.unique(columns_of)) < self.size_in:  # for example a step of a sequence
             used, columns_of = np.unique(columns_of, return_inverse=True)
             columns_of = columns_of.reshape(-1)
         counts = np.bincount(self.rows, minlength=self.size_out)
         starts = np.cumsum(counts) - counts
-        marks = np.random.default_rng(1).integers(0, 2**63, self.size_in, dtype=np.uint64)  # a name of each column set
+        marks = np.random.default_rng(1).integers(0, 2**63, self.size_in, dtype=np.uint64)  # names of the column sets
         names = np.zeros(self.size_out, np.uint64)
         np.add.at(names, self.rows, marks[columns_of])
         out = []
@@ -258,7 +257,7 @@ def _summed(rows: np.ndarray, columns: np.ndarray, values: np.ndarray,
     keys = rows * width + columns
     if (keys[1:] > keys[:-1]).all():
         if values.all():
-            return rows.copy(), columns.copy(), values  # the caller may change its own
+            return rows.copy(), columns.copy(), values  # copied, because the caller may change the array
         kept = np.flatnonzero(values)
         return rows[kept], columns[kept], values[kept]
     keys, where = np.unique(keys, return_inverse=True)
@@ -315,7 +314,7 @@ class Lowered:
 
     nodes: tuple[Node, ...]
     output: int
-    # For people: ``units``, what the values of nodes were divided by, by the names of the nodes.
+    # For users: ``units``, by which the values of nodes were divided, by the names of the nodes.
     facts: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -401,7 +400,7 @@ class Lowered:
         return self.values(*batches)[self.output]
 
     def values(self, *batches: Any, check: bool = True) -> list[np.ndarray]:
-        """What all nodes hold for a batch of each input, shape (batch, *shape).
+        """The values of all nodes for a batch of each input, shape (batch, *shape).
 
         ValueError if a value leaves the domain of a polynomial, naming the layer (`check`).
         """
@@ -430,7 +429,7 @@ class Lowered:
 
 
 def result_of(node: Node, xs: list[np.ndarray], check: bool = True) -> np.ndarray:
-    """What a node makes of its inputs, each of shape (batch, size)."""
+    """The result of a node for its inputs, each of shape (batch, size)."""
     if node.op == "affine":
         total = node.maps[0].apply(xs[0])
         for m, x in zip(node.maps[1:], xs[1:]):

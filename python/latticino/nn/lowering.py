@@ -25,10 +25,11 @@ from .ranges import Ranges
 from .scales import numbers_of, scaled
 
 _AFFINE = ("linear", "conv", "conv_transpose", "along", "sparse", "scale", "permute")
-_STEP = 2.0**-10  # by how much the polynomial of a step may exceed 1
-_GROWTH = 4  # by how much a product of maps may exceed the maps' own entries
-_MAX_SHIFT = 2  # of all values of a square, in units of the bound: two bits of their precision
-_MAX_SHIFT_OF_ONE = 64  # of a channel that gets narrower: five bits of its precision, which is nearly linear
+_STEP = 2.0**-10  # largest value of a step's polynomial, minus 1
+_GROWTH = 4  # how many times more entries a product of maps may have than the maps themselves
+_MAX_SHIFT = 2  # size of all values of a square, in units of the bound: this costs two bits of their precision
+# by how much a channel may be narrowed: this costs five bits of its precision, and it is nearly linear then
+_MAX_SHIFT_OF_ONE = 64
 _ROUNDED = 2.0**-48  # relative: smaller constants are rounding errors
 _SMALL = 1 << 16  # products of maps with fewer entries are always made
 
@@ -71,7 +72,8 @@ class Known:
 
     def __init__(self) -> None:
         self._layers: dict[tuple[int, tuple[int, ...]], tuple[ModelNode, Affine]] = {}
-        self._products: dict[tuple[int, int], tuple[Affine, Affine, Affine]] = {}  # both factors stay alive: ids
+        # keeps both factors alive, because it uses their ids
+        self._products: dict[tuple[int, int], tuple[Affine, Affine, Affine]] = {}
 
     def of_layer(self, node: ModelNode, shape: tuple[int, ...]) -> Affine:
         key = id(node), shape
@@ -119,8 +121,8 @@ class Expression:
 
     @property
     def light(self) -> bool:
-        """Whether later maps take the expression up at no cost. They do if each row has one entry at most, all of one
-        node."""
+        """Whether later maps can absorb the expression at no cost. They can if each row has one entry at most, all of
+        one node."""
         return len(self.maps) == 1 and all(m is None or (m.nnz <= m.size_out and len(np.unique(m.rows)) == m.nnz)
                                            for m in self.maps.values())
 
@@ -133,11 +135,11 @@ class _Structure:
     known: Known
     nodes: list[Node] = field(default_factory=list)
     made: list[Expression] = field(default_factory=list)
-    # Polynomials, by name, with the node of the model graph that they read and the end of their domain.
+    # By name of a polynomial: the node of the model graph that it reads, and the end of its domain.
     readers: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def result(self) -> int:
-        """Writes all nodes, in true values, and gives the index of the result."""
+        """Writes all nodes, in true values, and returns the index of the result."""
         users = self.graph.users
         for i, node in enumerate(self.graph.nodes):
             out = self._expression(i, node)
@@ -184,7 +186,7 @@ class _Structure:
             "simplify the graph first: rewrites.simplified(graph)")
 
     def _bound(self, i: int) -> float:
-        """The bound of a node of the model graph: 1 for steps and their products, which no input makes larger."""
+        """The bound of a node of the model graph: 1 for steps and their products, which are never larger."""
         return 1 + _STEP if self._steps(i) else self.ranges.bound(i)
 
     def _steps(self, i: int) -> bool:
@@ -215,7 +217,7 @@ class _Structure:
             return Expression(x.maps, x.shape, None, x.layer, x.source)
         maps = tuple(matrices.identity(x.shape) if m is None else m for m in x.maps.values())
         out = self._new("affine", tuple(x.maps), x.shape, x.layer, x.source, bound, maps=maps, bias=x.bias)
-        # Whoever reads the same value again finds the node.
+        # A later reader of the same value finds the node.
         x.maps, x.bias = out.maps, None
         return out
 
@@ -249,7 +251,7 @@ class _Structure:
     def _concat(self, node: ModelNode, xs: list[Expression]) -> Expression:
         index, axis = np.arange(math.prod(node.shape)).reshape(node.shape), node.options["axis"]
         parts = np.split(index, np.cumsum([x.shape[axis] for x in xs])[:-1], axis=axis)
-        grid = None if axis else matrices.grid_of(node.shape)  # channels side by side are still a grid
+        grid = None if axis else matrices.grid_of(node.shape)  # channels next to each other still form a grid
         maps: dict[int, Affine | None] = {}
         bias: np.ndarray | None = None
         for x, part in zip(xs, parts):
@@ -285,8 +287,8 @@ class _Structure:
         return self._new(node.op, inputs, node.shape, node.layer, i)
 
     def _matmul(self, i: int, node: ModelNode, x: Expression, y: Expression) -> Expression:
-        """A product of matrices. Numbers that multiply a factor multiply the product instead, because what follows the
-        product takes them up."""
+        """A product of matrices. Numbers that multiply a factor multiply the product instead, because the operations
+        after the product can absorb them."""
         factor, inputs = 1.0, []
         for own in (x, y):
             number = own.number
@@ -344,7 +346,8 @@ class _Structure:
         behind = c2 / narrower**2
         scaled_by = None if np.all(behind == 1) else matrices.diagonal(behind, node.shape)
         rest = c0 - c2 * shift**2
-        if float(np.abs(rest).max()) <= _ROUNDED * float(np.abs(c0).max()):  # a whole square: nothing but rounding
+        # it is a complete square, apart from rounding
+        if float(np.abs(rest).max()) <= _ROUNDED * float(np.abs(c0).max()):
             rest = np.zeros(1)
         return Expression({square: scaled_by}, node.shape, rest if np.any(rest) else None, node.layer)
 
@@ -370,7 +373,7 @@ class _Structure:
         bound = self.ranges.bound(source) + abs(term.shift)
         low, high = chain[0].domain
         moved = term.shift
-        if not term.gated and x.node is None and low + high:  # centred: one affine map does it
+        if not term.gated and x.node is None and low + high:  # if it is only centred, one affine map does it
             moved, chain[0] = (low + high) / 2, Series(chain[0].coefficients, ((low - high) / 2, (high - low) / 2))
             bound = (high - low) / 2
         if moved:
@@ -378,7 +381,7 @@ class _Structure:
         u = y = self._as_node(x, None if not moved else bound)
         for k, series in enumerate(chain):
             most = _largest(series)
-            if k + 1 < len(chain):  # made to stay in the domain of the next
+            if k + 1 < len(chain):  # scaled to stay in the domain of the next polynomial
                 most = min(most, chain[k + 1].domain[1])
             elif not term.gated:
                 most = min(most, reach)

@@ -21,7 +21,7 @@ from .placement import Placement, prepared_seconds, stand_in
 from .plan import NetworkPlan
 from .run import Machine, Step, by_layer
 
-_TRIES = 8  # dry runs, each with fewer encoded weights
+_TRIES = 8  # number of dry runs, each with fewer encoded weights
 _NOTE = "not enough memory for all weights encoded"
 
 
@@ -42,15 +42,15 @@ class Shared:
 
     @property
     def price(self) -> float:
-        """Seconds of a run for each byte of memory."""
+        """Seconds per run for each byte of memory that is saved."""
         return self.seconds / self.freed
 
 
 def fitted(machine: Machine, placement: Placement, context: Context, plan: NetworkPlan,
            memory: int) -> tuple[Machine, NetworkPlan]:
-    """The machine and the plan that take at most ``memory``. Those weights are no longer encoded whose expansion costs
-    least for each byte. OutOfMemoryError if it does not suffice for all weights as integers."""
-    if plan.light:  # of a file: this memory may hold more of them, or fewer
+    """The machine and the plan that take at most ``memory``. Weights are kept as integers where expanding them costs
+    the least time per byte. OutOfMemoryError if all weights as integers do not fit either."""
+    if plan.light:  # plans from a file may have been made for another amount of memory
         machine = machine.with_light(())
         plan = _with(plan, machine, placement, context, planned(machine, placement, context))
     if plan.peak_bytes <= memory:
@@ -106,7 +106,7 @@ def _shared(machine: Machine, placement: Placement, whole: Sequence[StepCost],
 
 
 def _step_costs(machine: Machine, placement: Placement, context: Context) -> list[StepCost]:
-    """What each step takes, by a dry run."""
+    """The cost of each step, found by a dry run."""
     twin, _ = Context._dry(context)
     out: list[StepCost] = []
     before = StepCost(0.0, 0)
@@ -125,7 +125,7 @@ def _step_costs(machine: Machine, placement: Placement, context: Context) -> lis
 
 
 def planned(machine: Machine, placement: Placement, context: Context, error: float = 0.0) -> Plan:
-    """Keys, memory and time of the run. ``error`` of the input."""
+    """Keys, memory and time of the run. ``error``: that of the input."""
     first = machine.graph.inputs[0]
     packing, bound = machine.packings[first], machine.graph.nodes[first].bound
     return context.plan(lambda x: machine.run(placement.steps, [x]),

@@ -60,7 +60,7 @@ class Packing:
 
     @property
     def text(self) -> str:
-        """The packing in words, for tables."""
+        """The packing as text, for tables."""
         several = f"{self.count} x " if self.count > 1 else ""
         what = f"gap {self.gap[0]}x{self.gap[1]}" if self.gap else "in a row" if self.layout.is_plain else "rows"
         if self.index is not None:
@@ -69,7 +69,7 @@ class Packing:
 
     @cached_property
     def one(self) -> Packing:
-        """Of the first group."""
+        """Addresses in the first group."""
         if self.groups == 1:
             return self
         old = self.layout
@@ -80,7 +80,7 @@ class Packing:
         return self.layout.same(other.layout)
 
     def entries(self, values: np.ndarray) -> np.ndarray:
-        """The values that lie in the slots, in their order, out of values of shape (..., size of the node)."""
+        """The values that the slots hold, in their order, out of values of shape (..., size of the node)."""
         return values if self.index is None else values[..., self.index]
 
 
@@ -147,7 +147,7 @@ def _columns(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _keeps(graph: Lowered, node: Node) -> bool:
-    """Whether an affine node reads a product of matrices and has its shape: then it stays where that lies."""
+    """Whether an affine node reads a product of matrices and has its shape: then its values stay in the same slots."""
     first = graph.nodes[node.inputs[0]]
     while first.op in ("polynomial", "mul", "add", "sub") and first.shape == node.shape:
         first = graph.nodes[first.inputs[0]]
@@ -155,7 +155,7 @@ def _keeps(graph: Lowered, node: Node) -> bool:
 
 
 def renames(node: Node) -> bool:
-    """Whether a node is its input in another order: no ciphertext is touched."""
+    """Whether a node is its input in another order, so that no ciphertext has to change."""
     if node.like is not None or node.packed is not None or node.bias is not None:
         return False
     return len(node.maps) == 1 and node.maps[0].permutes
@@ -239,7 +239,7 @@ def _apart(packing: Packing) -> Packing:
 
 
 def _together(packing: Packing) -> Packing:
-    """The packing that `_apart` had."""
+    """The packing that a node had before `_apart`."""
     old = packing.layout
     places = old.places[: len(old.places) // 2]
     return replace(packing, layout=Layout(places.shape, old.slots, old.count // 2, places), groups=packing.groups // 2,

@@ -1,9 +1,7 @@
-"""At which level each node of a network runs, and where values are bootstrapped.
-
-It is a search over the nodes in their order. A state says at which level each value is that is still needed, and how
-much time it took to get there. The next node may run at any level up to that of its operands, and an operand may be
-bootstrapped first. Dry runs predict what a node and a bootstrapping take at a level.
-"""
+"""Chooses the level at which each node of a network runs, and where values are bootstrapped. It is a search over the
+nodes in their order. A state says at which level each value is that is still needed, and how much time it took to get
+there. The next node may run at any level up to that of its operands, and an operand may be bootstrapped first. Dry runs
+predict the time of a node and of a bootstrapping at each level."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ from .halves.values import as_range
 from .packing import Packing
 from .run import Form, Machine, Step, refreshed
 
-_MAX_STATES = 3000  # kept after each node; a chain has as many as there are levels
-_TIED = 1.0 + 1e-9  # options so close are compared by the sums of their placements
+_MAX_STATES = 3000  # states that are kept after each node; a chain has as many as there are levels
+_TIED = 1.0 + 1e-9  # options whose times are as close as this are compared by the sums of their placements
 _FITS = 1.0 + 1e-6  # the largest values that a bootstrapping takes
 
 
@@ -95,7 +93,7 @@ class Rates:
         found = {j: stand_in(twin, m.packings[j], level, m.graph.nodes[j].bound) for j in node.inputs}
         try:
             y = m.computed(i, [found[j] for j in node.inputs], level)
-        except (errors.LevelError, errors.ScaleError):  # the lowest levels hold fewer bits before the point
+        except (errors.LevelError, errors.ScaleError):  # the lowest levels have fewer bits before the binary point
             return None
         return Cost(self._seconds - before, y.level, y._known.estimate.rms)
 
@@ -131,8 +129,8 @@ def prepared_seconds(twin: Context) -> float:
 
 def stand_in(twin: Context, packing: Packing, level: int, bound: float, error: float = 0.0,
              filled: bool = False) -> Ciphertext:
-    """An array of a twin, without data, in a packing. `error`: of its values. `filled`: the slots beside its values
-    hold something too."""
+    """An array of a twin, without data, in a packing. `error`: that of its values. `filled`: whether slots without
+    values also hold something."""
     where: Layout = packing.layout.with_rest("filler", bound) if filled else packing.layout
     scale = twin.params.scale(level)
     parts = [_native.shape_only(twin._native, level, scale, where.slots) for _ in range(where.count)]
@@ -150,11 +148,11 @@ class Placement:
 
 class _State(NamedTuple):
     seconds: float
-    steps: tuple[object, ...]  # (earlier steps, last steps): a list from its end
+    steps: tuple[object, ...]  # (earlier steps, last steps): a linked list, from its end
 
 
 def placed(rates: Rates) -> Placement:
-    """The cheapest placement; LevelError if there is none."""
+    """The placement with the least time; LevelError if there is none."""
     machine, graph = rates.machine, rates.machine.graph
     top = rates.context.level
     states: dict[tuple[int, ...], _State] = {(): _State(0.0, ())}
@@ -201,12 +199,13 @@ def _continued(rates: Rates, i: int, states: Mapping[tuple[int, ...], _State], l
     return found
 
 
-# A way to compute a node: the levels of its operands and of its result afterwards, the costs of its steps, the steps.
+# A way to compute a node: the levels of its operands and of its result afterwards, the costs of its steps, and the
+# steps.
 _Option = tuple[tuple[int, ...], tuple[float, ...], tuple[Step, ...]]
 
 
 class _Ways:
-    """The ways to continue with node i. ``needed``: which of the levels behind it count, of its operands and of
+    """The ways to continue with node i. ``needed``: which levels are still needed after it, of its operands and of
     itself."""
 
     def __init__(self, rates: Rates, i: int, operands: Sequence[int], needed: Sequence[int]) -> None:
@@ -214,8 +213,8 @@ class _Ways:
         self._alone: dict[int, list[tuple[int, float | None, Step]]] = {}
 
     def from_levels(self, held: tuple[int, ...]) -> list[_Option]:
-        """All ways from operands at these levels, without those that another one beats clearly."""
-        if not self._operands:  # an input
+        """All ways from operands at these levels, except those that are clearly worse than another one."""
+        if not self._operands:  # it is an input
             return [((self._rates.context.level,), (), ())]
         out: list[_Option] = []
         for refresh in product(*(_refreshes(self._rates, j, level) for j, level in zip(self._operands, held))):
@@ -224,7 +223,7 @@ class _Ways:
             steps = tuple([way[0] for way in refresh if way is not None])
             out += [((*now, own), seconds if cost is None else (*seconds, cost), (*steps, step))
                     for own, cost, step in self._computed(min(now))]
-        if len(self._needed) > len(self._operands):  # all of them lead to different levels
+        if len(self._needed) > len(self._operands):  # they all lead to different levels
             return out
         keys, sums = [tuple([o[0][k] for k in self._needed]) for o in out], [sum(o[1]) for o in out]
         best: dict[tuple[int, ...], float] = {}
@@ -234,11 +233,11 @@ class _Ways:
         return [o for o, key, total in zip(out, keys, sums) if total <= best[key] * _TIED]
 
     def _computed(self, most: int) -> list[tuple[int, float | None, Step]]:
-        """The node itself, from each level up to `most`: its own level, what it takes, and the step."""
+        """The node itself, from each level up to `most`: its own level, its cost, and the step."""
         if most not in self._alone:
             node, i = self._rates.machine.graph.nodes[self._i], self._i
             found: list[tuple[int, float | None, Step]] = []
-            if not self._rates.machine.transforms[i] and node.op == "affine":  # a renaming: no work
+            if not self._rates.machine.transforms[i] and node.op == "affine":  # only renames a value: no work
                 found.append((most, None, Step(i, most)))
             else:
                 for level in range(most, -1, -1):
@@ -273,8 +272,8 @@ def _all_refreshes(rates: Rates, j: int, level: int) -> list[tuple[Step, Cost] |
 
 
 def _pruned(states: dict[tuple[int, ...], _State]) -> dict[tuple[int, ...], _State]:
-    """The states without those that another one beats. A state beats another if it took less time and all its values
-    are at the same level or higher."""
+    """The states, except those that are worse than another one: that took less time, and has all of its values at the
+    same level or higher."""
     kept: dict[tuple[int, ...], _State] = {}
     others = np.zeros((_MAX_STATES, len(next(iter(states)))), np.int16)
     for levels, state in sorted(states.items(), key=lambda s: (s[1].seconds, -sum(s[0]))):

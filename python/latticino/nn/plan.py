@@ -1,4 +1,4 @@
-"""What running a network takes, layer by layer."""
+"""The costs of running a network, layer by layer."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class NetworkPlan:
 
 _COLUMNS = ("layer", "operations", "packing", "level", "limbs", "boots", "diagonals", "new keys", "weights", "time",
             "bits")
-_LEFT = 3  # the first columns hold words, and are aligned on the left
+_LEFT = 3  # the first columns contain text, and are aligned on the left
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -14,10 +14,10 @@ from . import reference
 from .graph import Graph
 
 MARGIN = 1.25
-ENOUGH = 1000  # inputs, below which the ranges are said to be uncertain
-_SAMPLE = 1 << 14  # values kept of each node
-_LARGEST = 1e100  # of values, whose squares are added up
-_AT_ONCE = 1 << 25  # numbers that one batch makes of all nodes
+ENOUGH = 1000  # with fewer inputs, ranges are reported as uncertain
+_SAMPLE = 1 << 14  # number of values of each node that are kept
+_LARGEST = 1e100  # values whose squares are added up together
+_AT_ONCE = 1 << 25  # numbers that all nodes compute for one batch
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Ranges:
     margin: float
 
     def bound(self, node: int) -> float:
-        """Values are taken to lie within -bound to bound."""
+        """Values are assumed to be within -bound to bound."""
         return self.nodes[node].most * self.margin or 1.0
 
     def positive_ends(self, node: int) -> tuple[float, float]:
@@ -104,7 +104,7 @@ class Ranges:
         return r.low / self.margin, r.high * self.margin
 
     def wider(self, ends: Mapping[int, tuple[float, float]]) -> Ranges:
-        """The ranges, of which some nodes' ranges are widened to contain these ends."""
+        """The ranges, where those of some nodes are widened to contain these ends."""
         nodes = list(self.nodes)
         for i, (low, high) in ends.items():
             nodes[i] = replace(nodes[i], low=min(nodes[i].low, low), high=max(nodes[i].high, high))
@@ -167,7 +167,7 @@ def _walked(graph: Graph, given: np.ndarray, replaced: Mapping[int, Callable[[np
     for first in range(0, len(given), at_once):
         for i, y in reference.walk(graph, given[first : first + at_once], replaced):
             low, high = float(y.min()), float(y.max())
-            if not (low >= -_LARGEST and high <= _LARGEST):  # nor NaN
+            if not (low >= -_LARGEST and high <= _LARGEST):  # and no NaN
                 had = f"values beyond {_LARGEST:g}" if np.isfinite(y).all() else "NaN or infinity"
                 raise errors.ValueError.explain(f"layer {graph.nodes[i].layer or i}", f"{had} for a calibration input",
                                                 "finite values", "clean the data, or correct or train the layer")
@@ -201,7 +201,7 @@ class _Seen:
     def __init__(self, seed: int) -> None:
         self.low, self.high, self.count, self.mean, self.squares = math.inf, -math.inf, 0, 0.0, 0.0
         self.kept = np.zeros(0)
-        self.largest = np.zeros(0)  # of the ten inputs that have the largest, in order
+        self.largest = np.zeros(0)  # the ten largest sizes of inputs, in order
         self.random = np.random.default_rng(seed)
 
     def add(self, y: np.ndarray, low: float, high: float) -> None:
@@ -212,7 +212,7 @@ class _Seen:
         own = np.maximum(each.max(axis=1), -each.min(axis=1))
         self.largest = np.sort(np.concatenate([self.largest, own]))[-10:]
         n, mean = flat.size, float(flat.mean())
-        step = mean - self.mean  # the parallel formula: no cancellation for values far from zero
+        step = mean - self.mean  # the parallel formula, which does not cancel for values far from zero
         self.squares += float(((flat - mean) ** 2).sum()) + step**2 * self.count * n / (self.count + n)
         self.mean += step * n / (self.count + n)
         # A reservoir: every value seen so far is in the sample with the same probability.

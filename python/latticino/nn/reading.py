@@ -22,7 +22,7 @@ from .rewrites import simplified
 
 _ROUNDS = 3
 _KEPT = 32
-_CHECKED = 256  # calibration inputs that are run through the polynomials
+_CHECKED = 256  # number of calibration inputs that are run through the polynomials
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Reading:
     @property
     def notes(self) -> list[str]:
         """Notes for users on the ranges, and on layers whose values may leave theirs."""
-        if self.normal is not None and self.normal.clips:  # no input leaves the ranges
+        if self.normal is not None and self.normal.clips:  # with these, no input leaves the ranges
             return list(self.facts)
         out = list(self.ranges.notes)
         narrow = dict.fromkeys(self.graph.nodes[i].layer or "without a name" for i in self.fits
@@ -89,7 +89,7 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
     small = simplified(graph, "matmul" if form == "matmul" else "elementwise")
     given = collected(data, small.shape_in)
     data = given if normal is None else normal(given)
-    # Values outside of their ranges are replaced by the ends. So the ends belong to the calibration data.
+    # Values outside of their ranges are replaced by the ends, so the ends are added to the calibration data.
     clips = normal is not None and normal.clips
     ends = np.ones((2, *small.shape_in)) * np.array([[-1.0], [1.0]]) if clips else data[:0]
     wide = np.concatenate([data, ends])
@@ -128,7 +128,7 @@ def captured(model: Any, sample: Any) -> Any:
 
 
 def collected(data: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Calibration data as one array: it is read more than once."""
+    """Calibration data as one array, because they are read more than once."""
     if data is None:
         raise errors.UnsupportedError.explain("compile", "no calibration data", "inputs as the model will see them",
                                               "pass calibration=x, a thousand inputs or more")
@@ -143,7 +143,7 @@ def collected(data: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _with_polynomials(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarray) -> Ranges | None:
-    """The ranges, wider where polynomials instead of functions lead to values outside; None if they do nowhere."""
+    """The ranges, widened where polynomials instead of functions lead to values outside. None if they never do."""
     inside = {i: partial(_inside, fit) for i, fit in fits.items()}
     beyond, users = {}, graph.users
     for i, (low, high) in enumerate(extremes(graph, data[:_CHECKED], inside)):
@@ -156,6 +156,6 @@ def _with_polynomials(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], dat
 
 
 def _inside(fit: Fit, x: np.ndarray) -> np.ndarray:
-    """The polynomials, evaluated at the nearest value in the domain, so that one value that leaves its domain does not
+    """Evaluates the polynomials at the nearest value in the domain, so that one value outside of its domain does not
     hide others."""
     return fit(np.clip(x, *fit.domain))

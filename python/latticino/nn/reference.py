@@ -1,4 +1,4 @@
-"""Runs a model graph in numpy, in doubles, over a batch of inputs: what everything else is compared with."""
+"""Runs a model graph in numpy, in doubles, over a batch of inputs. Everything else is compared with its results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .graph import Graph, Node, refused, window_count
 
 Array = np.ndarray
 Replaced = Mapping[int, Callable[[Array], Array]]
-_AT_ONCE = 1 << 19  # numbers of an intermediate array: what fits into caches
+_AT_ONCE = 1 << 19  # size of an intermediate array that fits into caches
 
 
 def run(graph: Graph, x: Any, batch: int = 256) -> Array:
@@ -34,10 +34,8 @@ def values(graph: Graph, x: Any, replaced: Replaced | None = None) -> list[Array
 
 
 def walk(graph: Graph, x: Any, replaced: Replaced | None = None) -> Iterator[tuple[int, Array]]:
-    """Each node with what it holds, one after the other; nothing is kept longer than the graph needs it.
-
-    ``replaced``: for some nodes, a function to compute instead, such as a polynomial for an activation.
-    """
+    """Yields each node with its values, one after the other. Values are dropped as soon as the graph does not need
+    them. ``replaced``: for some nodes, a function to compute instead, such as a polynomial for an activation."""
     last = {j: i for i, node in enumerate(graph.nodes) for j in node.inputs}
     held: dict[int, Array] = {}
     for i, node in enumerate(graph.nodes):
@@ -63,7 +61,7 @@ def as_batch(graph: Graph, x: Any) -> Array:
 
 
 def result_of(node: Node, xs: Sequence[Array]) -> Array:
-    """What a node makes of its inputs, which have the batch first."""
+    """The result of a node for its inputs, which have the batch as their first axis."""
     out = _OPERATIONS[node.op](node, *xs)
     assert out.shape[1:] == node.shape, (node.op, node.layer, out.shape, node.shape)
     return out
@@ -73,7 +71,7 @@ def shape_of(node: Node, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape of a node's result; ShapeError, naming its layer, where its operands do not fit."""
     try:
         with np.errstate(all="ignore"):
-            # Views of one number: nothing is allocated for the operands.
+            # Arrays are views of one number, so no memory is needed for the operands.
             out = _OPERATIONS[node.op](node, *(np.broadcast_to(0.5, (1, *s)) for s in shapes))
         shape = tuple(int(n) for n in out.shape[1:])
         if not shape or min(shape) < 1:
@@ -245,7 +243,7 @@ def _of_shape(value: Array, x: Array) -> Array:
     return np.broadcast_to(value, x.shape[1:])
 
 
-# ---- places ----
+# ---- moving values ----
 
 
 def _reshape(node: Node, x: Array) -> Array:
@@ -260,7 +258,7 @@ def _concat(node: Node, *xs: Array) -> Array:
     return np.concatenate(xs, axis=node.options["axis"] + 1)
 
 
-# ---- values ----
+# ---- functions of values ----
 
 
 def _pair(f: Callable[[Array, Array], Array]) -> Callable[..., Array]:

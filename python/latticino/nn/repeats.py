@@ -19,11 +19,11 @@ from .graph import Graph, Node
 from .ranges import NodeRange, Ranges
 
 _WEIGHTED = ("linear", "conv", "conv_transpose")
-_MIN_REPEATS = 3  # times that a layer is met
+_MIN_REPEATS = 3  # how often a layer must occur
 
 
 def common(graph: Graph, ranges: Ranges) -> Ranges:
-    """Ranges in which nodes that are steps of one loop share one range; others are as they were."""
+    """Ranges in which nodes that are steps of one loop share one range. Other nodes keep theirs."""
     nodes = list(ranges.nodes)
     for group in groups(graph):
         joined = _joined([nodes[i] for i in group])
@@ -50,7 +50,7 @@ def groups(graph: Graph) -> list[list[int]]:
 
 
 def _bodies(graph: Graph, starts: Sequence[int]) -> list[list[int]]:
-    """Groups of the nodes of each step, by what they do behind the start of their step."""
+    """Groups of the nodes of each step, by what they do after the start of their step."""
     reached = [_behind(graph, start, end) for start, end in zip(starts, [*starts[1:], len(graph.nodes)])]
     found = [dict(zip(_shapes(graph, body), body)) for body in reached]
     shared = [key for key in found[0] if all(key in one for one in found)]
@@ -89,7 +89,8 @@ def _name(node: Node) -> str:
 
 
 def _joined(several: Sequence[NodeRange]) -> NodeRange:
-    """The range of all values together. Each range was measured on equally many, so the sample takes equally many."""
+    """The range of all values together. Each range was measured on equally many values, so the sample takes equally
+    many of each."""
     first = several[0]
     if all(r is first for r in several):
         return first

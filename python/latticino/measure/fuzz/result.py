@@ -1,4 +1,4 @@
-"""What one random program came to."""
+"""The result of one random program."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 
 class WrongValue(AssertionError):
-    """A value that differs from the one in the clear."""
+    """A value that differs from the plain one."""
 
 
 @dataclass(frozen=True)
 class Claimed:
     """Bits that a result claimed, and bits that were measured: mean and worst slot."""
 
-    kind: str  # "calibrated" on a sample that is at hand, else "declared"
+    kind: str  # "calibrated" on a sample that is available, else "declared"
     slots: int
     claimed_mean: float
     claimed_worst: float
@@ -23,11 +23,11 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Result:
-    """What a program gave, with the name by which it can be run again. ``wrong`` says which value was wrong; it is
+    """The result of a program, with the name by which it can be run again. ``wrong`` says which value was wrong; it is
     empty if none was."""
 
     program: str
     steps: int
     wrong: str = ""
     claims: list[Claimed] = field(default_factory=list)
-    refused: str = ""  # the ScaleError or LevelError of a program that leaves what the parameters allow
+    refused: str = ""  # the ScaleError or LevelError of a program that exceeds the limits of the parameters

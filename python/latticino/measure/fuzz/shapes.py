@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-_MOST = 2048  # values of a result
-_TO_MOVE = 1  # levels that an operation takes where values do not lie as it needs them
+_MOST = 2048  # the most values of a result
+_TO_MOVE = 1  # levels that an operation takes if the values are not in the layout that it needs
 
 
 class Drawing(Protocol):
-    """What a step needs of the program that it is drawn for: `Drawing` of of_ckks.py has it."""
+    """The interface of the program that a step is drawn for: `Drawing` of of_ckks.py implements it."""
 
     clear: list[np.ndarray]
     rng: np.random.Generator
@@ -28,13 +28,13 @@ class Drawing(Protocol):
 
 
 def _any(d: Drawing, dimensions: int = 1, most: int = _MOST) -> int | None:
-    """A value of so many axes and more, of more than one number."""
+    """A value of at least so many axes, and of more than one number."""
     here = [i for i, v in enumerate(d.clear) if v.ndim >= dimensions and 1 < v.size <= most]
     return int(d.rng.choice(here)) if here else None
 
 
 def _slice_of(d: Drawing, n: int) -> slice | int:
-    """Of an axis of n values: one of them, neighbours, every second or third, or all in reverse."""
+    """An index for an axis of n values: one of them, neighbours, every second or third, or all in reverse order."""
     kind = int(d.rng.integers(6))
     if kind == 0:
         return int(d.rng.integers(n))
@@ -83,7 +83,7 @@ def _transpose(d: Drawing) -> None:
 
 
 def _shape_of(d: Drawing, size: int) -> tuple[int, ...]:
-    """A shape of two or three axes, at times of one."""
+    """A shape of two or three axes, or sometimes of one."""
     shape = [size]
     for _ in range(int(d.rng.integers(1, 3)) if d.rng.integers(5) else 0):
         n = shape.pop()
@@ -136,7 +136,7 @@ def _fit(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _pair(d: Drawing) -> tuple[int, int]:
-    """Two values that numpy broadcasts, of other shapes where there are such."""
+    """Two values that numpy broadcasts, of different shapes if there are such values."""
     i = int(d.rng.integers(len(d.clear)))
     fit = [k for k, v in enumerate(d.clear) if _fit(v, d.clear[i])]
     other = [k for k in fit if d.clear[k].shape != d.clear[i].shape]
@@ -159,7 +159,7 @@ def _multiply_broadcast(d: Drawing) -> None:
 
 
 def _plain(d: Drawing, shape: tuple[int, ...]) -> np.ndarray:
-    """A clear array that broadcasts to a shape, or that the shape broadcasts to."""
+    """A plain array that broadcasts to a shape, or that the shape broadcasts to."""
     own = [1 if d.rng.integers(3) == 0 else n for n in shape[int(d.rng.integers(len(shape) + 1)):]]
     return 10.0 ** d.rng.uniform(-1, 1) * d.rng.uniform(-1, 1, own)
 

@@ -1,1 +1,2 @@
-"""Decision trees, forests and boosted trees of scikit-learn: how they are read, become graphs, and show in plans."""
+"""Decision trees, forests and boosted trees of scikit-learn: how they are read, how they become graphs, and how plans
+describe them."""

@@ -1,4 +1,4 @@
-"""What a plan says of the comparisons of decision trees: their gap, and what it does to results."""
+"""Notes of a plan on the comparisons of decision trees: their gap, and its effect on results."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..plan import NetworkPlan
 from ..ranges import Ranges
 from . import trees
 
-_TABLES = "n16-d40-boot-v1"  # whose tables a plan predicts
-_CHECKED = 1000  # calibration inputs
+_TABLES = "n16-d40-boot-v1"  # the set whose tables a plan predicts
+_CHECKED = 1000  # number of calibration inputs
 _WORDS = {"copies": "copies of the comparisons for each leaf", "shared": "every comparison once"}
 
 
 def facts(graph: Graph, ranges: Ranges, fits: Mapping[int, Fit], data: np.ndarray, name: str,
           step: Any) -> tuple[str, ...]:
-    """Sentences on calibration data (in the graph's units) that tell how many comparisons are undefined, and what that
-    changes."""
+    """Sentences on the calibration data (in the graph's units): how many comparisons are undefined, and which results
+    that changes."""
     out = [f"{name or type(step).__name__}: {trees.summary(estimators.ensemble(name, step))}"]
     given = data[:_CHECKED]
     exact = reference.run(graph, given)

@@ -24,15 +24,15 @@ from . import trees
 from .trees import Ensemble, Tree
 
 FORMS = ("copies", "shared")
-_UNDECIDED = 1e-3  # share of the comparisons on paths of the calibration data that may lie within the gap, for a tree
-_MAX_UNDECIDED = 2e-2  # for many trees, whose errors average out
-_FINEST, _WIDEST = 2.0**-14, 0.25  # gaps, as shares of the range
-_FINE_GRID = 2.0**-9  # if values lie on a grid with a smaller gap than this, the grid is ignored
-_INSIDE = 0.98  # of the distance to the nearest grid value: room for noise
-_MAX_COPIES = 1 << 17  # slots
-_STEPS = 1 << 14  # of a grid
-_ROUNDING = 1e-3  # of a grid's step
-_INPUTS = 2000  # of the calibration data that are followed through the trees
+_UNDECIDED = 1e-3  # for one tree: part of the comparisons on paths of the calibration data that may be within the gap
+_MAX_UNDECIDED = 2e-2  # the same for many trees, whose errors average out
+_FINEST, _WIDEST = 2.0**-14, 0.25  # the gaps that are tried, as parts of the range
+_FINE_GRID = 2.0**-9  # if values are on a grid with a smaller gap than this, the grid is ignored
+_INSIDE = 0.98  # part of the distance to the nearest grid value that is left for noise
+_MAX_COPIES = 1 << 17  # the most slots
+_STEPS = 1 << 14  # the most values of a grid
+_ROUNDING = 1e-3  # tolerance, as part of a grid's step
+_INPUTS = 2000  # number of calibration inputs that are followed through the trees
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Comparisons:
     feature: np.ndarray
     threshold: np.ndarray
     width: np.ndarray
-    index: list[dict[int, int]] = field(default_factory=list)  # of each tree's nodes
+    index: list[dict[int, int]] = field(default_factory=list)  # comparisons of each tree's nodes
     gap: float = _WIDEST
     exact: bool = False  # whether values on the grids are never within the gap
 
@@ -167,15 +167,15 @@ def _between(threshold: np.ndarray, distinct: np.ndarray, first: float, step: fl
     at = (threshold - first) / step
     near = np.round(at)
     value = first + near * step
-    met = distinct[np.abs(distinct - value[:, None]).argmin(axis=1)]  # as it is rounded in the data
+    met = distinct[np.abs(distinct - value[:, None]).argmin(axis=1)]  # rounded as the data are
     value = np.where(np.abs(met - value) < _ROUNDING * step, met, value)
     at = np.where(np.abs(at - near) < _ROUNDING, np.where(value <= threshold, near, near - 1), np.floor(at))
     return np.asarray(first + (at + 0.5) * step)
 
 
 def grid(distinct: np.ndarray) -> tuple[float, float] | None:
-    """(first, step) where all these values, in order, are first plus a whole number of steps; None if they are not,
-    or are one."""
+    """(first, step) if all these values, in order, are first plus a whole number of steps. None otherwise, and for a
+    single value."""
     if not 2 <= len(distinct) <= _STEPS:
         return None
     least = float(np.diff(distinct).min())

@@ -22,7 +22,7 @@ _BINNED = ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
 NAMES = (*_SINGLE, *_MEANS, *_BOOSTED, *_BINNED)
 FAMILIES = ("BaseDecisionTree", "BaseForest", "BaseGradientBoosting", "BaseHistGradientBoosting", "BaseBagging",
             "BaseWeightBoosting")
-_FARTHEST = 1e30  # thresholds beyond: every number is on one side
+_FARTHEST = 1e30  # with larger thresholds, all numbers are on one side
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _refuse(layer: str, had: str, needs: str, remedy: str) -> errors.Error:
 
 
 def _mean(layer: str, step: Any, trees: list[Any]) -> Ensemble:
-    """Means of values, or of the shares of classes: what predict() or predict_proba() gives."""
+    """Means of values, or of class probabilities: the results of predict() or predict_proba()."""
     classifies = hasattr(step, "classes_")
     if classifies and int(step.n_outputs_) > 1:
         raise _refuse(layer, f"a classifier of {step.n_outputs_} results at once", "one result",
@@ -187,7 +187,7 @@ def _checked(layer: str, tree: Tree) -> Tree:
 
 
 def summary(ensemble: Ensemble) -> str:
-    """The numbers of trees and leaves and the depth, in words."""
+    """The numbers of trees and leaves and the depth, as text."""
     depths = [max(len(path) for _, path in tree.paths()) for tree in ensemble.trees]
     count = sum(len(tree.paths()) for tree in ensemble.trees)
     several = "trees" if len(depths) != 1 else "tree"
@@ -198,7 +198,7 @@ def comparisons(tree: Tree) -> np.ndarray:
     """The inner nodes that decide something, from left to right."""
     order: dict[int, int] = {}
     paths = tree.paths()
-    for (_, a), (_, b) in pairwise(paths):  # neighbouring leaves part at one node, which lies between them
+    for (_, a), (_, b) in pairwise(paths):  # two neighbouring leaves are separated by one node, which lies between them
         same = next(k for k, (p, q) in enumerate(zip(a, b)) if p != q)
         order[a[same][0]] = len(order)
     assert len(order) == len(paths) - 1

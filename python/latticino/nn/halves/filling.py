@@ -1,8 +1,6 @@
-"""Graphs for values in both halves of slots: splits before functions, joins behind them.
-
-The factor 2 of a split costs no level if the map before can halve its result, or if the maps behind squares can divide
-by 4. Otherwise a map of its own halves the values.
-"""
+"""Graphs for values in both halves of slots (real and imaginary parts): splits before functions, joins after them. The
+factor 2 of a split costs no level if the map before can halve its result, or if the maps after squares can divide by 4.
+Otherwise a map of its own halves the values."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ from ..lowered import HALVES, Affine, Lowered, Node
 from ..packing import renames
 from ..scaling import Scaled
 
-_OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}  # operands
+_OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}  # number of operands
 
 
 def in_both(graph: Lowered) -> list[bool]:
-    """For each node of a graph that `filled` gave whether its values lie in both halves."""
+    """For each node of a graph that `filled` returned, whether its values are in both halves."""
     out: list[bool] = []
     for node in graph.nodes:
         out.append(node.op != "split" and (not node.inputs or node.op in HALVES or out[node.inputs[0]]))
@@ -40,13 +38,13 @@ def are_consistent(graph: Lowered, filled: bool) -> bool:
 
 
 def filled(network: Scaled) -> Scaled:
-    """The network for values in both halves: a split before each function that needs one, and joins behind."""
+    """The network for values in both halves: with a split before each function that needs one, and joins after it."""
     return _Filling(network).made()
 
 
 @dataclass
 class _Filling:
-    """``factors``: by which the values of a node are multiplied to what they were."""
+    """``factors``: the factors by which the values of a node are larger than they were."""
 
     network: Scaled
     nodes: list[Node] = field(default_factory=list)
@@ -61,7 +59,7 @@ class _Filling:
             self.both.append(any(held) if node.op in ("add", "sub") or renames(node) or self._is_square(i)
                              else node.op in ("input", "affine"))
         self.users = graph.users
-        self.at: list[int] = []  # of each node in the new graph
+        self.at: list[int] = []  # index of each node in the new graph
         self._made: dict[tuple[str, int], int] = {}  # splits, joins and halved copies of nodes
 
     def _is_square(self, i: int) -> bool:
@@ -74,17 +72,17 @@ class _Filling:
         return node.op == "affine" and not renames(node)
 
     def _computes(self, i: int) -> bool:
-        """Whether a node needs twice the values of both halves: a square of them, or a split."""
+        """Whether a node needs its values times two in both halves: a square of them, or a split."""
         return self.graph.nodes[i].op in ("polynomial", "mul")
 
     def _halves(self, j: int) -> bool:
-        """Whether a node can hold half of its values: all who read it, twice of them or by weights."""
+        """Whether a node can hold half of its values: all nodes that read it need them times two, or have weights."""
         users = self.users[j]
         return (j != self.graph.output and (self._maps(j) or not self.graph.nodes[j].inputs)
                 and any(map(self._computes, users)) and all(self._computes(i) or self._maps(i) for i in users))
 
     def _grows(self, i: int) -> bool:
-        """Whether a square can hold four times its values, because all who read it have weights."""
+        """Whether a square can hold four times its values, because all nodes that read it have weights."""
         return self.both[i] and self._is_square(i) and self.factors.get(self.graph.nodes[i].inputs[0], 1.0) == 1 and (
             i != self.graph.output and all(map(self._maps, self.users[i])))
 
@@ -118,7 +116,7 @@ class _Filling:
         return replace(node, inputs=tuple(self._in_both(j) if self.both[i] else self.at[j] for j in node.inputs))
 
     def _in_both(self, j: int) -> int:
-        """Node j with its values in both halves: joined, where they lie in real parts."""
+        """Node j with its values in both halves: joined, if they are in real parts."""
         if self.both[j]:
             return self.at[j]
         node = self.graph.nodes[j]
@@ -126,7 +124,7 @@ class _Filling:
                                                   bound=node.bound, layer=node.layer), 1.0)
 
     def _split(self, j: int, reader: int, twice: bool = False) -> int:
-        """Node j, whose values lie in both halves, in real parts; or `twice` of it."""
+        """Node j, whose values are in both halves, in real parts; or `twice` of it."""
         node = self.graph.nodes[j]
         source = self.at[j] if twice or self.factors[j] == 0.5 else self._half(j, reader)
         kind, factor = ("double", 2.0) if twice else ("split", 1.0)

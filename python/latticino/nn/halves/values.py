@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 
 def across(images: int, filled: bool) -> int:
-    """How many of the images of a run lie in slots of their own."""
+    """The number of images of a run that have slots of their own."""
     return -(-images // 2) if filled else images
 
 
 def packed(values: np.ndarray, filled: bool) -> np.ndarray:
-    """Values of shape (images, ...) as the slots hold them. The last image of an odd number has itself beside it."""
+    """Values of shape (images, ...) in the form in which slots hold them. If the number is odd, the last image is also
+    its own partner."""
     if not filled:
         return values
     each = across(len(values), True)

@@ -22,7 +22,7 @@ from ..lowered import Affine, Grid, Lowered, Node
 from ..packing import gaps_of, plane_of
 from ..scaling import Scaled
 
-_MARGIN = 1.25  # of the bound of parts beyond what samples show, relative to the result's
+_MARGIN = 1.25  # tolerance on the bound of parts for values that samples do not show, relative to the result's bound
 
 
 class Split(NamedTuple):

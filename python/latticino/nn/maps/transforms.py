@@ -45,8 +45,8 @@ def _as(packing: Packing, other: Packing) -> Layout:
 
 
 def _with_move(graph: Lowered, at: int, packed: Sequence[Packing]) -> Lowered:
-    """The graph in which one operand of node `at` comes through a map into the slots of the other. It is the operand
-    that is cheaper to move."""
+    """The graph in which one operand of node `at` is moved by a map to the slots of the other. It is the operand that
+    is cheaper to move."""
     a, b = graph.nodes[at].inputs
     identity = Affine.identity(graph.nodes[a].size)
     _, moving, still = min((Transform(identity, packed[m], packed[s]).cost, m, s) for m, s in ((b, a), (a, b)))
@@ -97,7 +97,7 @@ class Transform:
 
     @property
     def cost(self) -> float:
-        """The number of diagonals and rotations, to compare ways."""
+        """The number of diagonals and rotations, by which alternatives are compared."""
         return self.diagonals + 8 * self.map.keys + 2 * math.log2(self.fold)
 
     @cached_property
@@ -113,7 +113,7 @@ class Transform:
         """Addresses of all results and of their inputs, for all images."""
         images, m = self.target.layout.shape[0], self.affine
         rows, columns, values = m.rows, m.columns, m.values
-        if self.target.index is not None:  # each row of the map as often as its value is there
+        if self.target.index is not None:  # each row of the map is repeated as often as its value occurs
             counts = np.bincount(rows, minlength=m.size_out)
             each = counts[self.target.index]
             rows = np.repeat(np.arange(each.size), each)
@@ -123,7 +123,7 @@ class Transform:
         t = self.target.layout.places.reshape(images, -1).take(rows, 1)
         s = self.source.layout.places.reshape(images, -1).take(columns, 1)
         weights = np.broadcast_to(values, t.shape)
-        if not t.size:  # a map of zeros
+        if not t.size:  # the map has only zeros
             return np.zeros(1, int), np.zeros(1, int), np.zeros(1)
         return t.reshape(-1), s.reshape(-1), weights.reshape(-1)
 
@@ -180,7 +180,7 @@ class Transform:
         context = x.context
         made = self.map.unknown() if context._without_data else self.map
         l1, l2 = self.norms
-        gain = (l2 if gain is None else gain) / math.sqrt(self.fold)  # each piece has a part of a result's weights
+        gain = (l2 if gain is None else gain) / math.sqrt(self.fold)  # each piece has only some of a result's weights
         if self._blocked:
             parts, added, rounded = self._in_blocks(x, made, light, gain)
         else:

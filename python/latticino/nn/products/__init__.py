@@ -1,1 +1,2 @@
-"""Products of two encrypted matrices in networks: how their values lie, and which maps bring them there."""
+"""Products of two encrypted matrices in networks: how their values are packed, and the maps that bring them into this
+packing."""

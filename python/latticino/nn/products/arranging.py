@@ -19,9 +19,9 @@ from ..lowered import Affine, Lowered, Node
 from ..maps.transforms import Transform
 from ..packing import Packing, of_product, packings, renames
 
-_LEVEL = 60  # diagonals that a level is worth
-_TURN = 8  # diagonals that take as long as a rotation
-_MAX_ENTRIES = 1 << 23  # of a map that is looked at; larger ones have too many diagonals
+_LEVEL = 60  # number of diagonals that cost as much as a level
+_TURN = 8  # number of diagonals that take as long as a rotation
+_MAX_ENTRIES = 1 << 23  # entries of a map that is tried; larger ones have too many diagonals
 _SIDES: tuple[Side, Side] = ("left", "right")
 
 
