@@ -29,7 +29,7 @@ from .common.tenancy import BoundSession
 from .files import saving as files
 from .key_generation import keygen
 
-_KEPT = 4  # contexts and sessions made by loading pickles that a process keeps for pickles that come later
+_KEPT = 4  # the number of contexts and sessions from pickles that a process keeps for later pickles
 
 _tokens: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _known: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -80,11 +80,11 @@ def loads(data: bytes, *contexts: Context | tfhe.Context) -> Any:
         return pickle.loads(data)
     except errors.Error:
         raise
-    except MemoryError as why:  # also of a damaged pickle, which may ask for any amount
+    except MemoryError as why:  # also for a damaged pickle, which may ask for any amount
         raise errors.OutOfMemoryError.explain(
             "loads", f"too little memory for what a pickle of {len(data)} bytes asks for",
             "more of it, or a whole pickle", "load it on a larger machine, or obtain it again") from why
-    except Exception as why:  # a damaged pickle names other functions, and gives them other arguments
+    except Exception as why:  # a damaged pickle may name other functions, and call them with other arguments
         text = arrays.printable(f"{type(why).__name__}: {why}")[:100]
         raise errors.FileError.explain(
             "loads", f"bytes that are no pickle, or one that does not load here ({text})",
@@ -120,7 +120,7 @@ def _context_for(token: str, name: str, params_hash: str) -> Any:
     return context
 
 
-# ---- what can be pickled: functions that loading calls, and what pickling asks for ----
+# ---- pickling: functions that loading calls, and those that reduce objects ----
 
 
 def _load_array(data: bytes, token: str, name: str, params_hash: str) -> Any:
@@ -179,13 +179,13 @@ def _made_from(context: Any) -> tuple[bool, bytes, dict[str, Any], str]:
         raise errors.UnsupportedError.explain(
             "pickle", "the context of a plan", "one with a device", "pickle the context that plans")
     if context.encrypted and not of_tfhe:
-        refuse(context, "pickle")  # beside a secret, in lt.debug
+        refuse(context, "pickle")  # values next to a secret, in lt.debug
     write = _native.tfhe_params_to_bytes if of_tfhe else _native.params_to_bytes
     return of_tfhe, write(context.params), context._options(), _token(context)
 
 
 def _bundles(context: Any) -> list[Any]:
-    """The bundles in the order of use, so that the one that was used last is also used last after loading."""
+    """The bundles in the order of use, so that the one that was used last is also the last one after loading."""
     if not context.encrypted:
         return []
     last = context.keys
@@ -211,7 +211,7 @@ def reduce_session(session: Any) -> tuple[Any, ...]:
 
 
 def _bind_clear(context: Any) -> Any:
-    """Binds a session of a context that does not encrypt: it has the context and keys of no bytes."""
+    """Binds a session of a context that does not encrypt. It has the context and empty keys."""
     return context.bind(keygen(context).server_keys())
 
 

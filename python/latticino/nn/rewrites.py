@@ -24,15 +24,15 @@ from .. import errors
 from .builder import Builder
 from .graph import Graph, Node, window_sums
 
-_MAX_PRODUCTS = 1 << 17  # values of one product of matrices
-_MAX_DEGREE = 16  # of polynomials that are multiplied out
+_MAX_PRODUCTS = 1 << 17  # the most values of one product of matrices
+_MAX_DEGREE = 16  # the largest degree of polynomials that are multiplied out
 
 
-FORMS = ("matmul", "elementwise")  # of products of matrices: kept, or written with products of numbers
+FORMS = ("matmul", "elementwise")  # forms of products of matrices: kept as such, or written with products of numbers
 
 
 def multiplies(graph: Graph) -> int:
-    """How many products of numbers its largest product of matrices has; 0 without any."""
+    """The number of products of numbers in its largest product of matrices; 0 without any."""
     most = 0
     for node in graph.nodes:
         shapes = [graph.nodes[i].shape for i in node.inputs]
@@ -88,7 +88,7 @@ def _max_pool(build: Builder, node: Node, x: int) -> int:
     for axis, given in enumerate(zip(o["kernel"], o["stride"], o["padding"], o["dilation"]), 1):
         n = build.shape(x)[axis]
         covered = [np.flatnonzero(row) for row in window_sums(n, *given, o["ceil"])]
-        # A window that reaches into the padding takes its own last value several times.
+        # A window that reaches into the padding repeats its own last value instead.
         picks = [np.array([c[min(k, len(c) - 1)] for c in covered]) for k in range(max(map(len, covered)))]
         parts = [build.along(x, {axis: np.eye(n)[pick]}, "slice", node.layer) for pick in picks]
         while len(parts) > 1:
@@ -130,7 +130,7 @@ def _softmax(build: Builder, node: Node, x: int) -> int:
 
 
 def _softmax_along(build: Builder, x: int, axis: int, layer: str) -> int:
-    centred = build.sub(x, _mean_kept(build, x, range(axis, axis + 1), layer), layer)  # softmax does not see a shift
+    centred = build.sub(x, _mean_kept(build, x, range(axis, axis + 1), layer), layer)  # a shift does not change softmax
     e = build.activation(centred, "exp", layer)
     total = build.mean(e, [axis], True, layer, total=True)
     return build.mul(e, build.activation(total, "reciprocal", layer), layer)
@@ -189,7 +189,7 @@ def _steps(build: Builder, node: Node, x: int) -> tuple[list[int], Callable[[int
     a, layer = node.arrays, node.layer
     steps, hidden = build.shape(x)[0], a["w_hh"].shape[1]
     bias = a.get("b_ih", np.zeros(len(a["w_ih"])))
-    if node.op != "gru":  # both biases are added at once
+    if node.op != "gru":  # both biases are added once
         bias = bias + a.get("b_hh", 0.0)
     inputs = [build.linear(build.reshape(build.slice(x, 0, t, t + 1, 1, layer), build.shape(x)[1:], layer), a["w_ih"],
                            bias, layer)
@@ -197,7 +197,7 @@ def _steps(build: Builder, node: Node, x: int) -> tuple[list[int], Callable[[int
     own = a.get("b_hh") if node.op == "gru" else None
 
     def of_state(h: int) -> int:
-        if h < 0:  # zeros
+        if h < 0:  # these states are zeros
             zeros = build.linear(build.reshape(x, (build.nodes[x].size,), layer),
                                  np.zeros((len(a["w_hh"]), build.nodes[x].size)),
                                  own, layer)
@@ -262,7 +262,8 @@ _RULES: dict[str, Callable[..., int]] = {
 
 # ---- polynomials of one value ----
 
-Coefficients = list[np.ndarray]  # lowest first; numbers, or of degree 2 at most arrays that broadcast to the value
+# lowest first; numbers, or arrays that broadcast to the value if the degree is at most 2
+Coefficients = list[np.ndarray]
 
 
 def _joined(graph: Graph) -> Graph:
@@ -289,7 +290,7 @@ def _joined(graph: Graph) -> Graph:
 
 
 def _as_polynomial(graph: Graph, i: int, known: list[tuple[int, Coefficients]]) -> tuple[int, Coefficients]:
-    """(root, coefficients): what a node is as a polynomial of an earlier one, or of itself."""
+    """(root, coefficients): the node as a polynomial of an earlier node, or of itself."""
     node, own = graph.nodes[i], (i, [np.zeros(()), np.ones(())])
     if not node.inputs:
         return own

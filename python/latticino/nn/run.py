@@ -1,4 +1,4 @@
-"""The encrypted run of a network: steps on ciphertexts, in dry runs as on real data."""
+"""The encrypted run of a network: steps on ciphertexts, in dry runs and on real data alike."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Machine:
         self._last = [max(u, default=i) for i, u in enumerate(users)]
         self._last[graph.output] = len(graph.nodes)
         self.light: frozenset[int] = frozenset()  # affine nodes whose weights are expanded at each use
-        self._gain: float | None = None  # of `Transform.apply`
+        self._gain: float | None = None  # gain, as of `Transform.apply`
 
     def with_light(self, nodes: Iterable[int]) -> Machine:
         """The same machine, with these nodes as `light`."""
@@ -67,16 +67,16 @@ class Machine:
         return out
 
     def without_errors_before(self) -> Machine:
-        """The same machine, whose claims leave out what rotations in maps leave in values before weights multiply
-        them."""
+        """The same machine, but its claims leave out the errors that rotations in maps add to values before weights
+        multiply them."""
         out = copy(self)
         out._gain = 0.0
         return out
 
     @property
     def consistent(self) -> bool:
-        """Whether both operands of each sum and product lie in the same slots, and those of products of matrices as
-        these need them."""
+        """Whether both operands of each sum and product are in the same slots, and those of matrix products where these
+        need them."""
         for i, node in enumerate(self.graph.nodes):
             if node.op == "matmul" and not self._arranged(i):
                 return False
@@ -102,8 +102,8 @@ class Machine:
 
     def run(self, steps: Sequence[Step], inputs: Sequence[Ciphertext], watch: Watch | None = None,
             watch_operand: WatchOperand | None = None) -> Ciphertext:
-        """The result of all steps. `watch` sees the result of each, and says what later steps go on with;
-        `watch_operand` sees each operand once it is at the level of its step, and says what the step goes on with."""
+        """The result of all steps. `watch` gets the result of each step, and returns the value that later steps use.
+        `watch_operand` gets each operand at the level of its step, and returns the value that the step uses."""
         held: dict[int, Ciphertext] = dict(zip(self.graph.inputs, inputs))
         for step in steps:
             if step.form is not None:
@@ -113,7 +113,7 @@ class Machine:
                 held[step.node] = self.computed(step.node, self._operands(step, held, watch_operand), step.level)
                 for j in set(node.inputs):
                     if self._last[j] <= step.node:
-                        del held[j]  # its memory is free for what comes next
+                        del held[j]  # so that its memory is free for the next steps
             if watch is not None:
                 held[step.node] = watch(step, held[step.node])
         return held[self.graph.output]
@@ -200,7 +200,7 @@ def _index(node: Node, images: int) -> np.ndarray:
 
 
 def _in(x: Ciphertext, like: Layout, shape: tuple[int, ...] | None = None) -> Ciphertext:
-    """x, whose values lie as in `like`, with the shape of that layout or another shape of as many values."""
+    """x, whose values are in the slots of `like`, with the shape of that layout or another shape of as many values."""
     shape = like.shape if shape is None else shape
     return x if x.shape == shape else x.reshape(shape)
 

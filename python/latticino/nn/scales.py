@@ -49,10 +49,10 @@ def _groups(nodes: list[Node]) -> list[int]:
 
 
 def _adjustable(nodes: list[Node], groups: list[int], users: list[list[int]], i: int) -> int | None:
-    """The factor of a product that nothing else reads and that can have any number."""
+    """The factor of a product that no other node reads and that can have any number."""
     sizes = np.bincount(groups, minlength=len(nodes))
     a, b = nodes[i].inputs
-    if nodes[i].op == "matmul":  # its factors come through maps, which no square should pay for
+    if nodes[i].op == "matmul":  # its factors come through maps, which should not be needed only for a square
         free = [j for j in (a, b) if nodes[j].op == "affine" and users[j] == [i] and sizes[groups[j]] == 1]
         return free[0] if free else None
     if a == b or _turned(nodes, a, b) or _turned(nodes, b, a):
@@ -62,14 +62,14 @@ def _adjustable(nodes: list[Node], groups: list[int], users: list[list[int]], i:
 
 
 def _turned(nodes: list[Node], i: int, other: int) -> bool:
-    """Whether node i is another one in another order, so that no factor should make a map of it."""
+    """Whether node i is another node in another order, so that no factor should turn it into a map."""
     n = nodes[i]
     return n.inputs == (other,) and len(n.maps) == 1 and n.bias is None and n.maps[0].permutes
 
 
 def _with_free_maps(nodes: list[Node], output: int) -> tuple[list[Node], int]:
-    """The nodes, with a map behind each input and each fixed product that is a part of a sum or the result. This map
-    can have any number."""
+    """The nodes, with a map after each input and each fixed product that is a part of a sum or the result. This map can
+    have any number."""
     groups, users = _groups(nodes), Lowered(tuple(nodes), output).users
     sizes = np.bincount(groups, minlength=len(nodes))
     fixed = {i for i, n in enumerate(nodes) if n.op in PRODUCTS and _adjustable(nodes, groups, users, i) is None}
@@ -108,7 +108,7 @@ class _Numbers:
         members: dict[int, list[int]] = {}
         for i, g in enumerate(self.groups):
             members.setdefault(g, []).append(i)
-        later: dict[int, int] = {}  # factors that follow from their product
+        later: dict[int, int] = {}  # factors whose number follows from that of their product
         for i, n in enumerate(self.nodes):
             if n.op in PRODUCTS:
                 j = _adjustable(self.nodes, self.groups, self.users, i)
@@ -134,7 +134,7 @@ class _Numbers:
     def _of(self, i: int, later: dict[int, int]) -> float:
         if i in self.chosen:
             return self.chosen[i]
-        product = later[i]  # its number is its product's divided by the other factor's
+        product = later[i]  # its number is that of the product divided by that of the other factor
         a, b = self.nodes[product].inputs
         return self.chosen[product] / self._of(b if i == a else a, later)
 
@@ -143,7 +143,7 @@ class _Numbers:
             self.chosen[i] = number
 
     def _wish(self, members: list[int]) -> float:
-        """What the nodes of a group would best be divided by."""
+        """The best divisor for the nodes of a group."""
         if self.output in members or any(self.nodes[i].op == "input" for i in members):
             return 1.0
         domains = []
@@ -166,7 +166,7 @@ def _divided(node: Node, own: float, of_inputs: list[float]) -> Node:
     if node.series is not None:
         series = node.series.scaled(of_inputs[0], 1 / own)
         low, high = series.domain
-        if abs(low + 1) < 1e-9 and abs(high - 1) < 1e-9:  # no level for rounding
+        if abs(low + 1) < 1e-9 and abs(high - 1) < 1e-9:  # so that rounding costs no level
             series = Series(series.coefficients, (-1.0, 1.0))
         return replace(node, series=series)
     return node

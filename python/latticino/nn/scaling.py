@@ -18,8 +18,8 @@ import numpy as np
 from .lowered import PRODUCTS, Affine, Lowered, Node, Series
 from .packing import renames
 
-_ROUNDED = 1e-9  # relative
-_ORDINARY = 2.0**5  # results up to so much, or down to its inverse, are decrypted as they are
+_ROUNDED = 1e-9  # relative tolerance
+_ORDINARY = 2.0**5  # results up to this size, or down to its inverse, are decrypted as they are
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Scaled:
         """The numbers by which the values of each node were divided before, when the model was lowered."""
         known = self.graph.facts.get("units", {})
         out: list[float] = []
-        for node in self.graph.nodes:  # what the planner put in has the values of its input
+        for node in self.graph.nodes:  # nodes that the planner inserted have the values of their input
             out.append(float(known.get(node.name, out[node.inputs[0]] if node.inputs else 1.0)))
         return tuple(out)
 
     @property
     def shown(self) -> tuple[float, ...]:
-        """Units with which messages state values: those of the user's model."""
+        """The units in which messages state values: those of the user's model."""
         return tuple(a * b for a, b in zip(self.units, self.before))
 
 
@@ -103,7 +103,7 @@ class _Classes:
 
 
 def _is_free(graph: Lowered, i: int) -> bool:
-    """Whether nothing but node i itself decides its unit."""
+    """Whether no other node decides the unit of node i."""
     alone = len(_Classes(graph).members()[_Classes(graph).of(i)]) == 1
     return alone and not graph.users[i] and graph.nodes[i].op in ("affine", "polynomial")
 
@@ -139,7 +139,7 @@ def _units(graph: Lowered) -> list[float] | int:
     free = {i: _free_factor(graph, i, users, members) for i, n in enumerate(graph.nodes) if n.op in PRODUCTS}
     units = {root: _wanted(graph, several, users) for root, several in members.items()}
     units[classes.of(graph.output)] = _unit_of_result(graph.nodes[graph.output].bound)
-    settled = set()  # classes whose unit something has read, or a product decides
+    settled = set()  # classes whose unit was already used, or that a product decides
     for i, j in free.items():
         if j is None:
             a, b, own = (classes.of(k) for k in (*graph.nodes[i].inputs, i))

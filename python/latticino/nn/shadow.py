@@ -1,4 +1,5 @@
-"""The shadow of an encrypted run: the same steps in float, for whole batches, with or without noise.
+"""The shadow of an encrypted run: it computes the same steps in floating point, for whole batches, with or without
+noise.
 
 The noise of a step has the deviations that a dry run predicts for it. The step passes on what it adds to its operands,
 and later steps pass on what it adds to its result, as the network does: a weight of 1,000 multiplies the errors before
@@ -20,10 +21,10 @@ from .halves.filling import in_both
 from .lowered import OUTSIDE, Lowered, Node, require_within, result_of
 from .run import Step
 
-CHUNK = 256  # samples at once
-_NOISE_OUTSIDE = 2.0**-7  # relative: values at an end of a domain lie beyond it with noise
+CHUNK = 256  # samples that are computed together
+_NOISE_OUTSIDE = 2.0**-7  # relative: with noise, values at an end of a domain may be outside of it
 _REAL = math.sqrt(0.5)  # the real part has half of the variance of a complex error
-_MEAN = math.sqrt(2 / math.pi)  # of the size of a normal number, in units of its deviation
+_MEAN = math.sqrt(2 / math.pi)  # mean size of a normal number, in units of its deviation
 
 
 class Added(NamedTuple):
@@ -79,7 +80,7 @@ class Shadow:
         out: list[np.ndarray] = [np.zeros(0)] * len(self.graph.nodes)
         for i in self.graph.inputs:
             out[i] = _noisy(x / self.units[i], self.errors.fresh, noise)
-        held = dict(enumerate(out))  # what later steps read: after a bootstrapping, the refreshed value
+        held = dict(enumerate(out))  # the values that later steps read: after a bootstrapping, the refreshed ones
         for step, added in zip(self.steps, self.errors.steps):
             i = step.node
             if step.form is not None:
@@ -108,7 +109,7 @@ def bits_of(error: np.ndarray, bound: float) -> float:
 
 
 def _result(node: Node, xs: list[np.ndarray]) -> np.ndarray:
-    """What a node makes of its inputs, and of the errors in their imaginary parts."""
+    """The result of a node for its inputs and for the errors in their imaginary parts."""
     real = [x.real for x in xs]
     y = result_of(node, real, check=False)
     if not any(np.iscomplexobj(x) for x in xs):
@@ -118,7 +119,7 @@ def _result(node: Node, xs: list[np.ndarray]) -> np.ndarray:
 
 def _mapped(node: Node, held: Mapping[int, np.ndarray], errors: Sequence[float], noise: np.random.Generator | None,
             both: Sequence[bool]) -> np.ndarray:
-    """What an affine node makes of its inputs, which get these errors as they are read."""
+    """The result of an affine node for its inputs, which get these errors when they are read."""
     real = np.zeros((len(held[node.inputs[0]]), node.size))
     imaginary = None
     for k, (m, j) in enumerate(zip(node.maps, node.inputs)):
@@ -141,7 +142,7 @@ def _of_result(node: Node, added: Added) -> float | np.ndarray:
 
 
 def _of_halves(x: np.ndarray, noise: np.random.Generator | None) -> np.ndarray:
-    """Real values behind a join: the error in the imaginary part of one image adds to the real part of another."""
+    """Real values after a join: the error in the imaginary part of one image is added to the real part of another."""
     if noise is None or not np.iscomplexobj(x):
         return x.real
     return np.asarray(x.real + noise.choice((-1.0, 1.0), x.shape) * np.roll(x.imag, 1, axis=0))

@@ -1,1 +1,2 @@
-"""Operations on encrypted CKKS arrays: layouts brought together, moves, sums, products, matrices, refreshing."""
+"""Operations on encrypted CKKS arrays: bringing layouts together, moving values, sums, products, matrices,
+bootstrapping."""

@@ -1,4 +1,4 @@
-"""Operands brought into one layout, and arrays into the plain one."""
+"""Brings operands to one layout, and arrays to the plain layout."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _moved(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, Ci
 
 
 def _lowered(moving: Ciphertext, still: Ciphertext) -> Ciphertext:
-    """The operand brought down to the level above that of the other one. Nothing is lost by that, and the move is
+    """The operand, brought down to the level above that of the other one. This loses nothing, and makes the move
     cheaper."""
     return moving.to_level(still.level + 1) if moving.level > still.level + 1 and moving._is_canonical else moving
 
@@ -82,14 +82,14 @@ def _slots(x: Ciphertext) -> int:
 
 
 def _repeats(x: Ciphertext, other: Layout) -> bool:
-    """Whether x, whose slots repeat, has its values where the other layout wants them."""
+    """Whether x, whose slots repeat, has its values where the other layout needs them."""
     return len(x._parts) == 1 and x.slots < other.slots and np.array_equal(other.places % x.slots, x.layout.places)
 
 
 def repeated(x: Ciphertext, larger: Ciphertext) -> Ciphertext:
     """x, which repeats periodically, in the layout of a larger array."""
     part = x._parts[0].with_slots(larger.slots)
-    growth = math.sqrt(larger.slots / x.slots)  # decoding reads more coefficients
+    growth = math.sqrt(larger.slots / x.slots)  # because decoding reads more coefficients
     where = larger.layout.with_rest("zero").changed(larger.layout.full, x._known.reach)
     if x.layout.rest == "unknown":
         where = where.with_rest("unknown", x.layout.bound)
@@ -162,8 +162,8 @@ def plain(x: Ciphertext, operation: str) -> Ciphertext:
 
 
 def operand(x: Ciphertext, values: Any, operation: str) -> tuple[Ciphertext, np.ndarray]:
-    """x, and a clear array of its shape. x is broadcast where the array is larger, which takes a level where it then
-    has different values in what shared a slot."""
+    """x, and a plain array of its shape. If the array is larger, x is broadcast. This takes a level if the array then
+    has different values where x shares a slot."""
     array = arrays.as_numpy(values, operation)
     if array.shape != x.shape:
         shape = shape_of(x, array, operation)
@@ -174,7 +174,8 @@ def operand(x: Ciphertext, values: Any, operation: str) -> tuple[Ciphertext, np.
 
 
 def _constant(array: np.ndarray, where: Layout) -> bool:
-    """Whether an array is one value along the axes along which the layout repeats one, and all others are distinct."""
+    """Whether an array repeats one value along the axes along which the layout does, and has only distinct values
+    otherwise."""
     axes = [a for a in range(len(where.shape)) if where.shape[a] > 1 and not np.diff(where.places, axis=a).any()]
     own = (1,) * (len(where.shape) - array.ndim) + array.shape
     at = tuple(slice(0, 1) if a in axes else slice(None) for a in range(len(where.shape)))

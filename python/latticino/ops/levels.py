@@ -1,4 +1,4 @@
-"""Levels that an operation needs, and what to do where they are lacking."""
+"""The levels that an operation needs, and advice if they are missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def more_levels(ctx: Context) -> str:
-    """The advice of an error if levels are lacking."""
+    """The advice in an error if levels are missing."""
     return ctx._bootstrapping.native.more_levels(ctx.auto_bootstrap)
 
 

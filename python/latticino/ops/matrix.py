@@ -1,4 +1,4 @@
-"""Products of encrypted arrays and plain matrices, with numpy's shapes."""
+"""Products of encrypted arrays with plain matrices, with numpy's rules for shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from . import products
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-# Entries of the matrix of a whole linear map: 256 MiB of complex numbers on the host.
+# The most entries of the matrix of a whole linear map: 256 MiB of complex numbers on the host.
 _MAX_ENTRIES = 1 << 24
 
 

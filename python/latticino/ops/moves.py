@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 MAX_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
-MAX_VALUES = 1 << 27  # of an array: 1 GiB of addresses on the host
-_SMALL_KEYS = 1 << 26  # up to which a table of all keys is made
-_MAX_MAPS = 64  # of sums and products that are remembered
-_LAST_BITS = 1e-15  # relative: less is nothing at the scale of weights
+MAX_VALUES = 1 << 27  # values of an array: 1 GiB of addresses on the host
+_SMALL_KEYS = 1 << 26  # so many keys may be listed in a table
+_MAX_MAPS = 64  # sums and products that are remembered
+_LAST_BITS = 1e-15  # relative: smaller numbers are negligible for weights
 _EQUAL = 1e-10  # relative: sums of equal diagonals differ by rounding errors only
-_KINDS = 16  # of diagonals whose errors are computed
-_FEW = 8  # diagonals, up to which a repeated value is moved at once rather than spread by rotations
+_KINDS = 16  # the most slots of diagonals whose errors are computed
+_FEW = 8  # number of diagonals up to which a repeated value is moved at once, and not spread by rotations
 
 
-# ---- free steps ----
+# ---- steps that cost nothing ----
 
 
 def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
@@ -61,7 +61,7 @@ def taken(x: Ciphertext, index: np.ndarray) -> Ciphertext:
 
 
 def joined(xs: Sequence[Ciphertext], f: Callable[[Sequence[np.ndarray]], np.ndarray], operation: str) -> Ciphertext:
-    """One array made of several, which `f` puts together. It is free. Operands of higher levels are brought down."""
+    """One array made from several by `f`. It is free. Operands of higher levels are brought down."""
     level, slots = min(x.level for x in xs), max(x.slots for x in xs)
     xs = [x.to_level(level) if any(p.level != level for p in x._parts) else x for x in xs]
     if len({p.scale for x in xs for p in x._parts}) > 1:
@@ -90,7 +90,7 @@ def widened(x: Ciphertext, slots: int) -> Ciphertext:
     if slots == x.slots:
         return x
     where = x.layout.widened(slots)
-    growth = math.sqrt(slots / x.slots)  # decoding reads more coefficients
+    growth = math.sqrt(slots / x.slots)  # because decoding reads more coefficients
     return x._like([p.with_slots(slots) for p in x._parts], x._known.repeated(x.size, growth),
                    layout=where.with_rest(where.rest, _reach(x, where)))
 
@@ -112,7 +112,7 @@ Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # target addresses, source 
 
 
 class _Equal(NamedTuple):
-    """Which diagonals are equal up to a sign: they form a group.
+    """Groups of diagonals that are equal except for a sign.
 
     ``group``, ``sign``, ``periods``: for each diagonal the number of its group, its sign, and the number of slots after
     which its weights repeat. ``repeated``: the weights of the groups whose period is shorter than all slots."""
@@ -131,12 +131,12 @@ class Map:
     def __init__(self, name: tuple[Any, ...], slots: int, period: int, target: Layout,
                  build: Callable[[], Entries], count: int | None = None) -> None:
         self.name, self.slots, self.target = name, slots, target
-        self.count = target.count if count is None else count  # of target ciphertexts
+        self.count = target.count if count is None else count  # number of target ciphertexts
         self._period, self._build = period, build
         self._groups: list[list[Group]] | None = None
         self._equal: _Equal | None = None
-        self._means: list[np.ndarray] | None = None  # of diagonals, by target
-        self.known = True  # False: only which diagonals there are, for runs without data
+        self._means: list[np.ndarray] | None = None  # number of diagonals, by target
+        self.known = True  # False: only the positions of diagonals, for runs without data
         entries = build()
         self._sources = int(entries[1].max(initial=0)) // slots + 1
         self._unique = _distinct(self._keys(entries))
@@ -146,7 +146,7 @@ class Map:
         return len(self._unique)
 
     def unknown(self) -> Map:
-        """The map as runs without data take it, which encode no values."""
+        """The map for runs without data, which encode no values."""
         out = Map.__new__(Map)
         self.groups()
         out.__dict__.update(self.__dict__, known=False)
@@ -173,7 +173,7 @@ class Map:
             found = [(int(p), self._unique[pairs == p] % self._period) for p in np.unique(pairs)]
             firsts = [self._first(distances) for _, distances in found]
             apart = len(set().union(*(set(((d - f) % self._period).tolist()) for (_, d), f in zip(found, firsts))))
-            # Ciphertexts that lie shifted to each other share keys where distances are counted from the first one.
+            # Ciphertexts that are shifted copies of each other share keys if distances are counted from the first one.
             alone = len(np.unique(self._unique % self._period))
             shared = apart + min(len(set(firsts)), self._period.bit_length()) < alone
             for (p, distances), first in zip(found, firsts if shared else [0] * len(found)):
@@ -206,7 +206,7 @@ class Map:
         return [1 << b for b in range(first.bit_length()) if first >> b & 1]
 
     def diagonals_by(self, kind_of: Callable[[int], int], kinds: int) -> list[float]:
-        """How many diagonals take sources of each kind: the most of any target ciphertext."""
+        """The number of diagonals with sources of each kind: the most of any target ciphertext."""
         counts = np.zeros((self.count, kinds))
         for target, groups in enumerate(self.groups()):
             for group in groups:
@@ -281,7 +281,7 @@ class Map:
         return int(source.used.sum()) / (self._sources * self._period) if source.rest == "zero" else 1.0
 
     def _means_of_diagonals(self) -> list[np.ndarray]:
-        """Without diagonals of equal weights, of which `alike` knows the errors."""
+        """The same without diagonals of equal weights, whose errors `alike` handles."""
         t, s, w = self._build()
         which, count = _positions(self._unique, self._keys((t, s, w))), len(self._unique)
         sums = [np.bincount(which, x, count) / self.slots for x in (w.real, w.imag, w.real**2 + w.imag**2)]
@@ -298,7 +298,7 @@ class Map:
         factors = np.random.default_rng(1).normal(size=(2, self.slots))
 
         def sums(period: int) -> np.ndarray:
-            """Of each part of each diagonal."""
+            """Sums for each part of each diagonal."""
             slot = t & (self.slots - 1)
             at = which * (self.slots // period) + slot // period
             products = w.real * factors[0, slot % period] + w.imag * factors[1, slot % period]
@@ -345,7 +345,7 @@ class Map:
 
     @property
     def keys(self) -> float:
-        """About how many rotations need a key of their own."""
+        """The approximate number of rotations that need a key of their own."""
         groups = [g for several in self.groups() for g in several]
         firsts = len({g.first for g in groups} - {0})
         return min(firsts, self._period.bit_length()) + 2 * math.sqrt(len({d for g in groups for d in g.distances}))
@@ -383,8 +383,8 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
 
 
 def _positions(distinct: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """np.searchsorted for keys that are all present. If there are few, positions are small integers, which numpy sorts
-    fast."""
+    """Like np.searchsorted, for keys that are all present. If there are few keys, positions are small integers, which
+    numpy sorts fast."""
     most = int(distinct[-1]) + 1 if distinct.size else 1
     if most > _SMALL_KEYS:
         return np.searchsorted(distinct, keys)
@@ -424,7 +424,7 @@ def apply(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operatio
 
 def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, operation: str, gain: float,
              empty: bool, light: bool = False) -> tuple[list[_native.Ciphertext | None], float, float]:
-    """The target ciphertexts. A target to which nothing comes holds zeros, or is None (`empty`)."""
+    """The target ciphertexts. A target that has no entries holds zeros, or is None (`empty`)."""
     ctx, e = x.context, x._evaluator
     matrices: Callable[[int, Group], np.ndarray] | None = None
 
@@ -441,7 +441,7 @@ def _applied(x: Ciphertext, sources: Sequence[_native.Ciphertext], m: Map, opera
             parts.append(None)
             continue
         products = []
-        for group in groups or [Group(0, (0,))]:  # nothing comes there: zeros
+        for group in groups or [Group(0, (0,))]:  # no entries: it gets zeros
             part = sources[group.source].with_slots(m.slots)
             for step in m.steps_to(group.first):
                 part = e.rotate(part, step)
@@ -472,7 +472,7 @@ def turns(groups: Sequence[Sequence[Group]]) -> bool:
     return any(g.distances != (0,) for several in groups for g in several)
 
 
-# ---- to other slots ----
+# ---- moving to other slots ----
 
 
 @dataclass(frozen=True)
@@ -510,7 +510,7 @@ class Move:
         return np.ascontiguousarray(profile.reshape(-1)[target.places.reshape(-1)]), rest
 
     def of_copies(self, error: float, switched: float) -> copies.Parts:
-        """An error of what the map leaves, after the rotations that repeat it and add the error `switched` each."""
+        """The error after the rotations that repeat the map's results, each of which adds the error `switched`."""
         if self.runs is not None:
             return copies.of_runs(error, switched, self.runs[1])
         return copies.of_spreads(error, switched, self.spreads, self.map.slots)
@@ -555,7 +555,7 @@ def _move(source_: _ByName, target_: _ByName) -> Move:
 
 def _map(source: Layout, target: Layout, s: np.ndarray, t: np.ndarray, name: str) -> Map:
     flat = t.reshape(-1)
-    _, first = np.unique(flat, return_index=True)  # equal values may share a slot: each moves once
+    _, first = np.unique(flat, return_index=True)  # equal values may share a slot, so each moves once
     entries = flat[first], s.reshape(-1)[first], np.ones(len(first))
     return Map((name, source.name, target.name), target.slots, source.slots, target, lambda: entries)
 
@@ -584,7 +584,7 @@ def by_bits(first: np.ndarray, length: np.ndarray, step: int, slots: int) -> Ite
 
 
 def _runs(source: Layout, target: Layout, s: np.ndarray, axes: tuple[int, ...]) -> Move | None:
-    """Does what `_spread` does, for repeated values that lie in several ciphertexts."""
+    """Like `_spread`, for repeated values that are in several ciphertexts."""
     last = range(-len(axes), 0)
     rows = math.prod(n for a, n in enumerate(s.shape) if a not in axes)
     t = np.sort(np.moveaxis(target.places, axes, last).reshape(rows, -1), axis=1)
@@ -602,7 +602,8 @@ def _runs(source: Layout, target: Layout, s: np.ndarray, axes: tuple[int, ...]) 
 
 
 def _spread(source: Layout, target: Layout, s: np.ndarray, axes: tuple[int, ...]) -> Move | None:
-    """The move if axes repeat values. The first copy of each value goes to its slot, and rotations fill the others."""
+    """The move if axes repeat values. The first copy of each value goes to its slot, and rotations fill the other
+    slots."""
     t, slots = target.places, target.slots
     spreads = []
     for a in axes:

@@ -1,4 +1,4 @@
-"""Products with clear matrices as sparse maps of slots, for arrays of any size in any layout.
+"""Products with plain matrices as sparse maps of slots, for arrays of any size in any layout.
 
 Row r of x @ w sums n values with weights. If row r of the result begins at the slot where row r of x begins, value (r,
 l) adds to result (r, j) over the distance l - j. That gives n + m - 1 distances for all rows together. If m is much
@@ -24,7 +24,7 @@ from . import levels, moves
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_MAX_WEIGHTS = 1 << 25  # products of single values in a sparse map: 1 GiB on the host while it is made
+_MAX_WEIGHTS = 1 << 25  # products of single numbers in a sparse map: 1 GiB on the host while it is made
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def sparse(x: Ciphertext, w: np.ndarray, left: bool, shape: tuple[int, ...]) -> 
     name = ("matmul", x.layout.name, left, w.shape, digest, w.dtype.str)
     plan = moves.remembered(name, lambda: min(_product_plans(x, terms, name, bound), key=lambda plan: plan.cost))
     plan.map.require_possible("matmul")
-    # Of the weights of a result, each piece has a part.
+    # Each piece has only a part of a result's weights.
     parts, added, rounded = moves.apply(x, x._parts, plan.map, "matmul", l2 / math.sqrt(plan.count))
     if plan.count > 1:
         slots = plan.map.slots

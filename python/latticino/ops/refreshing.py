@@ -1,4 +1,4 @@
-"""Bootstrapping of an array, and of two at once."""
+"""Bootstrapping of one array, and of two together."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _prepared(x: Ciphertext) -> Ciphertext:
 
 
 def _report(ctx: Context, misfits: Sequence[tuple[str, str, str]]) -> None:
-    """For values outside of the message box it raises ScaleError in a plan, and warns elsewhere."""
+    """For values outside of the message box: ScaleError in a plan, a warning otherwise."""
     for misfit in misfits:
         report(ctx, *misfit)
 

@@ -1,4 +1,4 @@
-"""Numbers that a recorded program takes anew at every run, and arithmetic with them."""
+"""Numbers that a recorded program gets anew in every run, and arithmetic with them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..claims.known import as_range
 from ..common import roles
 from ..common.captured import public_step
 
-Values = Mapping[str, Any]  # of the numbers of a program, by name
-Box = tuple[float, float, float, float]  # real parts from the first to the second, imaginary ones to the fourth
+Values = Mapping[str, Any]  # the most numbers of a program, by name
+Box = tuple[float, float, float, float]  # real parts between the first two, imaginary parts between the last two
 _ONES: Box = (1.0, 1.0, 0.0, 0.0)
 _LARGEST_POWER = 64
 
@@ -44,7 +44,7 @@ class Scalar:
 
     __slots__ = ("_range", "_box", "_of", "_program")
     __hash__ = None  # type: ignore[assignment]  # == has no answer
-    __array_ufunc__ = None  # numpy's numbers leave the operators to this class
+    __array_ufunc__ = None  # so that numpy's numbers use the operators of this class
 
     def __init__(self, low: float | _native.Range, high: float | None = None) -> None:
         self._set(box_of(as_range(low if high is None else (low, high))), None, None)
@@ -59,7 +59,7 @@ class Scalar:
         out._set(box, of, program)
         return out
 
-    # ---- facts ----
+    # ---- properties ----
 
     @property
     def range(self) -> _native.Range:
@@ -212,7 +212,7 @@ class Scalar:
                 "record the program with a wider lt.Scalar")
         return x  # type: ignore[no-any-return]
 
-    # ---- what only numbers can ----
+    # ---- what a number can do and a Scalar cannot ----
 
     def _no_value(self, *_: Any) -> NoReturn:
         raise errors.UnsupportedError.explain(
@@ -246,8 +246,8 @@ class Numbers:
         self.inputs = None if context is None else _native.ScalarInputs(context._native)
         self._values = values if values is not None else {name: s._middle() for name, s in declared.items()}
         self._used: list[Scalar] = []
-        self._next: list[Scalar] = []  # of this call of the function
-        self._thread: int | None = None  # in which it runs
+        self._next: list[Scalar] = []  # arguments of this call of the function
+        self._thread: int | None = None  # the context in which it runs
 
     @contextmanager
     def given(self) -> Iterator[dict[str, Scalar]]:
@@ -303,7 +303,7 @@ def computed(s: Scalar, values: Values) -> complex:
 
 
 def divided(s: Scalar) -> Scalar:
-    """1 / s, computed as divisors of encrypted arrays are."""
+    """1 / s, computed in the same way as for divisors of encrypted arrays."""
     return s._through(lambda v: complex(1 / np.complex128(v)), _quotient(_ONES, s._box))
 
 
@@ -317,7 +317,7 @@ def taken(declared: Mapping[str, Scalar], given: Values) -> dict[str, float | co
     return {name: s._taken(given[name], "program", name) for name, s in declared.items()}
 
 
-# ---- where numbers lie ----
+# ---- storage of the numbers ----
 
 def _declared(box: Box) -> Scalar:
     return Scalar(_range_of(box))

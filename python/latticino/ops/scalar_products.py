@@ -1,4 +1,4 @@
-"""Sums and products of encrypted arrays with numbers that a recorded program takes anew at every run."""
+"""Sums and products of encrypted arrays with numbers that a recorded program gets anew in every run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def times(x: Ciphertext, s: Scalar) -> Ciphertext:
     """x * s. It takes one level."""
     program = s._in("multiply", x.context)
     x = x._ready(1)
-    if program.inputs is None:  # as a replay does it: the product takes a level even where the number is i or -i
+    if program.inputs is None:  # as in a replay, the product takes a level even if the number is i or -i
         return x._made(x._contents.times_number(x._evaluator, program.value(s), always_rescaled=True))
     parts = x._evaluator.multiply_input(x._parts, program.inputs, program.index(s))
     factor = x.context.params.rescale_factor(x.level) * (parts[0].scale / x.scale)
@@ -42,7 +42,7 @@ def over(x: Ciphertext, s: Scalar) -> Ciphertext:
 
 def _without_sample(x: Ciphertext) -> _native.Known:
     """What is known of x from its range and error alone, with at least the error that its sample shows. A sample could
-    only be multiplied by one number, so it would say nothing of the others."""
+    be multiplied by one number only, so it would say nothing about others."""
     known = x._known.detached(x.size, x._full)
     if x._known.sample is None:
         return known

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def moved(x: Ciphertext, move: Callable[[np.ndarray], Any], operation: str) -> Ciphertext:
-    """x after what numpy's `move` does to an array."""
+    """x after numpy's `move` was applied to its array of addresses."""
     try:
         places = np.asarray(move(np.arange(x.size).reshape(x.shape)))
-    except Exception as why:  # numpy's, or what an object's own conversion raises
+    except Exception as why:  # raised by numpy, or by any conversion of the object
         raise errors.of_numpy(why).explain(
             operation, f"an array of shape {x.shape} ({first_line(why)})", "indices, axes and shapes that exist",
             "check the arguments") from why
     if not places.size:
         raise errors.ShapeError.explain(operation, "no values", "at least one", "check the index")
-    if places.dtype.kind != "i":  # a field of a record, for instance
+    if places.dtype.kind != "i":  # for example, a field of a record
         raise errors.ShapeError.explain(
             operation, "an object that is no index", "integers, slices or masks", "check the index")
     if places.shape == x.shape and np.array_equal(places.reshape(-1), np.arange(x.size)):

@@ -1,4 +1,4 @@
-"""Sums over axes, and what is made of them."""
+"""Sums over axes, and functions that use them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def total(x: Ciphertext, axis: Any = None, keepdims: bool = False, factor: compl
 
 
 def as_axes(axis: Any, dimensions: int, operation: str) -> tuple[int, ...]:
-    """The axes as numpy takes them, in order. None stands for all axes."""
+    """The axes in the form that numpy takes them, in order. None stands for all axes."""
     if axis is None:
         return tuple(range(dimensions))
     every = [arrays.as_integer(a, operation, "axis") for a in (axis if isinstance(axis, tuple) else (axis,))]
@@ -46,7 +46,7 @@ def as_axes(axis: Any, dimensions: int, operation: str) -> tuple[int, ...]:
 
 
 def _plainly(x: Ciphertext, axes: tuple[int, ...]) -> bool:
-    """Whether plain rotations can add up the values of each sum, because no other slots hold anything else."""
+    """Whether plain rotations can add up the values of each sum, because the other slots hold nothing else."""
     if len(axes) == len(x.shape):
         return x.layout.injective and x.layout.rest != "unknown"
     kept = math.prod(x.shape[len(axes):])
@@ -69,7 +69,7 @@ def _along(x: Ciphertext, axes: tuple[int, ...], factor: complex) -> Ciphertext:
     out = _windowed(x, axes, factor)
     if out is None and len(axes) > 1:
         out = _along(_along(x, axes[-1:], 1), axes[:-1], factor)
-    if out is None:  # one axis, along which values lie anywhere
+    if out is None:  # one axis, with values at any addresses
         out = _windowed(align.plain(x, "sum"), axes, factor)
     assert out is not None
     return out
@@ -161,8 +161,8 @@ def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertex
     r = x._known.range
     squares = total(_squared(x), axes, keepdims, 1 / (count - ddof))
     out = squares - _squared(total(x, axes, keepdims, 1 / math.sqrt(count * (count - ddof))))
-    # Rules of differences do not know that the two terms depend on each other. Variances are not negative, and largest
-    # where half of the values lie at each end.
+    # The rules for differences do not know that the two terms depend on each other. Variances are not negative, and the
+    # largest possible one is that of values of which half are at each end.
     most = (((r.high - r.low) / 2) ** 2 + ((r.imag_high - r.imag_low) / 2) ** 2) * count / (count - ddof)
     return out._like(out._parts, out._known.within_domain(0.0, most))
 

@@ -1,1 +1,1 @@
-"""Work with whole programs: recording, choosing a preset, profiling."""
+"""Functions that work on whole programs: recording, choosing a preset, profiling."""

@@ -1,4 +1,4 @@
-"""Which preset runs a program at the least cost."""
+"""Chooses the preset that runs a program at the least cost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """Why this one, in a sentence."""
+        """The reason for this choice, in a sentence."""
         fit = [c for c in self.table if not c.refused]
         first = self.table[0]
         others = "no other one does"

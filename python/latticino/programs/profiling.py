@@ -1,4 +1,4 @@
-"""Where the time goes: ``with lt.profile(ctx) as p:``."""
+"""Measures how long each operation takes: ``with lt.profile(ctx) as p:``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPERATORS = {
     "ne": "not_equal", "lshift": "shift", "rshift": "shift", "rlshift": "shift", "rrshift": "shift",
     "mod": "remainder", "floordiv": "floor_divide", "getitem": "index", "abs": "abs",
 }
-# Functions of the package that a profile lists.
+# Functions of the package that a profile measures.
 _FUNCTIONS = ("dot", "where", "minimum", "maximum", "stack", "concatenate", "exp", "log", "sin", "cos", "tanh",
               "sigmoid", "sqrt")
 
@@ -104,7 +104,7 @@ class Profile:
         outside.bytes_moved = total["bytes_moved"] - sum(r.bytes_moved for r in rows)
         return [*rows, outside]
 
-    # ---- while it runs ----
+    # ---- during the profile ----
 
     def _begin(self) -> None:
         native = self._root._native
@@ -151,7 +151,7 @@ class Profile:
 
     def _part(self, outer: _Call, name: str, function: Callable[..., Any], arguments: tuple[Any, ...],
               options: dict[str, Any]) -> Any:
-        if outer.inside:  # only the outermost of those inside
+        if outer.inside:  # only the outermost of the operations inside
             return function(*arguments, **options)
         native = self._root._native
         native.synchronize()
@@ -190,7 +190,7 @@ class Profile:
         if self._gpu:
             _native.pop_range()
 
-    # ---- shown ----
+    # ---- output ----
 
     def _table(self) -> tuple[list[str], list[list[Any]]]:
         tfhe_too = any(r.lookups for r in self.rows)
@@ -258,7 +258,7 @@ def _arrays(value: Any) -> Iterator[Any]:
 
 
 def _root_of(arguments: tuple[Any, ...]) -> Any:
-    """The context that a call is of, if any."""
+    """The context that a call belongs to, if any."""
     first = arguments[0] if arguments else None
     if isinstance(first, (Context, tfhe.Context)):
         return first._root
@@ -269,7 +269,7 @@ def _root_of(arguments: tuple[Any, ...]) -> Any:
 
 
 class _Wrapped:
-    """The package's operations, replaced while there is a profile, so that they cost nothing else."""
+    """The package's operations. They are replaced only while there is a profile, so they cost nothing otherwise."""
 
     lock = threading.RLock()
     profiles: ClassVar[dict[int, Profile]] = {}  # by the id of the context
@@ -326,7 +326,7 @@ class _Wrapped:
 
 
 def _operation(name: str) -> str:
-    """The name of an operation; empty for methods that are none."""
+    """The name of an operation; empty for methods that are no operations."""
     if name.startswith("__"):
         return _OPERATORS.get(name.strip("_"), "")
     return "" if name.startswith("_") else name

@@ -19,7 +19,7 @@ from ..tfhe.program import TfheRecording
 
 
 class _NotEncryptedProgram:
-    """Takes the place of a recording of ciphertexts, and runs the function each time."""
+    """Replaces a recording of ciphertexts, and runs the function each time."""
 
     arena_bytes = 0
 
@@ -53,10 +53,10 @@ class CkksRecording(Recording):
             with self._numbers.given() as scalars:
                 return given(*arrays, **scalars)
 
-        self._kept = context._hold(examples[0]._key)  # the recording's operations read it at every run
+        self._kept = context._hold(examples[0]._key)  # the recording's operations read it in every run
         # The context's locks come before the queue's own, which recording holds, in every thread.
         with context._lock.own, context._constants.held, context._products.held, context._tables.held:
-            # Builds matrices and constants first: they belong to the context, not to the recording.
+            # Makes matrices and constants first, because they belong to the context and not to the recording.
             recorded = [_native.RecordedArgument.of(x._contents) for x in examples]
             self._examples = [argument for argument, _ in recorded]
             examples = [x._made(taken) for x, (_, taken) in zip(examples, recorded)]
@@ -203,5 +203,5 @@ def _require_parameters(function: Callable[..., Any], scalars: Mapping[str, Scal
         raise errors.UnsupportedError.explain(
             "record", f"scalars that the function does not take by name ({why})", "names of its parameters",
             "name them as the function does") from None
-    except builtins.ValueError:  # some functions of extensions do not say what they take
+    except builtins.ValueError:  # some functions of extension modules have no signature
         pass

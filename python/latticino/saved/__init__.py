@@ -1,1 +1,1 @@
-"""Programs as data: functions of arrays that were captured, and compiled networks."""
+"""Saved programs: functions of arrays that were captured, and compiled networks."""

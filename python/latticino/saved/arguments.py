@@ -27,10 +27,10 @@ from ..linear.convolution import Multiplexed
 from ..linear.maps import LinearMap
 
 PROGRAM = Container(b"LTPROGRM", 1, "a program", "lt.save_program")
-_MAX_LIST = 256  # numbers of a list; longer ones are arrays
+_MAX_LIST = 256  # numbers of a list; longer lists are stored as arrays
 _MAX_VALUES = 1 << 24
 _LARGEST = 1 << 64
-_DEEPEST = 8  # lists in lists
+_DEEPEST = 8  # depth of nested lists
 _TYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
           "float64", "complex64", "complex128")
 _CLAIMS = ("assumed", "declared")
@@ -38,13 +38,13 @@ _CLAIMS = ("assumed", "declared")
 
 @dataclass(frozen=True)
 class Ref:
-    """An earlier result: an input, or what a step gave."""
+    """An earlier result: an input, or the result of a step."""
 
     at: int
 
 
 class Tabulated:
-    """A function of real numbers that is known where a table asks for it."""
+    """A function of real numbers whose values are known where a table needs them."""
 
     def __init__(self, arguments: np.ndarray, values: np.ndarray) -> None:
         self._values = dict(zip(arguments.tolist(), values.tolist()))
@@ -58,12 +58,12 @@ class Tabulated:
                 "save the program again with this release") from None
 
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """Arguments and values."""
+        """A function that is known by a list of arguments and values."""
         return np.array(list(self._values)), np.array(list(self._values.values()))
 
 
 class Noted:
-    """Notes the values of a function of one number, or of several integers, as they are asked for."""
+    """Notes the values of a function, of one number or of several integers, whenever they are computed."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -81,14 +81,14 @@ class Noted:
 
 
 class Encoder:
-    """Keeps the arrays of a program, each once. ``arrays``: by name."""
+    """Collects the arrays of a program, each once. ``arrays``: by name."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
         self._names: dict[bytes, str] = {}
 
     def argument(self, operation: str, value: Any, depth: int = 0) -> Any:
-        """An argument as JSON. UnsupportedError, naming the operation, for what is no data."""
+        """An argument as JSON. UnsupportedError, naming the operation, if it is no data."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, Ref):
@@ -136,7 +136,7 @@ class Encoder:
         _refuse(operation, f"{kind} among the arguments")
 
     def array(self, operation: str, value: Any) -> dict[str, Any]:
-        """An array, which the file holds once however often it is used."""
+        """An array, which the file contains once, however often it is used."""
         own = np.asarray(value)
         own = own.astype(np.complex128 if own.dtype.kind == "c" else np.float64) if own.dtype.itemsize > 8 and (
             own.dtype.name not in _TYPES) else own
@@ -194,7 +194,7 @@ def _as_stored(plain: np.ndarray) -> np.ndarray:
 
 
 def of_range(r: _native.Range) -> dict[str, Any]:
-    """What samples showed is stated as a range."""
+    """The range that a sample has shown is stated as a declared range."""
     return {"claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
             "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}
 
@@ -208,11 +208,12 @@ def of_layout(where: Layout) -> dict[str, Any]:
 
 
 class Decoder:
-    """Reads arguments that a stranger wrote. Arrays of the file are found by name; each result is read once."""
+    """Reads arguments from an untrusted file. Arrays of the file are found by name. Each array is read once."""
 
     def __init__(self, found: dict[str, np.ndarray]) -> None:
         self._found = found
-        self._made: dict[str, Any] = {}  # by what they are read from: equal maps share their encoded diagonals
+        # by the JSON that they are read from, so that equal maps share their encoded diagonals
+        self._made: dict[str, Any] = {}
 
     def argument(self, value: Any, known: int, depth: int = 0) -> Any:
         """An argument of a step before which there are `known` results. FileError for anything else."""

@@ -1,8 +1,8 @@
-"""Functions of arrays captured as steps: a dry run on stand-ins that note what is done with them.
+"""Captures functions of arrays as steps: by a dry run on stand-ins, which note the operations on them.
 
 A stand-in is a `Ciphertext` or an `EncryptedArray` (or a `Scalar`) to the function. Its shape, level and range are
 those of an array without data, on which every step runs as it does in a plan. So a function that cannot run is refused
-here. A stand-in has no ciphertexts: whoever asks for them does something that no step describes.
+here. A stand-in has no ciphertexts, because code that uses them directly does something that no step describes.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Log:
         return value
 
     def _noted(self, value: Any) -> Any:
-        """An argument as it is written down: results by their numbers."""
+        """An argument in the form in which it is written down: results by their numbers."""
         if isinstance(value, Captured):
             return Ref(value._place)  # type: ignore[attr-defined]
         if isinstance(value, (list, tuple)):
@@ -158,7 +158,7 @@ class Log:
 
 
 def facts_of(value: Any) -> dict[str, Any]:
-    """What a program states of a result."""
+    """The facts that a program states about a result."""
     if isinstance(value, Scalar):
         return {}
     if isinstance(value, EncryptedArray):
@@ -182,7 +182,7 @@ def _renumbered(value: Any, numbers: dict[int, int]) -> Any:
     return [_renumbered(v, numbers) for v in value] if isinstance(value, list) else value
 
 
-# ---- functions among arguments: their values are data ----
+# ---- functions as arguments: their values become data ----
 
 
 def _as_is(_: dict[str, Any]) -> None:
@@ -202,7 +202,8 @@ def _fitted(named: dict[str, Any]) -> None:
 
 
 def _noting(named: dict[str, Any]) -> None:
-    """Notes the values of a table's function, and pins the set of switching, which tells where it is asked for."""
+    """Notes the values of a table's function, and fixes the set of switching, which determines where the function is
+    evaluated."""
     if callable(named["f"]) and not isinstance(named["f"], Tabulated):
         named["f"] = Noted(named["f"])
     _with_set(named)
@@ -215,7 +216,7 @@ def _tabulated(named: dict[str, Any]) -> None:
 
 
 def _with_set(named: dict[str, Any]) -> None:
-    """Names the set of switching: another machine may have another default, and then other keys."""
+    """Writes down the set of switching, because another machine may have another default, and then other keys."""
     options = named if "switching" in named else named.get("options")
     x = next(v for v in named.values() if isinstance(v, Captured))
     if options is not None and options.get("switching") is None:
@@ -244,7 +245,7 @@ def _item(value: Any) -> Any:
 
 
 Change = Callable[[dict[str, Any]], None]  # of the arguments of a step
-# Before a step runs, and before it is noted; by scheme and name.
+# Called before a step runs, and before it is noted; by scheme and name.
 _PREPARED: dict[tuple[str, str], Change] = {
     ("ckks", "approximate"): _fitted, ("ckks", "apply_lut"): _noting, ("tfhe", "apply_many"): _noting_several,
     **{("ckks", name): _with_set_if_tables for name in ("compare", "max", "argmax", "min", "argmin", "lt.top_k")}}
@@ -344,7 +345,7 @@ class _EncryptedArray(Captured, EncryptedArray):
 
 
 class _Scalar(Captured, Scalar):
-    """Stands for a number that each run brings."""
+    """Stands for a number that each run gets anew."""
 
     __slots__ = ("_log", "_place", "_inner")
 
@@ -371,7 +372,7 @@ def _operator_of_scalars(attribute: str) -> Callable[..., Any]:
     own, noted = getattr(Scalar, attribute), _method(attribute, True)
 
     def called(self: Any, *arguments: Any) -> Any:
-        # Operands that are no numbers have operators of their own, or are refused as by any Scalar.
+        # Operands that are no numbers use their own operators, or are refused like any Scalar.
         others = [v._inner if isinstance(v, Captured) else v for v in arguments]  # type: ignore[attr-defined]
         return NotImplemented if own(self._inner, *others) is NotImplemented else noted(self, *arguments)
 

@@ -18,7 +18,7 @@ _MAX_KEYS = 1 << 16
 
 
 def client_of(head: Note, digest: str, kind: str | None) -> SavedClient:
-    """The part for clients that a head states. FileError for one that is none."""
+    """The part for clients that a head states. FileError if it is not valid."""
     try:
         return _client_of(head, digest, kind)
     except errors.FileError:
@@ -60,7 +60,7 @@ def _plan(stated: Note, context: Context) -> Plan:
     if not {*switching, *(name for name, _, _ in products)} <= set(sets):
         PROGRAM.refuse("a set of switching that does not exist")
     counts: dict[str, Any] = {name: PROGRAM.integer(stated, name, 0, 1 << 53) for name in COUNTS}
-    told = "prepared_seconds" in stated._fields  # files of older versions do not tell
+    told = "prepared_seconds" in stated._fields  # files of older versions do not state this
     return Plan(params.hash, keys, levels=PROGRAM.integers(stated, "levels", 0, params.top_level),
                 recorded_peak_bytes=counts["peak_bytes"],  # a saved program is not recorded
                 seconds=stated.number("seconds"),

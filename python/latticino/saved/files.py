@@ -97,7 +97,7 @@ def captured(program: Callable[..., Any], context: AnyContext, examples: tuple[A
 
 
 def _require_same(first: Any, again: Any) -> None:
-    """The steps that were noted compute what the function computed."""
+    """Checks that the noted steps compute the same as the function."""
     if not isinstance(first, plans.Plan):
         return
     pairs = zip((b for bits in first.bits for b in bits[:2]), (b for bits in again.bits for b in bits[:2]))
@@ -108,7 +108,7 @@ def _require_same(first: Any, again: Any) -> None:
 
 
 def _example(x: Any, i: int, context: AnyContext, plain: AnyContext) -> Any:
-    """An example as an array without data, or of TFHE as a shape."""
+    """An example as an array without data; for TFHE, as a shape."""
     of_tfhe = isinstance(context, tfhe.Context)
     if isinstance(x, tfhe.EncryptedArray if of_tfhe else Ciphertext):
         if x.context._root is not context._root:
@@ -125,7 +125,7 @@ def _example(x: Any, i: int, context: AnyContext, plain: AnyContext) -> Any:
 
 
 def _shape_of(values: np.ndarray, i: int) -> plans.Shape:
-    """What plain values as an example say: their shape, and whether they are real."""
+    """The facts that an example of plain values states: its shape, and whether it is real."""
     if np.abs(arrays.as_slots(values, "save_program")).max(initial=0) > 1:
         raise errors.ValueError.explain(
             "save_program", f"values outside of -1 to 1 in example {i}", "the range of the values of every run",

@@ -22,7 +22,7 @@ from ..ops.scalar import Scalar, taken
 
 MAGIC, VERSION = b"LTRESULT", 1
 _HEAD, _LENGTH, _NUMBER = struct.Struct("<8sII"), struct.Struct("<Q"), struct.Struct("<dd")
-NUMBER = _NUMBER.size  # bytes of a number of a request
+NUMBER = _NUMBER.size  # bytes per number of a request
 
 
 # ---- numbers ----
@@ -35,7 +35,7 @@ def numbers_to_bytes(declared: Mapping[str, Scalar], numbers: Mapping[str, Any])
 
 
 def numbers_of(declared: Mapping[str, Scalar], parts: Sequence[bytes]) -> dict[str, float | complex]:
-    """The numbers in `NUMBER` bytes each, from anybody. FileError for bytes that hold no numbers."""
+    """The numbers, in `NUMBER` bytes each. The bytes may come from anybody. FileError if they are no numbers."""
     if len(parts) != len(declared) or any(len(part) != NUMBER for part in parts):
         _refuse("run", f"{sum(map(len, parts))} bytes of numbers", f"{NUMBER} for each of {len(declared)}",
                 "write each number as two doubles")
@@ -52,12 +52,12 @@ def numbers_of(declared: Mapping[str, Scalar], parts: Sequence[bytes]) -> dict[s
 
 
 def most_around(count: int) -> int:
-    """Bytes beside the files of so many results."""
+    """Bytes of a result of so many arrays, in addition to their files."""
     return _HEAD.size + count * _LENGTH.size
 
 
 def result_to_bytes(result: Any, final: bool = False) -> bytes:
-    """What a run gave, as bytes. ``final``: each array of CKKS as of `lt.to_bytes`. One of TFHE is as it is."""
+    """The result of a run, as bytes. ``final``: each array of CKKS as of `lt.to_bytes`. One of TFHE is as it is."""
     if not isinstance(result, (list, tuple)):
         return saving.to_bytes(result, final=final and isinstance(result, Ciphertext))
     files = [result_to_bytes(y, final) for y in result]
@@ -72,7 +72,7 @@ def result_of(data: bytes, context: Any, count: int) -> Any:
 
 
 def files_of(data: bytes, count: int) -> list[bytes]:
-    """The file of each array in the bytes of a result, from anybody. FileError as of `result_of`."""
+    """The file of each array in the bytes of a result. The bytes may come from anybody. FileError as of `result_of`."""
     if data[: len(MAGIC)] != MAGIC:
         if count != 1:
             _refuse("load", "one array", f"{count} results", "ask for the result of a job of this program")

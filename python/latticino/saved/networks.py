@@ -51,12 +51,12 @@ class SavedNetworkClient(SavedProgram):
 
     def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
                 after: After | None = None) -> Any:
-        """UnsupportedError: the part for clients has no weights."""
+        """UnsupportedError, because the part for clients has no weights."""
         raise errors.UnsupportedError.explain(
             "run", "the part of a network that clients need", "the whole network", "run it where the service is")
 
     def client_bytes(self) -> bytes:
-        """What `lt.nn.Network.save` writes, which `lt.nn.load` reads."""
+        """The files that `lt.nn.Network.save` writes and `lt.nn.load` reads."""
         return files.to_bytes(self.network._head("client"), {})
 
 
@@ -90,7 +90,7 @@ class SavedNetwork(SavedNetworkClient):
     compute.__doc__ = SavedProgram.compute.__doc__
 
     def _keep_weights(self, context: Context) -> None:
-        """Lets the context keep the encoded weights beside those of other networks."""
+        """Lets the context keep the encoded weights together with those of other networks."""
         room = self.network.plan.weight_bytes
         with context._lock.own:
             kept = _kept.setdefault(context, set())
@@ -99,4 +99,5 @@ class SavedNetwork(SavedNetworkClient):
                 context._products.limit += room
 
 
-_kept: WeakKeyDictionary[Context, set[str]] = WeakKeyDictionary()  # digests of networks whose weights a context keeps
+# digests of the networks whose weights a context keeps
+_kept: WeakKeyDictionary[Context, set[str]] = WeakKeyDictionary()

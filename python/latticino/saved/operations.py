@@ -1,4 +1,4 @@
-"""What a saved program may do: methods of arrays, functions of the package, and arithmetic of numbers.
+"""The operations that a saved program may call: methods of arrays, functions of the package, and arithmetic of numbers.
 
 `operation` finds the callable that a step names. No other callables are ever found. Before a step runs, `require_room`
 refuses one whose result would be larger than a program's arrays may be.
@@ -23,10 +23,10 @@ from ..ops.matrix import result_shape
 from ..ops.scalar import Scalar
 from ..tfhe.array import EncryptedArray
 
-MAX_VALUES = 1 << 24  # of an array: the host stores where each one lies
+MAX_VALUES = 1 << 24  # values of an array: the host stores the address of each one
 _MAX_TAPS = 1 << 27  # places of windows times results
 
-# Names of methods, as the decorator `program_step` marks them.
+# Names of methods, marked by the decorator `program_step`.
 CKKS_METHODS = methods_of(Ciphertext)
 TFHE_METHODS = methods_of(EncryptedArray)
 SCALAR_METHODS = methods_of(Scalar)
@@ -38,20 +38,20 @@ Arguments = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Operation:
-    """What a step calls: ``function`` with arguments of this ``signature``."""
+    """The callable of a step: ``function`` with arguments of this ``signature``."""
 
     name: str
     function: Callable[..., Any]
     signature: inspect.Signature
 
     def bound(self, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> dict[str, Any]:
-        """All arguments by name, defaults included: later releases may have other defaults."""
+        """All arguments by name, with their defaults, because later releases may have other defaults."""
         bound = self.signature.bind(*arguments, **options)
         bound.apply_defaults()
         return dict(bound.arguments)
 
     def bound_by_name(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The same from a file. TypeError for one that is missing or of a kind that it cannot have."""
+        """The same for arguments from a file. TypeError if one is missing or has an invalid type."""
         kinds = {name: p.kind for name, p in self.signature.parameters.items()}
         for name, value in arguments.items():
             if isinstance(value, dict) != (kinds[name] is inspect.Parameter.VAR_KEYWORD):
@@ -101,7 +101,7 @@ def operation(scheme: str, name: str) -> Operation | None:
 
 
 def _of_scalars(name: str) -> Operation:
-    """Arithmetic of Scalars, and of the numbers that stand for them."""
+    """Arithmetic of Scalars, and of the numbers that replace them in a run."""
     function = _OF_SCALARS[name.removeprefix("scalar.")]
 
     def call(*arguments: Any) -> Any:
@@ -121,7 +121,7 @@ _OF_SCALARS: dict[str, Callable[..., Any]] = {
     "real": lambda self: self.real, "imag": lambda self: self.imag}
 
 
-# ---- room for results ----
+# ---- size limits of results ----
 
 
 def require_room(name: str, arguments: Arguments) -> None:
@@ -133,7 +133,7 @@ def require_room(name: str, arguments: Arguments) -> None:
 
 
 def _most_of(name: str, arguments: Arguments) -> int:
-    """A bound of the values of a result, from the shapes of operands alone; 0 if it cannot grow."""
+    """A bound on the number of values of a result, from the shapes of operands alone; 0 if it cannot grow."""
     of: Any = arguments.get("self")
     own: tuple[int, ...] = getattr(of, "shape", ())
     if name in ("matmul", "rmatmul"):
@@ -159,7 +159,7 @@ def _most_of(name: str, arguments: Arguments) -> int:
         return rows * int(of.size_out)
     try:
         return math.prod(np.broadcast_shapes(*_shapes(arguments.values())))
-    except ValueError:  # the operation itself refuses them
+    except ValueError:  # the operation itself refuses such shapes
         return 0
 
 
@@ -183,7 +183,7 @@ def _shape(value: Any) -> tuple[int, ...] | None:
 
 
 def _indexed(shape: tuple[int, ...], index: Any) -> int:
-    """A bound of the size of ``x[index]``."""
+    """A bound on the size of ``x[index]``."""
     items = index if isinstance(index, tuple) else (index,)
     lists = [np.asarray(v) if isinstance(v, list) else v for v in items]
     used = sum(0 if v is None or v is ... else v.ndim if isinstance(v, np.ndarray) and v.dtype == bool else 1
@@ -204,12 +204,13 @@ def _indexed(shape: tuple[int, ...], index: Any) -> int:
             at += 1
     try:
         return free * math.prod(sizes[at:]) * math.prod(np.broadcast_shapes(*chosen))
-    except ValueError:  # numpy refuses it
+    except ValueError:  # numpy refuses such an index
         return 0
 
 
 def _windows(name: str, shape: tuple[int, ...], arguments: Arguments) -> int:
-    """The values of a result of windows over an image, or the places that its windows read, whatever is more."""
+    """The number of values of a result of windows over an image, or of places that its windows read, whichever is
+    larger."""
     def numbers(value: Any) -> list[int]:
         several = value if isinstance(value, (list, tuple)) else [value]
         return [n for n in several if isinstance(n, int) and n > 0]

@@ -1,4 +1,4 @@
-"""Saved programs: what they take and give, and how they run."""
+"""Saved programs: their arguments and results, and how they run."""
 
 from __future__ import annotations
 
@@ -62,16 +62,17 @@ class Output:
 
 
 class Misfit(NamedTuple):
-    """Why values of the result ``output`` may not fit the modulus of level 0, to which answers are brought."""
+    """The reason why values of the result ``output`` may not fit the modulus of level 0, to which answers are brought.
+    """
 
     output: int
     had: str
     needs: str
-    assumed: bool  # the range is no statement of the program's author
+    assumed: bool  # because the author of the program did not declare the range
 
 
 def misfits_of(results: Sequence[Any]) -> tuple[Misfit, ...]:
-    """Those of results without data."""
+    """The facts of results without data."""
     return tuple(Misfit(i, had, needs, y.range.claim == "assumed") for i, y in enumerate(results)
                  if isinstance(y, Ciphertext) for had, needs in answer.misfits(y))
 
@@ -103,7 +104,7 @@ class SavedProgram(roles.Handle, ABC):
     scalars: Mapping[str, Scalar]
     plan: Any
     digest: str
-    _misfits: tuple[Misfit, ...] = ()  # of results that may not fit an answer
+    _misfits: tuple[Misfit, ...] = ()  # the reasons for results that may not fit an answer
 
     @property
     def keys(self) -> dict[_native.KeyLabel, int]:
@@ -137,7 +138,7 @@ class SavedProgram(roles.Handle, ABC):
         """The values as a client encrypts them for the program: an array for each argument."""
 
     def decrypt(self, client: Any, result: Any) -> Any:
-        """The values of what a run gave: an array, or a tuple of them."""
+        """The values of a run's result: an array, or a tuple of them."""
         self._require_client(client, "decrypt")
         if isinstance(result, (list, tuple)):
             return tuple(client.decrypt(y) for y in result)
@@ -157,8 +158,8 @@ class SavedProgram(roles.Handle, ABC):
     @abstractmethod
     def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
                 after: After | None = None) -> Any:
-        """What `run` gives. ``after`` is called after each step with the part that is done, up to 1. If it raises an
-        exception, the run ends."""
+        """The same as `run`. ``after`` is called after each step with the fraction that is done, up to 1. If it raises
+        an exception, the run ends."""
 
     @abstractmethod
     def client_bytes(self) -> bytes:
@@ -238,8 +239,8 @@ class Steps:
 
     def run(self, arrays: Sequence[Any], numbers: Mapping[str, Any], checks: bool = False,
             after: After | None = None) -> Any:
-        """The result for arrays and numbers. ``checks``: before and after each step, for programs of strangers.
-        ``after``: takes the part that is done."""
+        """The result for arrays and numbers. ``checks``: called before and after each step, for programs from untrusted
+        sources. ``after``: is called with the fraction that is done."""
         values: list[Any] = [*arrays, *(numbers[name] for name in self.scalars)]
         for k, step in enumerate(self.steps):
             given = {name: _filled(v, values) for name, v in step.arguments.items()}
@@ -251,7 +252,7 @@ class Steps:
                 _require_stated(step, several)
             values += several
             for i in step.last:
-                values[i] = None  # its memory is free for what comes next
+                values[i] = None  # so that its memory is free for the next steps
             if after is not None:
                 after((k + 1) / len(self.steps))
         out = [values[i] for i in self.outputs]
@@ -290,7 +291,7 @@ class SavedClient(SavedProgram):
 
     def compute(self, session: AnyContext, arrays: Sequence[Any], numbers: Mapping[str, Any] | None = None,
                 after: After | None = None) -> Any:
-        """UnsupportedError: the part for clients has no steps."""
+        """UnsupportedError, because the part for clients has no steps."""
         raise errors.UnsupportedError.explain(
             "run", "the part of a program that clients need", "the whole program", "run it where the service is")
 
@@ -344,7 +345,8 @@ class SavedFunction(SavedClient):
         self._steps = steps
 
     def __call__(self, *arrays: Any, **numbers: Any) -> Any:
-        """The program as a function of arrays, wherever they lie: checks nothing that operations do not check."""
+        """The program as a function of arrays in any context or session. It checks nothing that operations do not
+        check."""
         self._require_count("program", arrays)
         if numbers.keys() != set(self.scalars):
             taken(self.scalars, numbers)
@@ -382,7 +384,8 @@ class SavedFunction(SavedClient):
         raise errors.ShapeError.explain("run", f"{had} as input {i}", needs, _REMEDY)
 
     def _of_ckks(self, i: int, x: Ciphertext, stated: Input, example: Ciphertext) -> Ciphertext:
-        """The argument, of which no more is known than the program states: what is chosen by range stays the same."""
+        """The argument, but with no more known about it than the program states, so that choices by range stay the
+        same."""
         if x.level != stated.level:
             raise errors.LevelError.explain(
                 "run", f"level {x.level} as input {i}", f"level {stated.level}", _REMEDY)

@@ -1,4 +1,4 @@
-"""Saved functions as files: what is written, and read from strangers."""
+"""Reads and writes the files of saved functions, which may come from an untrusted source."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .operations import MAX_VALUES
 from .program import AnyContext, Input, Misfit, Output, SavedFunction, Step, Steps, misfits_of
 
 _MAX_INPUTS = 1 << 10
-_MAX_CIPHERTEXTS = 1 << 16  # of all inputs: the plan has an object for each
-MAX_RESULTS = 1 << 12  # of a step
-_MAX_ALIVE = 1 << 26  # values of arrays at once: the host stores where each one lies
+_MAX_CIPHERTEXTS = 1 << 16  # values of all inputs, because the plan has an object for each
+MAX_RESULTS = 1 << 12  # results of a step
+_MAX_ALIVE = 1 << 26  # values of arrays that exist at the same time: the host stores the address of each one
 _KINDS = ("cpu", "cuda")
 
 
@@ -172,7 +172,8 @@ def _step(row: Note, decoder: Decoder, scheme: str, known: int) -> Step:
 
 def _with_last(steps: Sequence[Step], inputs: Sequence[Any], numbers: set[int],
                outputs: Sequence[int]) -> tuple[Step, ...]:
-    """The steps, each with the results that nobody needs after it. FileError if too many values are alive at once."""
+    """The steps, each with the results that no later step needs. FileError if too many values exist at the same time.
+    """
     last: dict[int, int] = {}
     starts, first = [], len(inputs) + len(numbers)
     for k, step in enumerate(steps):
@@ -220,7 +221,8 @@ def scalars_of(head: Note) -> dict[str, Scalar]:
 
 def planned(context: AnyContext, steps: Steps, examples: Sequence[Any],
             scalars: Mapping[str, Scalar]) -> tuple[Any, list[Output], tuple[Misfit, ...]]:
-    """The plan of steps, of which each is checked, the facts of the results, and which of them may fit no answer."""
+    """The plan of the steps, each of which is checked, the facts of the results, and which of them may not fit an
+    answer."""
     facts: list[Output] = []
     misfits: tuple[Misfit, ...] = ()
 
@@ -236,7 +238,7 @@ def planned(context: AnyContext, steps: Steps, examples: Sequence[Any],
 
 def function_of(head: Note, found: dict[str, np.ndarray], digest: str, kind: str | None = None,
                 context: AnyContext | None = None) -> SavedFunction:
-    """The program of a file, planned anew. FileError for one that is none, or that cannot run."""
+    """The program of a file, planned anew. FileError if it is no program, or cannot run."""
     try:
         return _function_of(head, found, digest, kind, context)
     except (errors.FileError, errors.OutOfMemoryError):
@@ -244,7 +246,7 @@ def function_of(head: Note, found: dict[str, np.ndarray], digest: str, kind: str
     except MemoryError as why:
         raise errors.OutOfMemoryError.explain("load", "too little memory", "memory for a plan of the program",
                                               "load it on a larger machine") from why
-    except Exception as why:  # what operations say of arguments of strangers
+    except Exception as why:  # raised by operations because of arguments from untrusted files
         text = f"{type(why).__name__}: {why}"
         raise PROGRAM.refusal(f"steps that cannot run ({text[:400]})") from why
 

@@ -13,12 +13,12 @@ from ..files import saving
 from ..tfhe import types
 
 _HEADER, _DIGEST, _SIGNATURE = 96, 32, 112
-_ENTRY, _SEED, _LENGTH = 18, 32, 4  # of a ciphertext or batch; of a seed; of a count
+_ENTRY, _SEED, _LENGTH = 18, 32, 4  # bytes of a ciphertext's or batch's fields, of a seed, and of a count
 _LONGEST_NOTE = 1 << 16
 
 
 def _around(note: int, entries: int) -> int:
-    """All but seeds and payload."""
+    """All bytes except seeds and payload."""
     return _HEADER + _LENGTH + note + _LENGTH + entries * _ENTRY + 2 * _DIGEST
 
 
@@ -26,14 +26,14 @@ def of_fresh(x: Ciphertext) -> int:
     """Bytes of an array like this one, if the owner of the key has just encrypted it with the range that it claims."""
     params, level, count = x.context.params, x.level, len(x._parts)
     known = _native.Known.fresh(x.range, noise.fresh(params, x.scale, x.slots))
-    if x.layout.is_plain:  # a fresh array has zeros after its values, whatever this one has
+    if x.layout.is_plain:  # a fresh array has zeros after its values, whatever this one has there
         x = Ciphertext(x.context, x._parts, Layout.plain(x.shape, x.slots), known)
     note = saving.note_of(x, known, as_declared=True)
     return _around(len(note.encode()), count) + count * (_SEED + _limbs(params, level))
 
 
 def most_of(params: _native.Params, level: int, count: int) -> int:
-    """Bytes of no more than a signed file of so many ciphertexts at a level, whatever is known of them."""
+    """An upper bound on the bytes of a signed file of so many ciphertexts at a level, whatever is known about them."""
     return _around(_LONGEST_NOTE, count) + count * (_SEED + 2 * _limbs(params, level)) + _SIGNATURE
 
 

@@ -1,4 +1,4 @@
-"""Heads of saved programs: what is written. reading.py and clients.py read it."""
+"""Writes the heads of saved programs. reading.py and clients.py read them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNTS_OF_TFHE = ("bootstrappings", "rounds", "key_bytes", "input_bytes", "peak_
 
 
 def of_context(context: Any) -> dict[str, Any]:
-    """The fields of a head that say where a program runs."""
+    """The fields of a head that state where a program runs."""
     of_tfhe = isinstance(context, tfhe.Context)
     data = (_native.tfhe_params_to_bytes if of_tfhe else _native.params_to_bytes)(context.params)
     head = {"scheme": "tfhe" if of_tfhe else "ckks", "name": context.params.name, "params": data.hex(),
@@ -32,7 +32,7 @@ def of_context(context: Any) -> dict[str, Any]:
 
 
 def of_input(x: Any) -> dict[str, Any]:
-    """What a head says of an argument: an array without data, or a `tfhe.Shape`."""
+    """The fields for an argument: an array without data, or a `tfhe.Shape`."""
     if isinstance(x, Ciphertext):
         return {"note": saving.note_of(x, as_declared=True), "level": x.level, "scale": x.scale, "slots": x.slots,
                 "ciphertexts": len(x._parts)}
@@ -44,7 +44,7 @@ def of_scalars(scalars: Mapping[str, Scalar]) -> list[dict[str, Any]]:
 
 
 def of_plan(plan: Any) -> dict[str, Any]:
-    """What a head states of a plan: for readers that do not plan."""
+    """The fields for a plan, for readers that do not plan themselves."""
     keys = plan.keys if isinstance(plan, Plan) else {}
     return {"key_names": [repr(label) for label in keys], "key_levels": list(keys.values()),
             "key_bytes": int(plan.key_bytes), "peak_bytes": int(plan.peak_bytes), "seconds": float(plan.seconds),

@@ -20,14 +20,14 @@ from .. import errors
 from .manifest import Joined, Manifest, is_hash
 
 AREAS = ("models", "chunks", "inputs", "results")
-OPERATOR = "operator"  # the owner of models
+OPERATOR = "operator"  # the name under which models are stored
 _OWNER = re.compile(r"[0-9a-z]{1,32}")
-_PIECE = 1 << 20  # bytes that are read at once of a file that nobody needs whole
+_PIECE = 1 << 20  # bytes that are read at once of a file that is not needed as a whole
 
 
 class Blobs:
-    """Content-addressed files of several owners below a folder, which is made. Each owner's lie apart: one owner's
-    upload never tells whether another one has the same bytes.
+    """Content-addressed files of several owners below a folder, which is made. Each owner has a folder of its own, so
+    that nobody learns from an upload whether another owner has the same bytes.
 
     ``reserve``: bytes that stay free on the disk; `require_room` refuses what would take them.
     """
@@ -40,14 +40,14 @@ class Blobs:
             for name in (*AREAS, "tmp"):
                 (self.folder / name).mkdir(exist_ok=True)
             _sync(self.folder)
-            with self.writer(AREAS[0], OPERATOR):  # whether a file can be made; nothing is left of it
+            with self.writer(AREAS[0], OPERATOR):  # tests whether a file can be made, and removes it
                 pass
             disks = {(self.folder / name).stat().st_dev for name in (*AREAS, "tmp")}
         except OSError as why:
             raise errors.FileError.explain("blobs", f"{folder}: {why}", "a folder on a disk with room, that can be "
                                            "written to", "make room or change its permissions, or name another one "
                                            "with --blobs") from why
-        if len(disks) > 1:  # files could not be renamed from one to the other
+        if len(disks) > 1:  # files could not be renamed from one file system to the other
             raise errors.FileError.explain("blobs", f"{folder}, whose folders lie on {len(disks)} disks", "one disk",
                                            "move the whole folder, and name it with --blobs, in place of links in it")
 
@@ -64,7 +64,7 @@ class Blobs:
         self._held = file
 
     def path(self, area: str, owner: str, hash_: str) -> Path:
-        """Where a blob lies, whether it is there or not."""
+        """The path of a blob, whether it exists or not."""
         if area not in AREAS or not _OWNER.fullmatch(owner) or not is_hash(hash_):
             raise errors.ValueError.explain("blobs", "a name that no blob has", "an area, an owner and a SHA-256",
                                             "check the name")
@@ -74,7 +74,7 @@ class Blobs:
         return self.path(area, owner, hash_).is_file()
 
     def open(self, area: str, owner: str, hash_: str) -> BinaryIO:
-        """The blob for reading. FileError where there is none."""
+        """The blob, opened for reading. FileError if it does not exist."""
         try:
             return self.path(area, owner, hash_).open("rb")
         except OSError as why:
@@ -98,7 +98,7 @@ class Blobs:
                 while piece := file.read(_PIECE):
                     found.update(piece)
         except FileNotFoundError:
-            (self.folder / area).stat()  # a disk that is not mounted has lost no blob
+            (self.folder / area).stat()  # if a disk is not mounted, no blob is lost
             return False
         return found.hexdigest() == hash_
 
@@ -117,11 +117,11 @@ class Blobs:
         return Writer(self, area, owner)
 
     def holds(self, size: int) -> bool:
-        """Whether the disk has so many bytes free, the reserve among them."""
+        """Whether the disk has so many bytes free, including the reserve."""
         return shutil.disk_usage(self.folder).free >= size
 
     def room(self) -> int:
-        """Bytes that are free on the disk beside the reserve; negative where less than that is free."""
+        """Bytes that are free on the disk in addition to the reserve; negative if less than the reserve is free."""
         return shutil.disk_usage(self.folder).free - self.reserve
 
     def require_room(self, size: int) -> bool:
@@ -141,12 +141,12 @@ class Blobs:
         old = [path for path in (self.folder / area).glob("*/??/*") if _modified(path) < before]
         if not old:
             return 0
-        names, removed = kept(), 0  # asked for after the files were listed: those that get named later are younger
+        names, removed = kept(), 0  # read after the files were listed, so blobs that are named later are younger
         for path in old:
             if (path.parts[-3], path.name) in names:
                 continue
             with self._locked(area, fcntl.LOCK_EX):
-                if _modified(path) < before:  # nobody has stored it again meanwhile
+                if _modified(path) < before:  # nobody has stored it again in the meantime
                     path.unlink(missing_ok=True)
                     removed += 1
         return removed
@@ -159,7 +159,7 @@ class Blobs:
 
     @contextmanager
     def _locked(self, area: str, kind: int) -> Iterator[None]:
-        """Holds a lock of all processes on the folder. Writers share it; the sweeper has it alone."""
+        """Holds a lock of all processes on the folder. Writers hold it together; the sweeper holds it alone."""
         handle = os.open(self.folder / area / ".lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(handle, kind)
@@ -170,18 +170,18 @@ class Blobs:
     def _place(self, area: str, owner: str, temporary: Path, hash_: str) -> None:
         target = self.path(area, owner, hash_)
         folder, fresh = target.parent, []
-        if not folder.exists():  # seldom: an owner has 256 of them at most
+        if not folder.exists():  # this is rare: an owner has at most 256 folders
             fresh = [made for made in (folder, folder.parent) if not made.exists()]
             folder.mkdir(parents=True, exist_ok=True)
         with self._locked(area, fcntl.LOCK_SH):
-            os.replace(temporary, target)  # also where there is one: its bytes may have been damaged since
+            os.replace(temporary, target)  # also if a file exists, because its bytes may have been damaged since
         _sync(folder)
         for made in fresh:
             _sync(made.parent)
 
 
 class Writer:
-    """A blob that is being written. Without `commit` nothing is left of it."""
+    """A blob that is being written. Without `commit` it is removed."""
 
     def __init__(self, blobs: Blobs, area: str, owner: str) -> None:
         self._blobs, self._area, self._owner = blobs, area, owner
@@ -214,7 +214,7 @@ class Writer:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
         try:
-            self._file.close()  # writes what is left, for which the disk may have no room
+            self._file.close()  # writes the rest, for which the disk may have no room
         finally:
             self._path.unlink(missing_ok=True)
 
@@ -224,7 +224,8 @@ def _hash_of(data: bytes) -> str:
 
 
 def _modified(path: Path) -> float:
-    """When a file was changed, in seconds since 1970; infinite for one that is gone, so that it never counts as old."""
+    """When a file was changed, in seconds since 1970. Infinite for a file that is gone, so that it never counts as old.
+    """
     try:
         return path.stat().st_mtime
     except OSError:

@@ -1,7 +1,8 @@
 """Bundles of keys of tenants: announced by a manifest, uploaded in chunks, checked, then used by jobs.
 
 A bundle is *uploading*, then *uploaded*, then *checking* under the lease of one checker, then *ready* or *refused*.
-It is found by tenant, model and hash. The key id that it names is a claim of its sender and finds nothing.
+It is found by tenant, model and hash. The key id that it states is only a claim of its sender, and is not used to find
+it.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from .store import Prepared, Store
 from .tables import bundles, chunks, jobs, models, storable
 from .tenants import ACTIVE, Names, bytes_of, locked, of_models
 
-LEASE = 60.0  # seconds of a checker
+LEASE = 60.0  # seconds of a checker's lease
 ATTEMPTS = 3
-MAX_BUNDLES = 1000  # bundles of a tenant
+MAX_BUNDLES = 1000  # the most bundles of a tenant
 KEEP_UPLOADS = 86_400.0  # seconds that an upload may take
 _USELESS = ("uploading", "refused")
-_SHOWN = [column for column in bundles.c if column.name != "manifest"]  # which may have half a megabyte
+_SHOWN = [column for column in bundles.c if column.name != "manifest"]  # because manifests may have half a megabyte
 _NAMED = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant"), bundles.c.model == sa.bindparam("model"),
                                   bundles.c.hash == sa.bindparam("hash"))
 _ROW, _LOCKED_ROW = Prepared(_NAMED), Prepared(_NAMED.with_for_update())
@@ -199,7 +200,7 @@ class Bundles:
                 state="refused", lease=None, reason=storable(reason)))
 
     def retry(self, check: Check) -> None:
-        """Gives a bundle back that could not be checked, for no fault of its own: it is checked again."""
+        """Gives a bundle back that could not be checked for reasons outside of it. It will be checked again."""
         with self._store.write() as c:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
                 state="uploaded", lease=None))
@@ -252,7 +253,7 @@ class Bundles:
         with self._store.read() as c:
             return {(row.tenant, row.hash) for row in c.execute(sa.select(chunks.c.tenant, chunks.c.hash))}
 
-    # ---- parts ----
+    # ---- helpers ----
 
     def _reserve(self, c: Any, owner: Any, manifest: Manifest) -> None:
         known = set(c.execute(sa.select(chunks.c.hash).where(chunks.c.tenant == owner.id)).scalars())

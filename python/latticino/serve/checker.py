@@ -20,15 +20,15 @@ from .logs import log, of_tenant
 from .registry import Registry
 from .store import STORE_ERRORS, Store
 
-PAUSE = 0.2  # seconds between two looks for uploads
-SWEEP, SWEEP_BLOBS = 2.0, 60.0  # seconds between two sweeps of rows, and of blobs
-_FRESH = 60.0  # seconds that a blob without a row is left alone: its row is about to come
+PAUSE = 0.2  # seconds between two searches for uploads
+SWEEP, SWEEP_BLOBS = 2.0, 60.0  # seconds between two cleanups of rows, and of blobs
+_FRESH = 60.0  # seconds for which a blob without a row is kept, because its row may be about to come
 _UNFINISHED = 3600.0
 _SECONDS, _RATE = 120, 2 << 20  # a check may take `_SECONDS`, and one more for each `_RATE` bytes of the bundle
-# Signals from outside, as of a stop of all processes or of a system without memory. The limits of the confined process,
-# and what a bundle makes it do, end it with others.
+# Signals from outside, for example if all processes are stopped, or the system runs out of memory. The limits of the
+# confined process, and errors that a bundle causes, end it with other signals.
 _FROM_OUTSIDE = {-signal.SIGHUP, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
-# What the confined process may know of its surroundings: no address of a store, no token.
+# The environment variables of the confined process: no address of a store, no token.
 _KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
 
@@ -89,7 +89,7 @@ class Checker:
         self._blobs.sweep_unfinished(_UNFINISHED)
 
     def step(self) -> bool:
-        """Checks the next bundle; False if there is none."""
+        """Checks the next bundle. Returns False if there is none."""
         check = self._bundles.claim()
         if check is None:
             return False
@@ -122,8 +122,8 @@ class Checker:
                 log("checker.trouble", error=type(why).__name__)
 
     def _verdict(self, check: Check) -> dict[str, Any] | None:
-        """What the confined process says of a bundle; None if it was stopped or not ready, or if files could not be
-        read."""
+        """The verdict of the confined process on a bundle. None if the process was stopped or not ready, or if files
+        could not be read."""
         try:
             process = self._started(check)
         except OSError as why:
@@ -150,20 +150,21 @@ class Checker:
                 return {"refused": str(found["refused"])}
             if process.returncode == 0:
                 return {"id": str(found["id"]), "bytes": int(found["bytes"])}
-        except (ValueError, LookupError, TypeError):  # whoever wrote the bundle may have taken the process over
+        except (ValueError, LookupError, TypeError):  # the sender of the bundle may have taken over the process
             pass
         return {"refused": f"keys: had a bundle that ended its check with status {process.returncode}; needs a "
                 "bundle of this package; make it again"}
 
     def _started(self, check: Check) -> subprocess.Popen[bytes]:
-        """The confined process. It gets a part of the model without its path, which tells where the store may be."""
+        """Starts the confined process. It gets a part of the model without its path, because the path would reveal
+        where the store may be."""
         with open(self._registry.part(check.model), "rb") as model:
             return subprocess.Popen(
                 _command(f"/proc/self/fd/{model.fileno()}"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, cwd="/", env=_environment(), pass_fds=[model.fileno()])
 
     def _fed(self, check: Check, process: subprocess.Popen[bytes]) -> bool:
-        """Hands the chunks to the process. Returns whether one of them could not be read."""
+        """Sends the chunks to the process. Returns whether one of them could not be read."""
         assert process.stdin is not None
         try:
             with self._bundles.file(check.tenant, check.manifest) as file:
@@ -171,8 +172,8 @@ class Checker:
                     process.stdin.write(piece)
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has read enough to refuse the rest
-        except OSError as why:  # FileError among them
+            pass  # it has read enough to refuse the bundle
+        except OSError as why:  # this includes FileError
             log("checker.trouble", error=type(why).__name__)
             return True
         return False

@@ -26,8 +26,8 @@ from .parts import part_of
 _ENDED = ("done", "failed", "cancelled", "expired", "poisoned")
 _PENDING = ("uploading", "uploaded", "checking")
 _WAIT = 20.0  # seconds of a long poll
-_UPLOADS = 4  # at a time
-# Fields that are read of what a service answers, and what may be in them.
+_UPLOADS = 4  # chunks that are sent at the same time
+# Fields of the service's answers that are used, and their types.
 _MODEL: Kinds = {"name": str, "digest": str, "parameters": str, "kind": str}
 _BUNDLE: Kinds = {"model": str, "hash": str, "state": str, "key_id": (str, type(None))}
 _STATE: Kinds = {"state": str, "reason": (str, type(None))}
@@ -68,7 +68,7 @@ class Service:
         self.network: Any = getattr(self.program, "network", None)
 
     def context(self, device: str | None = None) -> Context | tfhe.Context:
-        """A context of the model's parameters, for a client."""
+        """A context with the model's parameters, for a client."""
         return self.part.context(device)
 
     def use(self, client: Client | tfhe.Client,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FOLDER = "latticino-service"
 DATABASE = "service.sqlite"
 TOKEN, STORE = "LATTICINO_TOKEN", "LATTICINO_STORE"
-_TOKEN_BYTES = 1 << 16  # that are read of the file of a token
+_TOKEN_BYTES = 1 << 16  # bytes that are read of a token file
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
@@ -117,7 +117,7 @@ def _on_store(sub: argparse.ArgumentParser) -> None:
 
 
 def _with_store(handler: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """The handler of a command, with trouble of the store as an error of the library."""
+    """Calls the handler of a command. Errors of the store become errors of the library."""
     def handled(args: argparse.Namespace) -> int:
         try:
             return handler(args)
@@ -152,14 +152,15 @@ def _serve(args: argparse.Namespace) -> int:
     if page:
         from .traffic import Page
 
-        Page(page)  # refused here, before the front would
+        Page(page)  # refused here, before the front would refuse it
     named = _models_of(args.models)
     require_confined()
     limits = {"seconds": float(args.most_queued), "keep_results": float(args.keep_results)}
     config = _config(args, page=page, limits=limits, rate=float(args.rate), burst=4.0 * args.rate,
                      polls=args.polls, reserve=args.reserve)
     store, blobs = config.open()
-    blobs.hold()  # this and the address first: what cannot run changes no models of what runs
+    # checked first, together with the address: a service that cannot start must not change the models of one that runs
+    blobs.hold()
     service = Service(config, args.workers, (args.host, args.port), float(args.grace))
     registry, facts = Registry(store, blobs), dict[str, Facts]()
     for name, path in named.items():
@@ -168,9 +169,10 @@ def _serve(args: argparse.Namespace) -> int:
     if len({each.digest for each in facts.values()}) < len(named):
         raise errors.UnsupportedError.explain("serve", "one model under two names", "a name for each model",
                                               "name each file once")
-    if args.workers:  # said here, before each worker says it
+    if args.workers:  # reported here, because otherwise each worker would report it
         key_budgets(list(facts.values()), Resources(**config.resources).for_device())
-    registry.serve(facts)  # after all that can be refused: what a failed start left would be served by the next worker
+    # done after everything that can be refused, because the next worker would serve what a failed start left
+    registry.serve(facts)
     store.close()
     host = f"[{args.host}]" if ":" in args.host else args.host
     print(f"serving at http://{host}:{service.port}", flush=True)
@@ -192,14 +194,14 @@ def _worker(args: argparse.Namespace) -> int:
     store, blobs = config.open()
     lacking = [row.name for row in Registry(store, blobs).active() if not blobs.has("models", OPERATOR, row.digest)]
     store.close()
-    if lacking:  # workers would start and end without rest
+    if lacking:  # otherwise workers would start and end again and again
         raise errors.FileError.explain("worker", f"{blobs.folder}, which lacks the model {lacking[0]} of the store",
                                        "the folder of blobs that latticino serve uses", "pass --blobs")
     Service(config, args.workers, None, float(args.grace)).run()
     return 0
 
 
-# Options of an action of tenants, which no other action reads.
+# Options of an action of tenants, which other actions do not have.
 _OF_ACTION = {"add": ("most_bytes", "most_jobs", "most_seconds", "weight"), "token": ("models", "days")}
 
 
@@ -259,7 +261,7 @@ def _make_folder(args: argparse.Namespace) -> None:
 
 
 def _require_own(args: argparse.Namespace) -> None:
-    """FileError where the store would lie in the folder, and does not: a new and empty one would serve nobody."""
+    """FileError if the store should be in the folder and is not: a new and empty one would have no tenants."""
     if not (args.store is not None or os.environ.get(STORE) or (args.folder / DATABASE).exists()):
         raise errors.FileError.explain(
             args.command, f"no service in {args.folder}", "the folder of a service", "pass --folder, or " + (
@@ -268,7 +270,7 @@ def _require_own(args: argparse.Namespace) -> None:
 
 
 def _store_of(args: argparse.Namespace) -> str:
-    """The store's address. One with a password is better in the environment than among the arguments."""
+    """The store's address. If it has a password, it should be in the environment and not among the arguments."""
     given = args.store if args.store is not None else os.environ.get(STORE) or None
     if given is not None:
         return str(given)
@@ -298,7 +300,7 @@ def _models_of(texts: Sequence[str]) -> dict[str, str]:
     named: dict[str, str] = {}
     for text in texts:
         name, mark, path = text.partition("=")
-        if not mark or Path(text).exists():  # a path may hold the sign
+        if not mark or Path(text).exists():  # a path may contain the sign
             name, path = Path(text).resolve().parent.name, text
         if not is_name(name):
             raise errors.ValueError.explain(
@@ -317,7 +319,7 @@ def _described(name: str, facts: Any) -> str:
             f"{display.seconds(facts.first_seconds)} for the first run")
 
 
-# ---- tenants' ----
+# ---- the tenants' commands ----
 
 
 def _keys(args: argparse.Namespace) -> int:
@@ -383,7 +385,7 @@ def _link(args: argparse.Namespace) -> Link:
 
 
 def _given(value: str | None, args: argparse.Namespace, what: str, without: Sequence[str]) -> str:
-    """The word that the action is about. Ends the command where it lacks; those in ``without`` read no such word."""
+    """The argument of the action. The command ends if it is missing. Actions in ``without`` have no such argument."""
     more = args.action in without
     if value is not None if more else not value:
         said = f"takes no {arrays.shown(value)}" if more else f"needs {what}"

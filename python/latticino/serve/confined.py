@@ -1,8 +1,10 @@
-"""The process that reads a bundle of keys from a stranger. It has no rights, opens no files, and has little memory.
+"""The process that reads a bundle of keys from an untrusted source. It has no rights, opens no files, and has little
+memory.
 
 ``python -m latticino.serve.confined MODEL`` opens the part of the model that clients have, gives up what it may do,
-reads the bundle from standard input, and prints its verdict as a line of JSON. Steps and constants of the model are not
-for whoever may take it over. Without a model it only tries whether the system lets it give its rights up.
+reads the bundle from standard input, and prints its verdict as a line of JSON. It does not get the steps and constants
+of the model, because a hostile bundle might take the process over. Without a model it only tests whether the system
+lets it give up its rights.
 """
 
 from __future__ import annotations
@@ -22,13 +24,13 @@ from ..common import rights
 from .models import Reader, file_of, open_reader
 
 NOBODY = 65534
-_ROOM = 256 << 20  # bytes beside the keys themselves
-_RATE = 4 << 20  # bytes of keys per second of CPU time that are read at least
+_ROOM = 256 << 20  # bytes of memory in addition to the keys
+_RATE = 4 << 20  # bytes of keys that are read at least per second of CPU time
 
 
 def confine(key_bytes: int) -> None:
-    """Gives up rights for good: no file is opened, written or removed, no process started, seen or sent a signal, and
-    memory is as much as keys of this size take while they are read. UnsupportedError where the system cannot."""
+    """Gives up rights permanently: no file is opened, written or removed, no process started, seen or sent a signal,
+    and memory is as much as keys of this size take while they are read. UnsupportedError where the system cannot."""
     used = _address_space()
     if os.geteuid() == 0:
         os.setgroups([])
@@ -55,7 +57,7 @@ def _seconds_used() -> float:
 
 def main() -> None:
     """Reads the bundle; the verdict has ``id`` and ``bytes``, or ``refused``."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt is never taken for an error of the bundle
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt must not be taken for an error of the bundle
     warnings.simplefilter("ignore", errors.SecurityWarning)
     try:
         model = _ready(sys.argv[1:])
@@ -67,11 +69,12 @@ def main() -> None:
 
 
 def _ready(paths: Sequence[str]) -> Reader | None:
-    """Opens the part of the model, if there is one, and what reading keys needs of the disk; then gives up rights."""
+    """Opens the part of the model, if there is one, and the files that reading keys needs. Then gives up rights."""
     model = open_reader(file_of(paths[0])) if paths else None
     if model is not None:
         with suppress(errors.Error):
-            model.load_keys(io.BytesIO())  # makes the context, and imports what readers and their errors import
+            # makes the context, and imports the modules that readers and their errors need
+            model.load_keys(io.BytesIO())
     confine(0 if model is None else model.key_bytes)
     return model
 

@@ -1,4 +1,5 @@
-"""The front: what tenants reach over HTTP. It has no device, opens no model and parses no file of a tenant."""
+"""The front: the process that tenants reach over HTTP. It has no device, opens no model and parses no file of a tenant.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +50,11 @@ READERS, WRITERS = {"sqlite": 3, "postgresql": 16}, {"sqlite": 2, "postgresql": 
 # How many bodies are written, or results compared with their hashes, at a time. These threads wait for the disk. With
 # those above they make up the front's 40.
 DISK = 16
-# Bytes of a result that are read with its row, so that the answer is one turn of a thread. A longer one goes out in
-# pieces of 64 KiB: a client that reads slowly makes the front hold no more of it.
+# Bytes of a result that are read together with its row, so that the answer needs a thread only once. A longer one goes
+# out in pieces of 64 KiB: a client that reads slowly makes the front hold no more of it.
 _AT_ONCE = 1 << 18
-MANIFESTS = 1 << 20  # bytes of manifests of a tenant that are read at a time: they lie in memory
-_COMPARED = 1000  # results and models of which the front knows that their files are sound
+MANIFESTS = 1 << 20  # bytes of manifests of a tenant that are in memory at the same time
+_COMPARED = 1000  # number of results and models whose files are known to be intact
 Found = TypeVar("Found")
 _CHECKED_NEXT = ("uploaded", "checking")  # states of a bundle
 
@@ -71,7 +72,7 @@ class Settings:
 
 
 class Front:
-    """The routes of one service, on its store and blobs. ``draining``: whether the service is about to stop."""
+    """The routes of one service, with its store and blobs. ``draining``: whether the service is about to stop."""
 
     def __init__(self, store: Store, blobs: Blobs, settings: Settings, draining: Callable[[], bool]) -> None:
         self._store, self._blobs, self._draining = store, blobs, draining
@@ -81,7 +82,7 @@ class Front:
         self._polls, self._manifests, self._arriving = Polls(settings.polls), Flight(), Flight()
         self._inputs = Inputs(blobs, self._jobs.needs_input)
         self.metrics = Metrics(store)
-        # All requests share some threads. Those that wait for the store, or for the disk, leave most of them.
+        # All requests share some threads. Requests that wait for the store, or for the disk, must not use all of them.
         kind = "sqlite" if store.sqlite else "postgresql"
         self._readers, self._writers = asyncio.Semaphore(READERS[kind]), asyncio.Semaphore(WRITERS[kind])
         self._disk = asyncio.Semaphore(DISK)
@@ -197,11 +198,11 @@ class Front:
         who, (size, stored, free) = await self._for(request, lambda who: (
             *self._bundles.expected(who.tenant, chunk, who.models), self._blobs.room()))
         bodies.require_length(request, size)
-        if stored:  # a chunk that the disk has damaged since is taken again
+        if stored:  # a chunk that was damaged on the disk since then is accepted again
             async with self._disk:
                 stored = await run_in_threadpool(self._blobs.intact, "chunks", who.tenant, chunk)
         if not stored:
-            # The manifest has reserved its bytes once: so it may be on its way once.
+            # The manifest has reserved its bytes once, so it may be uploaded once at a time.
             with self._arriving.one((who.tenant, chunk), size, size, free) as wrote:
                 with self._blobs.writer("chunks", who.tenant) as writer:
                     def end() -> None:
@@ -237,8 +238,8 @@ class Front:
         with self._arriving.one(who.tenant, size, room, free) as wrote:
             with self._blobs.writer("inputs", who.tenant) as writer:
                 def end() -> tuple[JobRequest, Any]:
-                    """The request; and the job that it has made before, if that has ended. The body is not kept then:
-                    no quota would count it."""
+                    """The request; or the job that its key has made before, if that has ended. Then the body is not
+                    stored, because no quota would count it."""
                     asked = JobRequest(key, digest, bundle, writer.hash, size, final, deadline)
                     before = self._jobs.known(who.tenant, asked) if known else None
                     if before is not None and before.state not in ACTIVE:
@@ -249,7 +250,7 @@ class Front:
                 asked, ended = await bodies.store(request, writer, self._disk, wrote, end)
             if ended is not None:
                 return JSONResponse(of_job(ended), 200)
-            job, new = await self._written(self._queued, who.tenant, asked)  # its row counts from here on
+            job, new = await self._written(self._queued, who.tenant, asked)  # from here on its row counts it
         return JSONResponse(of_job(job), 202 if new else 200)
 
     async def jobs(self, request: Request) -> Response:
@@ -299,7 +300,7 @@ class Front:
         return FileResponse(self._blobs.path("results", who.tenant, row.result),
                             media_type="application/octet-stream", headers=headers)
 
-    # ---- parts ----
+    # ---- helpers ----
 
     def _sound(self, area: str, owner: str, name: str) -> bool:
         """Whether a file has the bytes that its name states. It is read once, and again after each change: a client may
@@ -308,7 +309,7 @@ class Front:
         try:
             found = path.stat()
         except FileNotFoundError:
-            return self._blobs.intact(area, owner, name)  # False, or OSError where the whole folder is gone
+            return self._blobs.intact(area, owner, name)  # False; or OSError if the whole folder is gone
         state = (found.st_ino, found.st_size, found.st_mtime_ns)
         with self._lock:
             if self._compared.get(path) == state:
@@ -322,7 +323,7 @@ class Front:
         return True
 
     def _damaged(self, job: str) -> Refused:
-        """What a tenant hears of a result that is not what its worker has stored."""
+        """The error for a tenant if a result differs from what its worker has stored."""
         self.metrics.damaged.inc()
         log("result.damaged", job=job)
         return Refused.of(500, "jobs", "a result whose bytes were changed on the disk of the service",
@@ -330,8 +331,8 @@ class Front:
                           "tell its operator, or send the job again with another Idempotency-Key")
 
     async def _for(self, request: Request, read: Callable[[Identity], Found]) -> tuple[Identity, Found]:
-        """Who sent a request, and the result of ``read`` for them. All is read in one thread, from one state of the
-        store."""
+        """Finds the sender of a request, and the result of ``read`` for them. All of it is read in one thread, from one
+        state of the store."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
 
         def found() -> tuple[Identity, Found]:
@@ -347,13 +348,13 @@ class Front:
         return await self._read(found)
 
     async def _read(self, call: Callable[..., Found], *arguments: Any) -> Found:
-        """Calls what reads the store, in a thread."""
+        """Calls a function that reads the store, in a thread."""
         async with self._readers:
             found: Found = await run_in_threadpool(call, *arguments)
         return found
 
     async def _written(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls what writes to the store, in a thread."""
+        """Calls a function that writes to the store, in a thread."""
         async with self._writers:
             return await run_in_threadpool(call, *arguments)
 
@@ -376,7 +377,7 @@ class Front:
         return self._registry.named(name)
 
     def _most_chunks(self, who: Identity) -> int:
-        """Of a bundle for any model that a token is for."""
+        """The states of a bundle, for any model that a token is for."""
         sizes = [Facts.read(row.facts).bundle_bytes for row in self._registry.active() if who.may_use(row.name)]
         return min(chunks_of(max(sizes, default=0)), MAX_CHUNKS)
 

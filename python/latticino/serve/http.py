@@ -1,4 +1,4 @@
-"""Requests to a service, with the standard library alone."""
+"""Sends requests to a service, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .. import arrays, errors
 TRIES = 5
 FILE_BYTES = 2**34  # the most of a response with a file: an encrypted result, or a client's part of a model
 _JSON_BYTES = 2**26  # the most of any other response: a million hashes
-_PIECE = 2**20  # bytes that are read at once of a response that does not say its length
-Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # of fields, by their names
-KEY = re.compile(r"[\x21-\x7e]{1,128}")  # of idempotency
-_PATH = re.compile(r"[\x21-\x7e]*")  # of an address
-_TIMEOUT = 90.0  # of a response; long polls take up to 30 s
+_PIECE = 2**20  # bytes that are read at once if a response does not state its length
+Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # lengths of fields, by their names
+KEY = re.compile(r"[\x21-\x7e]{1,128}")  # length of an idempotency key
+_PATH = re.compile(r"[\x21-\x7e]*")  # length of an address
+_TIMEOUT = 90.0  # seconds to wait for a response; long polls take up to 30 s
 
 
 class Link:
@@ -42,7 +42,7 @@ class Link:
         try:
             parts = urllib.parse.urlsplit(url)
             host, port = (parts.hostname or "").encode("idna").decode(), parts.port
-        except ValueError:  # UnicodeError among them, for a host that no server of names knows
+        except ValueError:  # including UnicodeError, for a host that no name server knows
             parts, host, port = urllib.parse.urlsplit(""), "", None
         if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or parts.username:
             raise errors.ValueError.explain("connect", f"the address {arrays.shown(url)}",
@@ -105,7 +105,7 @@ class Link:
                         "check the address, or try again") from why
                 time.sleep(_back_off(tries))
                 continue
-            except BaseException:  # an interrupt: the answer would be taken for that of the next request
+            except BaseException:  # after an interrupt, the answer would be taken for that of the next request
                 self._close()
                 raise
             if status < 300:
@@ -113,7 +113,7 @@ class Link:
             stated = _pause(found)
             if status not in (429, 503):
                 raise _refusal(status, data, stated)
-            if stated is None:  # of a proxy, or of a server that has too many connections to hand on another request
+            if stated is None:  # from a proxy, or from a server that has too many connections
                 tries += 1
             pause = _back_off(tries) if stated is None else stated
             if tries >= TRIES or time.monotonic() + pause > last:
@@ -167,7 +167,7 @@ def _body(response: http.client.HTTPResponse, most: int) -> bytes | None:
 
 
 def _token(token: Any) -> str:
-    """A token that a header can hold. The error does not show it."""
+    """A token that an HTTP header can contain. The error does not show it."""
     if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable():
         raise errors.ValueError.explain("connect", "a token of other characters than ASCII's, or an empty one",
                                         "what the operator gave", "copy it again")
@@ -179,7 +179,7 @@ def _tls(cafile: str | None, certificate: str | None) -> ssl.SSLContext:
     certificate = None if certificate is None else arrays.as_path(certificate, "connect")
     try:
         context = ssl.create_default_context(cafile=cafile)
-    except OSError as why:  # ssl.SSLError is one
+    except OSError as why:  # this includes ssl.SSLError
         raise errors.FileError.explain("connect", f"{cafile}: {why}", "certificates of authorities, PEM",
                                        "correct cafile=") from why
     if certificate is not None:
@@ -193,7 +193,7 @@ def _tls(cafile: str | None, certificate: str | None) -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """OpenSSL would ask at the terminal."""
+    """Raises an error, because OpenSSL would ask for a password at the terminal."""
     return ""
 
 
@@ -216,7 +216,7 @@ def _scattered(pause: float) -> float:
 
 
 def _pause(headers: Any) -> float | None:
-    """Seconds of Retry-After; None where the service has not said when to come again."""
+    """The seconds of Retry-After. None if the service has not stated a time."""
     text = headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 

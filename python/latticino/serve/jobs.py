@@ -1,4 +1,4 @@
-"""The queue of jobs: who may add one, who runs which, and what becomes of them.
+"""The queue of jobs: rules for adding jobs, for giving them to workers, and for what follows.
 
 A job is *queued*, then *running* under the lease of one worker, then *done*, *failed*, *cancelled*, *expired* (its
 deadline has passed) or *poisoned* (its workers died three times). A worker renews its lease. Where it stops, another
@@ -32,12 +32,12 @@ from .tenants import ACTIVE, HELD, Names, Queued, bytes_of, locked, of_models
 Ended = Literal["done", "failed", "cancelled", "expired", "poisoned"]
 Verdict = Literal["go on", "cancel", "late", "lost"]
 
-LEASE = 30.0  # seconds
+LEASE = 30.0  # in seconds
 RENEWAL = 10.0
 ATTEMPTS = 3
-SEEN = 30.0  # since a worker last said that it lives
-_ID = re.compile(r"[0-9a-f]{32}")  # of a job
-_WINDOW = 16  # candidates of a claim
+SEEN = 30.0  # seconds since a worker last reported
+_ID = re.compile(r"[0-9a-f]{32}")  # tries of a job
+_WINDOW = 16  # candidates that a claim looks at
 _NEAR = 2.0  # predicted seconds by which a job whose keys are loaded may overtake others
 
 _AT, _TOTAL = sa.bindparam, sa.func.coalesce(sa.func.sum(jobs.c.seconds), sa.literal_column("0.0"))
@@ -55,7 +55,7 @@ _COUNTED = sa.select(sa.func.count()).select_from(workers).where(workers.c.seen.
 _ALIVE = Prepared(_COUNTED)
 _OWN = (jobs.c.tenant == _AT("tenant"), jobs.c.state.in_(ACTIVE))
 _WITH_INPUT = Prepared(sa.select(jobs.c.id).where(*_OWN, jobs.c.input == _AT("hash")).limit(1))
-# What a request is held against, beside the queue of all tenants.
+# The limits for a request, apart from the queue of all tenants.
 _LOAD = Prepared(sa.select(
     sa.select(sa.func.count()).select_from(jobs).where(*_OWN).scalar_subquery().label("active"),
     sa.select(_TOTAL).where(*_OWN).scalar_subquery().label("seconds"),
@@ -88,7 +88,7 @@ def _latest_of(names: Names) -> Prepared:
 
 @lru_cache(maxsize=64)
 def _candidates_of(digests: tuple[str, ...]) -> tuple[Prepared, Prepared]:
-    """The first of the jobs of some models that wait, and of those whose worker has gone, within their deadlines."""
+    """The first waiting job of some models, and the first whose worker has died, within their deadlines."""
     gone = (jobs.c.state == "running", jobs.c.attempts < ATTEMPTS, sa.not_(jobs.c.cancel), sa.or_(
         jobs.c.lease_until < _AT("now"), jobs.c.lease_until > _AT("longest")))
     columns = [jobs.c[name] for name in ("id", "tenant", "model", "bundle", "input", "final", "deadline", "attempts",
@@ -203,7 +203,7 @@ class Jobs:
             return _one(c, tenant, id_, names)
 
     def states(self, ids: Collection[str]) -> dict[str, str]:
-        """The states of jobs, of any tenants."""
+        """The states of jobs of any tenants."""
         with self._store.read() as c:
             rows = c.execute(sa.select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(ids)))
             return {row.id: row.state for row in rows}
@@ -222,7 +222,7 @@ class Jobs:
             if row.state == "queued":
                 self._end(c, row.id, "cancelled")
                 c.execute(tenants.update().where(tenants.c.id == tenant).values(
-                    finish_tag=owner.finish_tag - row.seconds / owner.weight))  # it took nothing of its share
+                    finish_tag=owner.finish_tag - row.seconds / owner.weight))  # it has used nothing of its share
             elif row.state == "running":
                 c.execute(jobs.update().where(jobs.c.id == id_).values(cancel=True))
             else:
@@ -270,7 +270,7 @@ class Jobs:
         return self.verdict(claim)
 
     def verdict(self, claim: Claim) -> Verdict:
-        """Whether the worker of a job shall go on with it."""
+        """Whether the worker of a job should continue with it."""
         with self._store.read() as c:
             row = c.execute(sa.select(jobs.c.cancel).where(*_held(claim))).first()
             if row is None:
@@ -280,7 +280,8 @@ class Jobs:
             return "late" if claim.deadline is not None and self._store.now(c) > claim.deadline else "go on"
 
     def finish(self, claim: Claim, result: str, size: int, real_seconds: float) -> bool:
-        """Ends a job with a result, whose blob is stored. False if another worker has the job: then nothing changes."""
+        """Ends a job with a result, whose blob is already stored. Returns False if another worker has the job; then
+        nothing changes."""
         with self._store.write() as c:
             done = _DONE.change(c, job=claim.id, held=claim.lease, now=self._store.now(c), file=result, size=size,
                                 took=real_seconds)
@@ -289,7 +290,7 @@ class Jobs:
             return bool(done)
 
     def end(self, claim: Claim, state: Ended, error: str | None = None) -> bool:
-        """Ends a job without a result. False if another worker has it."""
+        """Ends a job without a result. Returns False if another worker has it."""
         with self._store.write() as c:
             return self._end(c, claim.id, state, claim, error=None if error is None else storable(error))
 
@@ -339,7 +340,7 @@ class Jobs:
         now = self._store.now(c)
         return int(_ALIVE.scalar(c, first=now - SEEN, last=now + SEEN))
 
-    # ---- parts ----
+    # ---- helpers ----
 
     def _known(self, c: Any, tenant: str, request: Request) -> Any | None:
         row = _BY_KEY.first(c, tenant=tenant, key=request.idempotency)
@@ -367,7 +368,8 @@ class Jobs:
         return model
 
     def _require_room(self, c: Any, owner: Any, model: Any, input_size: int, writes: bool = False) -> int:
-        """Bytes that are left of the tenant's quota. Refused unless they are enough, and so is the queue's room."""
+        """The number of bytes that are left of the tenant's quota. Refused if they are not enough, or if the queue is
+        full."""
         now = self._store.now(c)
         own = _LOAD.first(c, tenant=owner.id, first=now - SEEN, last=now + SEEN)
         alive = max(own.alive, 1)
@@ -394,7 +396,7 @@ class Jobs:
         return float(_CLOCK.scalar(c))
 
     def _candidates(self, c: Any, models_: Collection[str]) -> list[Any]:
-        """The first of the jobs that wait, and of those whose worker has gone, within their deadlines."""
+        """The first of the waiting jobs and of those whose worker has died, within their deadlines."""
         now = self._store.now(c)
         queued, lapsed = _candidates_of(tuple(sorted(models_)))
         found = queued.rows(c, now=now) + lapsed.rows(c, now=now, longest=now + LEASE + RENEWAL)
@@ -411,8 +413,8 @@ def _full(had: str, needs: str, seconds: float) -> Refused:
 
 
 def _lapsed(now: float) -> Any:
-    """Whether the lease of a running job has ended. A lease that ends later than any lease can was given before the
-    clock was set back."""
+    """Whether the lease of a running job has ended. A lease that ends later than any new lease could was given before
+    the clock was set back."""
     return sa.or_(jobs.c.lease_until < now, jobs.c.lease_until > now + LEASE + RENEWAL)
 
 

@@ -1,5 +1,5 @@
 """A worker's other threads. One renews the lease of a job while it runs, and tells the run when to stop. Another one
-takes the next job while the present one is computed."""
+takes the next job while the current one is computed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .logs import log
 from .models import Given
 
 Job = TypeVar("Job")
-LOOK = 1.0  # seconds between two looks at whether the job was cancelled
+LOOK = 1.0  # seconds between two checks whether the job was cancelled
 
 
 class Stopped(Exception):
@@ -67,7 +67,7 @@ class Holder:
                     renewed = now
                 else:
                     verdict = self._jobs.verdict(self._claim)
-            except Exception as why:  # a store that is away for a while must not end the run
+            except Exception as why:  # if the store cannot be reached for a while, this must not end the run
                 log("lease.trouble", job=self._claim.id, error=type(why).__name__)
                 verdict = "lost" if now - renewed >= LEASE else "go on"
             if verdict == "go on" and self._stop.is_set():

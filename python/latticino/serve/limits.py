@@ -1,4 +1,5 @@
-"""How often a token may be used. Each token has a bucket in the memory of the front, which all of its threads share."""
+"""Rate limits: how often a token may be used. Each token has a bucket in the memory of the front, which all of its
+threads share."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections import OrderedDict
 
 from .refusals import Refused
 
-_MAX_BUCKETS = 100_000  # buckets
+_MAX_BUCKETS = 100_000  # the most buckets
 
 
 class Rate:
@@ -17,10 +18,11 @@ class Rate:
     def __init__(self, per_second: float, burst: float) -> None:
         self._per_second, self._burst = per_second, burst
         self._lock = threading.Lock()
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and when that was counted
+        # what is left in the bucket, and when that was computed
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def spend(self, token: str) -> None:
-        """Counts a request. Refused (429) for one too many."""
+        """Counts a request. Refused (429) if it exceeds the limit."""
         now = time.monotonic()
         with self._lock:
             left, then = self._buckets.pop(token, (self._burst, now))

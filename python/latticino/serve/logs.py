@@ -17,7 +17,7 @@ def log(event: str, **fields: Any) -> None:
     """Writes one line; fields that are None are left out."""
     row = {"time": round(time.time(), 3), "event": event, **{k: v for k, v in fields.items() if v is not None}}
     with _lock:
-        sys.stderr.write(json.dumps(row) + "\n")  # at once: other processes write to the same file
+        sys.stderr.write(json.dumps(row) + "\n")  # written at once, because other processes write to the same file
         sys.stderr.flush()
 
 
@@ -27,7 +27,8 @@ def of_tenant(tenant: str | None) -> str | None:
 
 
 class AsLines(logging.Handler):
-    """What other packages log, such as that a connection brought no HTTP, as lines of the same form."""
+    """Converts log messages of other packages, for example that a connection sent no HTTP, to lines of the same form.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         trace = self.formatter or logging.Formatter()

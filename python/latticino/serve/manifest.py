@@ -1,4 +1,5 @@
-"""How a bundle of keys travels: in chunks that are named by their hashes, and a manifest that lists them.
+"""The format in which a bundle of keys is uploaded: chunks that are named by their hashes, and a manifest that lists
+them.
 
     {"size": 20000000, "chunks": ["9f86d0...", "60303a...", "fd61a0..."]}
 
@@ -20,12 +21,12 @@ from typing import Any, BinaryIO, NoReturn
 from .. import errors
 
 CHUNK = 8 << 20
-MAX_CHUNKS = 1 << 13  # of a bundle: 64 GiB
+MAX_CHUNKS = 1 << 13  # bytes of a bundle: 64 GiB
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def is_hash(text: object) -> bool:
-    """Whether it is a SHA-256 as the service writes it: 64 digits of lower case."""
+    """Whether it is a SHA-256 in the form that the service writes: 64 lower-case hexadecimal digits."""
     return isinstance(text, str) and _HASH.fullmatch(text) is not None
 
 
@@ -56,7 +57,7 @@ class Manifest:
 
     @classmethod
     def read(cls, fields: Any) -> Manifest:
-        """The manifest in parsed JSON from a stranger; ValueError for anything else."""
+        """The manifest in parsed JSON from an untrusted source; ValueError for anything else."""
         size = fields.get("size") if isinstance(fields, dict) else None
         chunks = fields.get("chunks") if isinstance(fields, dict) else None
         if type(size) is not int or not 1 <= size <= CHUNK * MAX_CHUNKS or not isinstance(chunks, list):
@@ -72,7 +73,7 @@ class Manifest:
 
     @classmethod
     def of(cls, file: BinaryIO, step: Callable[[int], None] | None = None) -> Manifest:
-        """The manifest of what a file holds, read to its end."""
+        """The manifest for the content of a file, which is read to its end."""
         hashes, size = [], 0
         while data := file.read(CHUNK):
             hashes.append(hashlib.sha256(data).hexdigest())

@@ -1,4 +1,4 @@
-"""What Prometheus reads: counts of the front, and the state of the queue and the workers from the store."""
+"""The metrics for Prometheus: counts of the front, and the state of the queue and the workers, from the store."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class _FromStore:
         self._store = store
 
     def describe(self) -> list[Any]:
-        """Describes nothing. Prometheus would otherwise collect, and read the store, when the registry is made."""
+        """Describes nothing, because Prometheus would otherwise collect, and read the store, when the registry is made.
+        """
         return []
 
     def collect(self) -> Iterator[Any]:

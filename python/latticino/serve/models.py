@@ -28,9 +28,9 @@ from ..saved.program import SavedFunction, SavedProgram
 AnyContext: TypeAlias = Context | tfhe.Context
 AnySession: TypeAlias = Session | tfhe.Session
 AnyKeys: TypeAlias = ServerKeys | tfhe.ServerKeys
-After = Callable[[float], None]  # of each step: takes the part that is done, and ends the run by an exception
+After = Callable[[float], None]  # called after each step with the fraction that is done; ends the run by an exception
 
-OPTIONS = ("final", "deadline", "key")  # of a job, which clients pass beside the numbers of a program
+OPTIONS = ("final", "deadline", "key")  # an option of a job, which clients pass together with the numbers of a program
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Facts:
-    """What everybody may know of a model.
+    """The public facts of a model.
 
     ``kind``: ``"network"`` or ``"program"``. ``digest``: SHA-256 of the file; ``client``: of the part that clients
     need. ``keys``: label and highest level of each; ``key_bytes`` on the device; ``bundle_bytes``: the most that a
@@ -74,12 +74,12 @@ class Facts:
 
     @property
     def request_bytes(self) -> int:
-        """Of the body of a request: the files of all inputs, one after the other, and then the numbers."""
+        """Bytes of the body of a request: the files of all inputs, one after the other, and then the numbers."""
         return sum(port.bytes for port in self.inputs)
 
     @property
     def result_bytes(self) -> int:
-        """Of a result, at most: the files of all outputs, and what is around several."""
+        """The most bytes of a result: the files of all outputs, and the header if there are several."""
         return sum(port.bytes for port in self.outputs) + messages.most_around(len(self.outputs))
 
     def to_json(self) -> str:
@@ -87,7 +87,7 @@ class Facts:
 
     @classmethod
     def read(cls, text: str) -> Facts:
-        """The facts in what `to_json` gave. FileError for what another release has written."""
+        """The facts from the text that `to_json` made. FileError for text of another release."""
         try:
             return _facts_in(text)
         except (TypeError, LookupError, ValueError) as why:
@@ -103,13 +103,13 @@ class Facts:
         return cls(**{**fields, "switching": tuple(fields.get("switching", ()))})
 
 
-@lru_cache(maxsize=256)  # each request needs those of its model, and no one changes them
+@lru_cache(maxsize=256)  # kept, because each request needs those of its model, and they never change
 def _facts_in(text: str) -> Facts:
     return Facts._read(text)
 
 
 class Reader:
-    """What reads bundles of keys for a program or a network, or for the part of it that clients need."""
+    """Reads bundles of keys for a program or a network, or for the part of it that clients need."""
 
     def __init__(self, program: SavedProgram, **options: Any) -> None:
         self.program, self._options = program, options
@@ -122,13 +122,13 @@ class Reader:
 
     @property
     def key_bytes(self) -> int:
-        """What the keys of a run take on the device."""
+        """Bytes of the keys of a run on the device."""
         return int(self.program.plan.key_bytes)
 
     def load_keys(self, file: BinaryIO) -> AnyKeys:
         """A bundle for the context. KeyError unless it has all keys that a run needs."""
         keys: AnyKeys = saving.load_server_keys(file, self.context)
-        if isinstance(keys, ServerKeys):  # those of TFHE serve every program of their parameters
+        if isinstance(keys, ServerKeys):  # keys of TFHE serve every program of their parameters
             require_keys(keys, self.program.plan)
         return keys
 
@@ -154,7 +154,7 @@ class Model(Reader):
         super().__init__(program, **options)
 
     def facts(self) -> Facts:
-        """What the file says, and the sizes of its requests."""
+        """The facts that the file states, and the sizes of its requests."""
         program = self.program
         kind = "network" if isinstance(program, SavedNetwork) else "program"
         places = [Port(f"x{i}", tuple(x.shape), x.level or 0, x.bytes, x.dtype) for i, x in enumerate(program.inputs)]
@@ -163,7 +163,8 @@ class Model(Reader):
         results = [Port(name, tuple(y.shape), y.level or 0, y.most_bytes, y.dtype)
                    for name, y in zip(names, program.outputs)]
         client = hashlib.sha256(self.client_file()).hexdigest()
-        # Half of a key is stored as a seed, so the file is shorter than what the device holds; a public key beside it.
+        # Half of each key is stored as a seed, so the file is shorter than the keys on the device. It may also contain
+        # a public key.
         return Facts(kind, program.digest, client, program.parameters.name, program.parameters.hash, tuple(places),
                      tuple(results), {repr(label): level for label, level in program.keys.items()}, self.key_bytes,
                      self.key_bytes + (1 << 20), program.prepared_seconds, program.peak_bytes,
@@ -223,8 +224,8 @@ def _require_fit(program: SavedProgram, answers: bool) -> None:
 
 
 def _require_answers(program: SavedProgram) -> None:
-    """An answer that does not fit would decrypt to other values, and nobody would see it. So the range counts even
-    where nobody stated it, as in every plan."""
+    """An answer that does not fit would decrypt to wrong values, and nobody would notice. So the range is used even if
+    nobody declared it, as in every plan."""
     for i, had, needs, assumed in program._misfits:
         remedy = "divide the result in the program, or state its range if that is smaller: y.declare(low, high); then "\
                  "save the program again"
@@ -264,5 +265,5 @@ def open_model(data: bytes, device: str | None = None, *, threads: int = 0, key_
 
 
 def open_reader(data: bytes) -> Reader:
-    """What reads bundles for a model, on the CPU, from the bytes of its file or of the clients' part of it."""
+    """Opens a reader of bundles for a model, on the CPU, from the bytes of its file or of the part for clients."""
     return Reader(programs.from_bytes(data), device="cpu", threads=1)

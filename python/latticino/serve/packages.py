@@ -1,4 +1,4 @@
-"""The packages that a server needs beside numpy."""
+"""Checks for the packages that a server needs in addition to numpy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ NAMES = ("fastapi", "uvicorn", "httptools", "sqlalchemy", "prometheus_client")
 
 
 def require(operation: str, names: tuple[str, ...] | None = None) -> None:
-    """UnsupportedError unless these packages of the extra `serve` are there; None: all that every server needs."""
+    """UnsupportedError unless these packages of the extra `serve` are installed. None stands for all that every server
+    needs."""
     lacking = [name for name in (NAMES if names is None else names) if importlib.util.find_spec(name) is None]
     if lacking:
         raise errors.UnsupportedError.explain(

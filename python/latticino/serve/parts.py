@@ -1,4 +1,4 @@
-"""What a client does with its part of a model: keys, encryption, decryption."""
+"""The work of a client with its part of a model: keys, encryption, decryption."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Part:
     def keys(self, client: AnyClient) -> ServerKeys | tfhe.ServerKeys:
         """The keys that a run needs. ContextError for a client of other parameters."""
         if isinstance(client, Client) and self.program.scheme == "ckks":
-            return client.server_keys(self.program.plan)  # which compares the parameters
+            return client.server_keys(self.program.plan)  # this compares the parameters
         self.program._require_context(client.context, "server_keys")
         return client.server_keys()
 

@@ -113,14 +113,15 @@ def run_front(config: Config, signals: Signals) -> None:
                              access_log=False, server_header=False, limit_concurrency=4096, timeout_keep_alive=75,
                              timeout_graceful_shutdown=5, backlog=2048)
     server = uvicorn.Server(options)
-    server.capture_signals = contextlib.nullcontext  # `Signals` has them
+    server.capture_signals = contextlib.nullcontext  # `Signals` handles them
 
     def end() -> None:
         server.should_exit = True
 
     signals.call_on_stop(end)
     gc.collect()
-    gc.freeze()  # a full collection stops all requests; it need not visit what lives as long as the process
+    # a full garbage collection stops all requests, and need not visit objects that live as long as the process
+    gc.freeze()
     log("front.ready")
     with socket.socket(fileno=config.socket) as listening:
         server.run(sockets=[listening])
@@ -132,7 +133,8 @@ ROLES = {"worker": run_worker, "checker": run_checker, "front": run_front}
 
 def main() -> int:
     """Runs the role that the first argument names. Returns 0 for an orderly end, 1 for an error, which is logged."""
-    warnings.simplefilter("ignore", errors.SecurityWarning)  # `latticino serve` prints the name of the set
+    # because `latticino serve` has already printed the name of the set
+    warnings.simplefilter("ignore", errors.SecurityWarning)
     logging.basicConfig(handlers=[AsLines()])
     role = sys.argv[1]
     signals = Signals(last=role == "front")

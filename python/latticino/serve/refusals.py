@@ -1,4 +1,4 @@
-"""What the server refuses: one exception, with the status of HTTP that says it."""
+"""Refusals of the server: one exception, with the HTTP status that is returned."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class Refused(Error):
 
 
 def not_found(operation: str, what: str) -> Refused:
-    """404, in the same words for what does not exist and for what another tenant owns."""
+    """404, with the same text for objects that do not exist and for those of another tenant."""
     return Refused.of(404, operation, f"no {what} of this tenant", "one that it made", "check the name")
