@@ -1,6 +1,5 @@
-"""What starts the `latticino` command. It lies beside the package, which takes a second to load: Ctrl-C during that
-second ends the process without a traceback.
-"""
+"""The start of the `latticino` command. It is outside of the package, which takes a second to load: Ctrl-C during that
+second ends the process without a traceback."""
 
 import signal
 

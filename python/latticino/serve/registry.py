@@ -1,4 +1,4 @@
-"""Which models a service has: their files among the blobs, their facts in the store."""
+"""The models that a service has: their files among the blobs, and their facts in the store."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ class Registry:
         self._store, self._blobs = store, blobs
 
     def add(self, path: str | os.PathLike[str], name: str) -> Facts:
-        """Serves the model in a file under this name, in place of the one that had it before. Raises as `read`."""
+        """Serves the model in a file under this name, instead of the model that had the name before. Raises as `read`.
+        """
         facts = self.read(path, name)
         self.serve({name: facts}, beside=True)
         return facts
 
     def read(self, path: str | os.PathLike[str], name: str) -> Facts:
-        """Stores the files of a model, which is not served yet.
-
-        FileError or UnsupportedError for what is no model, or none that can be served.
-        """
+        """Stores the files of a model that is not served yet. FileError or UnsupportedError for a file that is no
+        model, or that cannot be served."""
         require_name("serve", name)
         data = file_of(path)
         facts, client = _described(data)
@@ -73,7 +72,7 @@ class Registry:
             return _ACTIVE.rows(c)
 
     def named(self, name: str) -> Any:
-        """The row of the model of a name. Refused: 404; 410 for one that is retired."""
+        """The row of the model of a name. Refused: 404; 410 if it was retired."""
         if not is_name(name):
             raise not_found("models", "model")
         with self._store.read() as c:
@@ -100,7 +99,8 @@ class Registry:
 
 
 def _described(data: bytes) -> tuple[Facts, bytes]:
-    """What `describe` prints of the bytes of a file. It runs in a process of its own, which gives its memory back."""
+    """The output of `describe` for the bytes of a file. It runs in a process of its own, so that its memory is released
+    afterwards."""
     done = subprocess.run([sys.executable, "-c", _DESCRIBE], input=data, capture_output=True)
     if done.returncode < 0:
         raise errors.OutOfMemoryError.explain(
@@ -115,7 +115,8 @@ def _described(data: bytes) -> tuple[Facts, bytes]:
 
 
 def describe() -> None:
-    """The program of `_described`: prints facts and the clients' part of the model in its standard input."""
+    """The program of `_described`: prints the facts and the clients' part of the model that it reads from standard
+    input."""
     try:
         model = open_model(sys.stdin.buffer.read(), "cpu")
         print(json.dumps({"facts": model.facts().to_json(), "client": base64.b64encode(model.client_file()).decode()}))

@@ -1,4 +1,4 @@
-"""The service on one machine: processes of a front, a checker and workers. One that ends is started again."""
+"""The service on one machine: processes of a front, a checker and workers. A process that ends is started again."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _RESTART = 1.0  # seconds between two starts of a process
 # For the allocator of the front, which has dozens of threads: they share one heap, so that each can use what another
 # has freed, and large pieces go back to the system.
 _FRONT = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
-_LAST = 10.0  # seconds that processes have to end once all else has
+_LAST = 10.0  # seconds that processes have to end after everything else has ended
 
 
 class Child:
-    """A process of a role. The service writes to its standard input what it shall do."""
+    """A process of a role. The service writes instructions to its standard input."""
 
     def __init__(self, role: str, config: Config) -> None:
         self.role, self._config, self._started = role, config, float("-inf")
@@ -57,14 +57,14 @@ class Child:
     def say(self, line: str) -> None:
         """Writes a line to its standard input."""
         if self._process is None:
-            return  # the service was told to stop before it had started this process
+            return  # the service was told to stop before it started this process
         assert self._process.stdin is not None
-        with suppress(OSError):  # the process has ended, which the next call of alive() shows
+        with suppress(OSError):  # the process has ended, which the next call of alive() finds out
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
 
     def end(self) -> None:
-        """Closes its standard input. It ends then."""
+        """Closes its standard input. The process ends then."""
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
@@ -106,7 +106,7 @@ class Service:
         rights.hide()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
-                continue  # by nohup
+                continue  # set by nohup
             signal.signal(number, lambda *_: (self._now if self._stop.is_set() else self._stop).set())
         children = [*self._front, *self._others]
         while not self._stop.wait(0.2):

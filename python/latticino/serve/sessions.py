@@ -11,7 +11,7 @@ from .models import AnyKeys, AnySession, Model
 
 
 class Name(NamedTuple):
-    """Of a bundle. The tenant is that of the request's token, and never one that a file names."""
+    """The key of a bundle. The tenant is that of the request's token, and never one that a file names."""
 
     tenant: str
     model: str
@@ -55,7 +55,7 @@ class Sessions:
         return sum(size for _, size in self._held.values())
 
     def clear(self) -> None:
-        """Drops all keys, when memory has run out."""
+        """Drops all keys. Called if memory has run out."""
         self._shrink(0)
 
     def _shrink(self, room: int) -> None:
@@ -79,4 +79,4 @@ def _give_back() -> None:
         _trim(0)
 
 
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # a function of glibc only

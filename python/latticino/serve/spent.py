@@ -1,5 +1,5 @@
-"""Keys of idempotency that have made a job whose row is gone. A request that was recorded may be sent again for as long
-as its token is valid, which is longer than the row of a job stays."""
+"""Idempotency keys whose jobs no longer have a row. A recorded request may be sent again as long as its token is valid,
+which is longer than the row of a job is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .store import Prepared, Store
 from .tables import jobs, spent, tokens
 from .tenants import ACTIVE
 
-BATCH = 500  # rows of one transaction, so that other writers get their turn
+BATCH = 500  # rows of one transaction, so that other writers can write in between
 _AT = sa.bindparam
 _SPENT = Prepared(sa.select(spent).where(spent.c.tenant == _AT("tenant"), spent.c.idempotency == _AT("key")))
 _LAST = Prepared(sa.select(sa.func.max(tokens.c.expires)).where(
@@ -40,7 +40,8 @@ class Spent:
         raise _gone(row)
 
     def refuse_in(self, c: Any, tenant: str, key: str) -> None:
-        """The same in a transaction that writes, which the refusal undoes: for what `refuse` has let through."""
+        """The same in a transaction that writes and that the refusal undoes: for requests that `refuse` has accepted.
+        """
         row = self._row(c, tenant, key)
         if row is not None:
             raise _gone(row)

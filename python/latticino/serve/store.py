@@ -25,10 +25,11 @@ from . import packages, tables
 
 Clock = Callable[[], float]
 
-STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)  # of a store that is away, or busy for too long
-BUSY_MS = 30_000  # that a writer of SQLite waits for another process
-_LOOK = 0.001  # seconds between two looks at whether another process still writes
-_CACHE_KIB = 512  # of a connection; a process has dozens of them, and the system's cache has the same pages
+# seconds until a store that does not answer, or is busy, is reported
+STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)
+BUSY_MS = 30_000  # milliseconds that a writer of SQLite waits for another process
+_LOOK = 0.001  # seconds between two checks whether another process still writes
+_CACHE_KIB = 512  # page cache of a connection: a process has dozens of them, and the system caches the same pages
 
 
 class Store:
@@ -51,7 +52,7 @@ class Store:
         self._idle: list[Any] = []
         try:
             with self.write() as c:
-                if not self.sqlite:  # two processes that both make the tables
+                if not self.sqlite:  # if two processes make the tables at the same time
                     c.execute(sa.text("SELECT pg_advisory_xact_lock(7107)"))
                 tables.metadata.create_all(c)
                 self._require_version(c)
@@ -110,7 +111,7 @@ class Store:
             return
         try:
             c = self._idle.pop()
-        except IndexError:  # none, or another thread took the last one
+        except IndexError:  # there is none, or another thread took the last one
             c = self._opened()
         try:
             _called(c.raw, begin)
@@ -120,7 +121,7 @@ class Store:
             self._undo(c)
             raise
         if c.in_transaction():
-            c.rollback()  # what SQLAlchemy knows of it: nothing is open any more
+            c.rollback()  # tells SQLAlchemy that nothing is open any more
         self._idle.append(c)
 
     def _opened(self) -> Any:
@@ -129,7 +130,7 @@ class Store:
         return c
 
     def _undo(self, c: Any) -> None:
-        """Ends a transaction that failed. A connection that does not even do this is not used again."""
+        """Rolls back a transaction that failed. If even this fails, the connection is not used again."""
         try:
             c.raw.rollback()
             c.rollback()
@@ -202,7 +203,7 @@ def _engine(url: str) -> Any:
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions begin where `Store._transaction` says so
+    connection.isolation_level = None  # because `Store._transaction` begins transactions
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={BUSY_MS}",
                    f"cache_size=-{_CACHE_KIB}"):
         connection.execute(f"PRAGMA {pragma}")
@@ -216,7 +217,7 @@ def _called(raw: Any, text: str) -> None:
 
 
 def _turns(url: str) -> BinaryIO:
-    """The file that writers of a database of SQLite lock before they write."""
+    """The file that writers of an SQLite database lock before they write."""
     path = Path(str(sa.engine.make_url(url).database) + "-turns")
     try:
         return path.open("ab")
@@ -281,14 +282,14 @@ class Prepared:
         return self._row(found[0]) if found else None
 
     def scalar(self, c: Any, **values: Any) -> Any:
-        """The first column of the first row; None where there is no row."""
+        """The first column of the first row; None if there is no row."""
         if c.raw is None:
             return c.execute(self._statement, values).scalar()
         found = self._fetched(c.raw, values)
         return self._row(found[0])[0] if found else None
 
     def change(self, c: Any, **values: Any) -> int:
-        """Changes rows: how many. PostgreSQL does not say it of an insertion."""
+        """Changes rows and returns their number. PostgreSQL does not state it for an insertion."""
         if c.raw is None:
             return int(c.execute(self._statement, values).rowcount)
         try:
@@ -297,7 +298,7 @@ class Prepared:
             raise explained(why, self._made.text) from why
 
     def _fetched(self, raw: Any, values: dict[str, Any]) -> list[Any]:
-        try:  # all rows: a statement that was not read to its end would keep its view of the database
+        try:  # all rows, because a statement that was not read to its end would keep its view of the database
             found: list[Any] = raw.execute(self._made.text, self._given(values)).fetchall()
         except sqlite3.Error as why:
             raise explained(why, self._made.text) from why
@@ -327,6 +328,6 @@ def _text(statement: Any) -> _Text:
 
 
 def explained(why: sqlite3.Error, text: str) -> BaseException:
-    """The error of SQLAlchemy for one of the driver, as SQLAlchemy itself would raise it."""
+    """The SQLAlchemy error for an error of the driver, as SQLAlchemy itself would raise it."""
     error: BaseException = sa.exc.DBAPIError.instance(text, None, why, sqlite3.Error)
     return error

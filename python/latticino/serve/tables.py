@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-MAX_TEXT = 2000  # characters of an error that is stored
-VERSION = 2  # of this layout, stated in `facts`
-OLDER = (1,)  # versions that lack nothing but tables, which are made where they are not there
+MAX_TEXT = 2000  # characters of an error that are stored
+VERSION = 2  # version of this layout, stored in `facts`
+OLDER = (1,)  # older versions that only lack tables, which are then made
 
 metadata = sa.MetaData()
 
@@ -20,7 +20,7 @@ tenants = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("created", sa.Double, nullable=False),
-    sa.Column("weight", sa.Double, nullable=False),  # of its share
+    sa.Column("weight", sa.Double, nullable=False),  # weight of its share
     sa.Column("most_bytes", sa.BigInteger, nullable=False),
     sa.Column("most_jobs", sa.Integer, nullable=False),
     sa.Column("most_seconds", sa.Double, nullable=False),
@@ -38,9 +38,10 @@ models = sa.Table(
     "models", metadata,
     sa.Column("digest", sa.Text, primary_key=True),  # SHA-256 of the file
     sa.Column("name", sa.Text, nullable=False, index=True),
-    sa.Column("active", sa.Boolean, nullable=False),  # at most one of a name
-    sa.Column("facts", sa.Text, nullable=False),  # JSON of models.Facts
-    sa.Column("seconds", sa.Double, nullable=False),  # of a job: predicted, then nearer and nearer to the measured
+    sa.Column("active", sa.Boolean, nullable=False),  # at most one active model of a name
+    sa.Column("facts", sa.Text, nullable=False),  # models.Facts as JSON
+    # seconds of a job: first predicted, then approaching the measured time
+    sa.Column("seconds", sa.Double, nullable=False),
     sa.Column("created", sa.Double, nullable=False))
 
 bundles = sa.Table(
@@ -50,9 +51,9 @@ bundles = sa.Table(
     sa.Column("hash", sa.Text, primary_key=True),  # SHA-256 of the manifest
     sa.Column("manifest", sa.Text, nullable=False),
     sa.Column("size", sa.BigInteger, nullable=False),
-    sa.Column("state", sa.Text, nullable=False, index=True),  # uploading, uploaded, checking, ready, refused
+    sa.Column("state", sa.Text, nullable=False, index=True),  # uploading, uploaded, checking, ready or refused
     sa.Column("reason", sa.Text),
-    sa.Column("key_id", sa.Text),  # its maker's claim
+    sa.Column("key_id", sa.Text),  # stated by its sender
     sa.Column("device_bytes", sa.BigInteger),
     sa.Column("created", sa.Double, nullable=False),
     sa.Column("used", sa.Double, nullable=False),
@@ -77,11 +78,11 @@ jobs = sa.Table(
     sa.Column("input", sa.Text, nullable=False),  # SHA-256 of the body
     sa.Column("input_size", sa.BigInteger, nullable=False),
     sa.Column("final", sa.Boolean, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),  # queued, running, done, failed, cancelled, expired, poisoned
+    sa.Column("state", sa.Text, nullable=False),  # queued, running, done, failed, cancelled, expired or poisoned
     sa.Column("error", sa.Text),
-    sa.Column("result", sa.Text),  # SHA-256; NULL once it was taken away
+    sa.Column("result", sa.Text),  # SHA-256; NULL after it was deleted
     sa.Column("result_size", sa.BigInteger, nullable=False),
-    sa.Column("seconds", sa.Double, nullable=False),  # predicted
+    sa.Column("seconds", sa.Double, nullable=False),  # predicted seconds
     sa.Column("real_seconds", sa.Double),
     sa.Column("start_tag", sa.Double, nullable=False),
     sa.Column("created", sa.Double, nullable=False),
@@ -93,16 +94,17 @@ jobs = sa.Table(
     sa.Column("progress", sa.Double, nullable=False),
     sa.Column("cancel", sa.Boolean, nullable=False),
     sa.UniqueConstraint("tenant", "idempotency"),
-    sa.Index("jobs_in_order", "state", "start_tag", "id", "seconds"),  # sums over a long queue read no rows
+    # an index, so that sums over a long queue read no rows
+    sa.Index("jobs_in_order", "state", "start_tag", "id", "seconds"),
     sa.Index("jobs_of_tenant", "tenant", "state", "seconds", "input_size", "result_size"))
 
-spent = sa.Table(  # keys of idempotency whose jobs have no row any more
+spent = sa.Table(  # idempotency keys whose jobs no longer have a row
     "spent", metadata,
     sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), primary_key=True),
     sa.Column("idempotency", sa.Text, primary_key=True),
     sa.Column("job", sa.Text, nullable=False),
     sa.Column("until", sa.Double, nullable=False, index=True),  # when the last token that may have sent it expires
-    sqlite_with_rowid=False)  # the primary key is the table: its text is stored once
+    sqlite_with_rowid=False)  # the primary key is the table, so its text is stored once
 
 workers = sa.Table(
     "workers", metadata,
@@ -113,6 +115,5 @@ workers = sa.Table(
 
 
 def storable(text: str) -> str:
-    """A text that came from outside, as every database takes it: not too long, without NUL and halves of surrogate
-    pairs."""
+    """A text from outside, in a form that every database accepts: not too long, without NUL and unpaired surrogates."""
     return text[:MAX_TEXT].encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

@@ -1,4 +1,4 @@
-"""Tenants of a service, what they may take of it, and their bearer tokens."""
+"""Tenants of a service, their quotas, and their bearer tokens."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .. import arrays, errors
 from .store import Prepared, Store
 from .tables import chunks, jobs, models, tenants, tokens
 
-PREFIX = "lt_"  # of a token, so that scanners of secrets find one that was published
-Names = frozenset[str] | None  # of models, that a token is for; None: all
+PREFIX = "lt_"  # prefix of a token, so that scanners for secrets find published tokens
+Names = frozenset[str] | None  # names of models that a token is for; None: all
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -36,10 +36,10 @@ class Quota:
 
 @dataclass(frozen=True)
 class Identity:
-    """Who sent a request: the tenant of its token, and the models that the token is for (None: all)."""
+    """The sender of a request: the tenant of its token, and the models that the token is for (None: all)."""
 
     tenant: str
-    token: str  # its hash
+    token: str  # the hash of the token
     models: Names
 
     def may_use(self, model: str) -> bool:
@@ -59,7 +59,7 @@ class Tenant:
 
 
 class Tenants:
-    """Adds and lists tenants, makes tokens, and says whose a token is."""
+    """Adds and lists tenants, makes tokens, and finds the tenant of a token."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -99,7 +99,7 @@ class Tenants:
             return int(c.execute(tokens.delete().where(tokens.c.tenant == self._id(c, name))).rowcount)
 
     def identify(self, token: str) -> Identity | None:
-        """Whose token it is; None for one that does not exist or has expired."""
+        """The tenant of a token; None for a token that does not exist or has expired."""
         with self._store.read() as c:
             row = _TOKEN.first(c, hash=hashed(token))
             if row is None or row.expires <= self._store.now(c):
@@ -147,7 +147,7 @@ _HELD = Prepared(sa.select(HELD.label("held")))
 
 
 def locked(c: Any, tenant: str) -> Any:
-    """The row of a tenant, which nobody else changes until the transaction ends."""
+    """The row of the tenant, locked until the transaction ends."""
     return _LOCKED.first(c, tenant=tenant)
 
 
@@ -157,17 +157,18 @@ def bytes_of(c: Any, tenant: str) -> int:
 
 
 def hashed(token: str) -> str:
-    """What the store has of a token. It is 256 random bits, so no slower hash is needed."""
+    """What the store keeps of a token: a hash. A token is 256 random bits, so no slower hash is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def of_models(column: Any, names: Names) -> tuple[Any, ...]:
-    """The condition that a column with the digest of a model is of one with these names."""
+    """The condition that the model, given by a column with its digest, has one of these names."""
     return () if names is None else (column.in_(sa.select(models.c.digest).where(models.c.name.in_(sorted(names)))),)
 
 
 def is_name(name: object) -> bool:
-    """Whether it can name a tenant or a model. Nothing else is looked for in a store, which might not take it."""
+    """Whether the text is a valid name of a tenant or a model. Other texts are not looked up, because the store might
+    not accept them."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
@@ -181,7 +182,7 @@ def require_name(operation: str, name: str) -> str:
 
 # ---- the queue of all tenants ----
 
-_TRUSTED = 1.0  # seconds that a sum is used for: another process may have added jobs since
+_TRUSTED = 1.0  # seconds for which a sum is used, because another process may have added jobs since then
 _SUM = Prepared(sa.select(sa.func.coalesce(sa.func.sum(jobs.c.seconds), sa.literal_column("0.0"))).where(
     jobs.c.state.in_(ACTIVE)))
 
@@ -210,6 +211,6 @@ class Queued:
         return found
 
     def add(self, seconds: float) -> None:
-        """Counts a job of the present writer."""
+        """Counts a job of the current writer."""
         with self._lock:
             self._most += seconds

@@ -1,5 +1,5 @@
-"""What every request gets, whatever its route: limits of its head, a line in the log, a count, and a response that
-nobody caches. Beside it, where the operator names one: the folder of a web page."""
+"""The handling of every request, whatever its route: limits for its head, a line in the log, a count, and a response
+that may not be cached. Also the folder of a web page, if the operator names one."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from .. import errors
 from .logs import log, of_tenant
 from .metrics import Metrics
 
-READ = 1 << 16  # bytes that the front reads of a connection at once: hundreds of uploads come at the same time
+# bytes that the front reads from a connection at once, because hundreds of uploads come at the same time
+READ = 1 << 16
 MAX_HEAD = 1 << 16  # bytes of a head that are read after its first piece
-SECONDS = 60.0  # that a head may take from its first byte on
+SECONDS = 60.0  # seconds that a head may take, from its first byte on
 
 _QUIET = ("/v2/health/live", "/v2/health/ready", "/metrics")
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".mjs": "text/javascript",
           ".js": "text/javascript", ".wasm": "application/wasm", ".svg": "image/svg+xml", ".png": "image/png"}
-# A page runs the scripts and the WebAssembly of its folder alone, and speaks with this service alone. Nobody frames it.
+# A page may only run the scripts and the WebAssembly of its folder, may only connect to this service, and may not be
+# framed.
 _GUARDED = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
                                "connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'none'; "
@@ -44,7 +46,7 @@ class Page:
         if not Path(folder, "index.html").is_file():
             raise errors.FileError.explain("serve", f"the page {folder} without index.html", "the folder of a page",
                                            "name build/wasm/web, or another one")
-        self._files: Any = StaticFiles(directory=folder, html=True)  # what a folder stands for is its index.html
+        self._files: Any = StaticFiles(directory=folder, html=True)  # a folder is answered with its index.html
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
@@ -106,14 +108,14 @@ class Traffic:
 
 
 class Protocol(HttpToolsProtocol):  # type: ignore[misc]
-    """The parser of HTTP, with limits for the bytes and the time of heads. With this parser uvicorn has neither, so it
-    would keep for ever whatever a stranger sends of a head."""
+    """The parser of HTTP, with limits for the bytes and the time of heads. uvicorn sets neither with this parser, so a
+    client could send part of a head and occupy memory for ever."""
 
-    _late: asyncio.TimerHandle | None = None  # runs while the client owes the rest of a head
+    _late: asyncio.TimerHandle | None = None  # the timer runs while the rest of a head is missing
     _in_head, _bytes = True, 0
 
     def connection_made(self, transport: Any) -> None:
-        transport.max_size = READ  # of asyncio's; where it has none, this changes nothing
+        transport.max_size = READ  # a method of asyncio's protocol; if it has none, this changes nothing
         super().connection_made(transport)
         # A new connection may be idle for as long as one after an answer, which uvicorn limits by itself.
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
@@ -133,7 +135,7 @@ class Protocol(HttpToolsProtocol):  # type: ignore[misc]
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        headers = self.headers  # each head has a list of its own
+        headers = self.headers  # each head gets a list of its own
         super().data_received(data)
         if self._in_head and self.headers is headers:
             self._bytes += len(data)
@@ -162,7 +164,7 @@ class Protocol(HttpToolsProtocol):  # type: ignore[misc]
             self.transport.close()
 
     def _refuse(self, status: str, message: str) -> None:
-        """Ends the connection. Nothing is said in the middle of another answer."""
+        """Ends the connection. If another answer is being sent, it writes nothing."""
         if self.transport.is_closing():
             return
         if self._all_answered():

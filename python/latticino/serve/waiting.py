@@ -1,4 +1,4 @@
-"""Long polls: one look at the store serves all requests that wait for a job. Each tenant has a limit of open ones."""
+"""Long polls: one query of the store serves all requests that wait for a job. Each tenant has a limit of open ones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .refusals import Refused
 from .store import STORE_ERRORS
 from .tenants import ACTIVE
 
-LOOK = 0.1  # seconds between two looks
-MAX_JOBS = 500  # jobs of one query
+LOOK = 0.1  # seconds between two queries
+MAX_JOBS = 500  # jobs per query
 
 
 class Polls:
@@ -69,7 +69,7 @@ class Waiting:
                 some = ids[at : at + MAX_JOBS]
                 try:
                     states = await run_in_threadpool(self._states, some)
-                except STORE_ERRORS:  # each request reads the store too, and reports the error
+                except STORE_ERRORS:  # each request also reads the store itself, and reports the error
                     continue
                 for id_ in some:
                     if states.get(id_) not in ACTIVE:

@@ -34,9 +34,9 @@ _LEAD = 0.05
 # Seconds that a job waits for a run which takes longer than the last one. Then it goes back to the queue, where an idle
 # worker finds it. To give it back and take it again costs two transactions, about 2 % of this.
 _PATIENCE = 0.5
-_AWAIT = 1.0  # seconds between two looks for models in a store without any
-_IDLE = (0.02, 0.2)  # seconds between two looks at an empty queue: at first, and at most
-# What a tenant's own data cause. A DeviceError or a lack of memory is not the fault of a job.
+_AWAIT = 1.0  # seconds between two searches for models in a store without any
+_IDLE = (0.02, 0.2)  # seconds between two queries of an empty queue: at first, and at most
+# Errors that a tenant's own data cause. A DeviceError or a lack of memory is not the fault of a job.
 _FAULTS = (errors.FileError, errors.KeyError, errors.ContextError, errors.ShapeError, errors.LevelError,
            errors.ScaleError, errors.ValueError, errors.UnsupportedError, errors.ParameterError)
 
@@ -72,7 +72,7 @@ class Resources:
 class Counters:
     """What a worker has done so far, for metrics."""
 
-    jobs: dict[str, int] = field(default_factory=dict)  # by how they ended
+    jobs: dict[str, int] = field(default_factory=dict)  # number of jobs by how they ended
     predicted_seconds: float = 0.0
     real_seconds: float = 0.0
 
@@ -103,7 +103,7 @@ class Worker:
         try:
             self._loop()
         finally:
-            self._stop.set()  # an error that nobody foresaw ends the process too, and another one begins anew
+            self._stop.set()  # an unexpected error also ends the process, and another one is started
             beats.join()
         log("worker.stopped", worker=self.id)
 
@@ -113,7 +113,7 @@ class Worker:
             try:
                 self._compute(ahead, behind)
             finally:
-                self._stop.set()  # before the job ahead is given back: none is taken any more
+                self._stop.set()  # before the job taken ahead is given back, so that no other job is taken
                 left = None
                 with suppress(*STORE_ERRORS):
                     left = ahead.following()
@@ -125,19 +125,19 @@ class Worker:
         while not self._stop.is_set():
             try:
                 taken = ahead.following() or self._take(likely=False)
-            except STORE_ERRORS as why:  # the store is away
+            except STORE_ERRORS as why:  # the store does not answer
                 log("worker.trouble", worker=self.id, error=type(why).__name__)
                 taken, pause = None, 1.0
             if taken is None:
                 if stored.done():
-                    stored.result()  # raises what nobody foresaw
+                    stored.result()  # raises unexpected errors
                 self._stop.wait(pause)
                 pause = min(2 * pause, max(_IDLE[1], pause))
                 continue
             pause = _IDLE[0]
             rest = self._computed(taken, ahead.start)
             try:
-                stored.result()  # one at a time: results do not pile up where the disk is slow
+                stored.result()  # one at a time, so that results do not pile up if the disk is slow
             finally:
                 stored = behind.submit(self._conclude, taken, rest)
         stored.result()
@@ -216,19 +216,19 @@ class Worker:
         except (errors.OutOfMemoryError, errors.DeviceError, _Lacking) as why:
             self._sessions.clear()
             if isinstance(why, errors.DeviceError):
-                self._stop.set()  # a device that failed once is not to be trusted: another process begins anew
+                self._stop.set()  # a device that has failed once is not used again: another process starts anew
             return partial(self._retried, claim, f"{type(why).__name__}: {why}")
         except STORE_ERRORS as why:
             return partial(_raise, why)
         except BaseException:
-            taken.holder.end()  # nobody concludes this job: its lease lapses
+            taken.holder.end()  # the job is not concluded, so its lease expires
             raise
 
     def _conclude(self, taken: ClaimedJob, rest: Rest) -> None:
         claim = taken.claim
         try:
             ended, error = rest()
-        except STORE_ERRORS as why:  # the store is away: the lease lapses, and the job is claimed again
+        except STORE_ERRORS as why:  # the store does not answer: the lease expires, and the job is claimed again
             log("worker.trouble", worker=self.id, error=type(why).__name__)
             return
         finally:
@@ -289,7 +289,7 @@ class Worker:
         return "retried", error
 
     def _keys(self, name: Name, model: Model) -> AnyKeys:
-        """Reads a bundle that a checker has accepted: what is wrong with it now is no fault of the job."""
+        """Reads a bundle that a checker has accepted. If it is damaged now, that is not the fault of the job."""
         manifest = _lacking(lambda: self._bundles.manifest(*name))
         try:
             keys: AnyKeys = _lacking(
@@ -316,7 +316,7 @@ class Worker:
                 self._say()
                 if {row.digest for row in self._registry.active()} != self._models.keys():
                     log("worker.outdated", worker=self.id)
-                    self._stop.set()  # the process that takes its place opens the models of today
+                    self._stop.set()  # the process that replaces this one opens the current models
             except STORE_ERRORS as why:
                 log("worker.trouble", worker=self.id, error=type(why).__name__)
             if self._stop.wait(BEAT):
@@ -343,14 +343,14 @@ class Worker:
 
 
 class _Full(Exception):
-    """The disk takes no result of so many bytes."""
+    """The disk has no room for a result of so many bytes."""
 
     def __init__(self, size: int, why: str = "") -> None:
         super().__init__(f"the disk of the blobs takes no result of {size} bytes{why}; make room, and jobs go on")
 
 
 class _Lacking(Exception):
-    """Something that a job needs of the service is missing for now."""
+    """Something of the service that a job needs is missing for now."""
 
 
 def _nothing() -> None:

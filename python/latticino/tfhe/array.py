@@ -93,7 +93,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
     def _evaluator(self) -> Any:
         return self.context._evaluator_of(self._parts)
 
-    # ---- facts ----
+    # ---- properties ----
 
     @property
     def dtype(self) -> str:
@@ -143,13 +143,13 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         raise errors.UnsupportedError.explain(
             "bool", "an encrypted value", "a clear one", "choose with lt.where(condition, a, b)")
 
-    # ---- helpers ----
+    # ---- internal helpers ----
 
     def _new(self, parts: Any, shape: tuple[int, ...], bits: int) -> EncryptedArray:
         return type(self)(self.context, parts, shape, bits)
 
     def _operand(self, other: Any, operation: str) -> EncryptedArray:
-        """An operand of this context; clear values become ciphertexts that anyone can read."""
+        """An operand in this context. Plain values become ciphertexts that anyone can read."""
         if isinstance(other, EncryptedArray):
             if other.context is not self.context:
                 raise errors.ContextError.explain(
@@ -185,7 +185,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         return self
 
     def _spread(self, shape: tuple[int, ...]) -> Any:
-        """The batches in the order of that shape. A single value is combined with all."""
+        """The batches in the order of that shape. A single value is combined with all others."""
         if self.shape == shape or self.size == 1:
             return self._parts
         return engine.take(self._parts, np.broadcast_to(self._places(), shape).reshape(-1))
@@ -336,7 +336,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         """The flat places after an operation of numpy on them."""
         try:
             return np.asarray(move(self._places()))
-        except Exception as why:  # numpy's, or what an object's own conversion raises
+        except Exception as why:  # raised by numpy, or by any conversion of the object
             raise errors.of_numpy(why).explain(
                 operation, f"an array of shape {self.shape} ({why})", "indices, axes and shapes that exist",
                 "check the arguments") from why
@@ -348,7 +348,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
 
     @_step("reshape")
     def reshape(self, *shape: Any) -> EncryptedArray:
-        """The values in another shape, row by row; -1 stands for what is left."""
+        """The values in another shape, row by row. One length may be -1; it follows from the others."""
         moved = self._moved(lambda places: places.reshape(*shape), "reshape")
         return self._new(self._parts, moved.shape, self.bits)
 
@@ -488,7 +488,7 @@ _GATES = {table: gate for gate, table in engine.TRUTH.items()}
 
 
 def _gate_of(values: np.ndarray, operands: list[EncryptedArray]) -> EncryptedArray:
-    """A table of booleans under a set of gates. It is one gate if both arguments count."""
+    """A table of booleans, for a set of gates. It is one gate if it depends on both arguments."""
     x, y = operands[0], operands[-1]
     table = tuple(int(v) for v in values)
     if len(operands) == 2 and table in _GATES:

@@ -40,7 +40,8 @@ class ServerKeys(roles.Handle):
 
     @property
     def _native(self) -> Any:
-        return self._stored.keys  # brings them back from host memory, and keeps them while it lives
+        # keys may be in host memory: this brings them back, and keeps them on the device while they are used
+        return self._stored.keys
 
     def _new_evaluator(self) -> Any:
         return self._stored.evaluator
@@ -84,7 +85,7 @@ class Client(roles.Handle):
             roles.require_secret(native, _native.TfheClient)
             context._admit("client", [native.key_id])
         self.context = context
-        self._native: Any = native  # None if nothing is encrypted
+        self._native: Any = native  # None on a context that does not encrypt
 
     @property
     def key_id(self) -> str:
@@ -151,7 +152,7 @@ class Client(roles.Handle):
         """The noise that the ciphertexts of an array really have, beside the noise that they claim; for the owner of
         the key only. The result is marked as not to be shared. Raises as `decrypt`; UnsupportedError if nothing is
         encrypted."""
-        self.decrypt(x)  # refuses what is not its own
+        self.decrypt(x)  # raises for arrays of another context or key
         if not x.context.encrypted:
             raise errors.UnsupportedError.explain(
                 "noise", "values in the clear", "an encrypted array", "take a device that encrypts")

@@ -18,7 +18,7 @@ from .plan import Plan, dry_run
 
 NOT_ENCRYPTED = "not-encrypted"
 ARITHMETICS = ("auto", "exact", "fft64")
-# How many bootstrappings of a round run at once at most. On a GPU memory limits them. On a CPU a small limit lets the
+# The most bootstrappings of a round that run at once. On a GPU, memory limits them. On a CPU, a small limit lets the
 # progress bar move.
 _MAX_BATCH_CUDA, _MAX_BATCH_CPU = 1 << 16, 256
 
@@ -78,11 +78,11 @@ class Context(Tenancy, roles.Handle):
         self.threads, self.simd, self._tuning = threads, simd, tuning
         self.rerandomizes = arrays.as_flag(rerandomize, "Context", "rerandomize")
         self._begin_tenancy(None)
-        # None if nothing is encrypted; what then asks for it is refused before.
+        # None on a context that does not encrypt. Code that would use it is refused before.
         self._native: _native.TfheContext = None  # type: ignore[assignment]
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self._rule = _native.TfheArithmetic.choose(self.params, arithmetic or "", "cpu", 0, threads, simd)
-            _native.TfheContext.create_dry(self.params, self._rule)  # refuses what devices refuse
+            _native.TfheContext.create_dry(self.params, self._rule)  # raises the errors that a device would raise
             self.device = self._kind = device
             self._evaluator = NotEncryptedEvaluator(self.params.message_bits, types.plain_bits(self.params))
             return
@@ -119,7 +119,7 @@ class Context(Tenancy, roles.Handle):
         twin._evaluator = _native.TfheEvaluator(twin._native, keys)
         return twin, keys.device_bytes(twin._native)
 
-    # ---- facts ----
+    # ---- properties ----
 
     @property
     def encrypted(self) -> bool:
@@ -133,7 +133,7 @@ class Context(Tenancy, roles.Handle):
 
     @property
     def _by_number(self) -> str:
-        """Words on which arithmetic so many bootstrappings at once take; empty for one of all."""
+        """Text on which arithmetic is used for how many bootstrappings at once; empty if it is always the same."""
         return f" ({self._rule.text})" if self.arithmetic == "auto" else ""
 
     def arithmetic_for(self, together: int) -> str:
@@ -177,7 +177,7 @@ class Context(Tenancy, roles.Handle):
         return notebook.context(self)
 
     def _options(self) -> dict[str, Any]:
-        """The options that it was made with, beside the parameters."""
+        """The options with which it was made, apart from the parameters."""
         budget = None if self._store is None else self._store.budget
         return {"device": self.device, "threads": self.threads, "simd": self.simd, "tuning": self._tuning,
                 "arithmetic": self.arithmetic, "rerandomize": self.rerandomizes, "key_budget": budget}

@@ -1,4 +1,4 @@
-"""What a context that does not encrypt gives out: arrays in the clear, under names that say so."""
+"""The objects of a context that does not encrypt: arrays in the clear, with names that say so."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NotEncryptedArray(EncryptedArray):
 
     @property
     def nbytes(self) -> int:
-        """Host memory of the values."""
+        """Bytes of host memory of the values."""
         return int(self._parts.values.nbytes)
 
     @property
@@ -45,7 +45,7 @@ class NotEncryptedArray(EncryptedArray):
 
 
 class NotEncryptedClient(Client):
-    """The client of a context that does not encrypt: it has no key, and hides nothing."""
+    """The client of a context that does not encrypt. It has no key, and values are readable by anyone."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context, None)
@@ -56,7 +56,7 @@ class NotEncryptedClient(Client):
         return "not-encrypted"
 
     def server_keys(self, *, public: bool = False, show: bool | None = None) -> ServerKeys:
-        """Keys of no bytes: nothing is encrypted."""
+        """Empty keys, because nothing is encrypted."""
         return NotEncryptedKeys(self.context)
 
     def _encrypt(self, values: np.ndarray, bits: int) -> engine.Values:
@@ -67,7 +67,7 @@ class NotEncryptedClient(Client):
 
 
 class NotEncryptedKeys(ServerKeys):
-    """Stands for server keys where nothing is encrypted."""
+    """Stands for server keys on a context that does not encrypt."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context, None)
@@ -82,7 +82,7 @@ class NotEncryptedKeys(ServerKeys):
 
     @property
     def has_public_key(self) -> bool:
-        """Nothing needs one."""
+        """True, because no public key is needed."""
         return True
 
     @property
@@ -92,7 +92,7 @@ class NotEncryptedKeys(ServerKeys):
 
 
 def refuse(context: Context, operation: str) -> None:
-    """UnsupportedError for what is not encrypted: it must not be taken for a ciphertext elsewhere."""
+    """UnsupportedError for values that are not encrypted, because elsewhere they could be taken for ciphertexts."""
     if not context.encrypted:
         raise errors.UnsupportedError.explain(
             operation, "values that are not encrypted", "encrypted ones",

@@ -1,4 +1,5 @@
-"""What computes: the evaluator of the C++ core under a key, or plain numpy on values that are not encrypted."""
+"""The engines that compute: the evaluator of the C++ core under a key, or plain numpy for values that are not
+encrypted."""
 
 from __future__ import annotations
 
@@ -23,26 +24,26 @@ def take(parts: Any, places: np.ndarray) -> Any:
 
 
 def concatenate(several: list[Any]) -> Any:
-    """One after another."""
+    """Joins batches, one after the other."""
     if isinstance(several[0], Values):
         return Values(np.concatenate([p.values for p in several]), several[0].bits)
     return _native.tfhe_concatenate(several)
 
 
 def count(parts: Any) -> int:
-    """Elements of a batch."""
+    """The number of elements of a batch."""
     return parts.values.size if isinstance(parts, Values) else parts[0].size
 
 
 class Values(NamedTuple):
-    """Values in the clear, flat uint64, where ciphertexts would be; 0 bits: booleans."""
+    """Plain values, flat uint64, in the place of ciphertexts. 0 bits: booleans."""
 
     values: np.ndarray
     bits: int
 
 
 _LOGIC = {Gate.And: np.bitwise_and, Gate.Or: np.bitwise_or, Gate.Xor: np.bitwise_xor}
-TRUTH = {gate: tuple(_native.gate_truth(gate)) for gate in Gate}  # at (0, 0), (0, 1), (1, 0), (1, 1)
+TRUTH = {gate: tuple(_native.gate_truth(gate)) for gate in Gate}  # results at (0, 0), (0, 1), (1, 0), (1, 1)
 _ORDER = {Comparison.Less: np.less, Comparison.LessEqual: np.less_equal, Comparison.Equal: np.equal,
           Comparison.NotEqual: np.not_equal, Comparison.GreaterEqual: np.greater_equal,
           Comparison.Greater: np.greater}
@@ -118,7 +119,7 @@ class NotEncryptedEvaluator:
         return self.shift_by(x, Values(np.uint64(min(bits, 64)) + np.zeros_like(x.values), 8), left)
 
     def shift_by(self, x: Values, amount: Values, left: bool) -> Values:
-        inside = amount.values < x.bits  # numpy leaves longer shifts undefined
+        inside = amount.values < x.bits  # numpy does not define longer shifts
         by = np.where(inside, amount.values, 0).astype(np.uint64)
         moved = x.values << by if left else x.values >> by
         return _cut(np.where(inside, moved, 0).astype(np.uint64), x.bits)

@@ -42,7 +42,7 @@ def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None =
     ctx = first.context
     for o in (condition, x, y):
         if isinstance(o, EncryptedArray):
-            first._operand(o, "where")  # of one context
+            first._operand(o, "where")  # all belong to one context
     if isinstance(condition, EncryptedArray):
         if condition.bits:
             raise errors.ParameterError.explain(
@@ -55,7 +55,7 @@ def where(condition: Operand, x: Operand, y: Operand, dtype: types.Type | None =
             "where", "two clear values and no type", "a type", 'say dtype="u8"')
     bits = types.widest([o.bits for o in (x, y) if isinstance(o, EncryptedArray)]
                         + ([] if dtype is None else [types.bits_of(dtype, ctx.params, "where")]), "where")
-    like = type(first)(ctx, first._parts, first.shape, bits)._blocks("where")  # of the type that clear values take
+    like = type(first)(ctx, first._parts, first.shape, bits)._blocks("where")  # the type that plain values get
     chosen = [like._operand(o, "where")._as(bits) for o in (x, y)]
     return each("where", first._evaluator.select, bits, [first._operand(condition, "where"), *chosen])
 

@@ -57,7 +57,7 @@ def lookup(x: EncryptedArray, blocks: list[int], tables: list[np.ndarray], width
 
 
 def refuse(operation: str, dtype: str) -> NoReturn:
-    """ParameterError: this takes blocks."""
+    """ParameterError, because this needs integers of blocks."""
     raise errors.ParameterError.explain(
         operation, f"integers of type {dtype}", "booleans or integers of type \"u..\"",
         f'convert with astype("u{dtype[1:]}"), which takes bootstrappings')

@@ -11,7 +11,7 @@ from .array import EncryptedArray
 
 
 class _NotEncryptedProgram:
-    """Takes the place of a recording of ciphertexts, and runs the function each time."""
+    """Replaces a recording of ciphertexts, and runs the function each time."""
 
     arena_bytes = 0
 
@@ -29,10 +29,11 @@ class TfheRecording(Recording):
     def __init__(self, function: Callable[..., Any], examples: Sequence[EncryptedArray]) -> None:
         context = examples[0].context
         self._encrypted = context.encrypted
-        self._kept: Any = None  # the recording's operations read the keys at every run
+        self._kept: Any = None  # the recording's operations read the keys in every run
         if self._encrypted:
             parts = examples[0]._parts
-            # Without keys there is an evaluator, for sums. It is made before the recording, whose work ends with it.
+            # If there are no keys, an evaluator for sums is used. It must be made before the recording starts, because
+            # objects made in it end with it.
             held = parts[0].key in context._tenants
             self._kept = context._hold(parts[0].key) if held else context._evaluator_of(parts)
         self.native = _native.TfheRecordedProgram if self._encrypted else _NotEncryptedProgram

@@ -1,4 +1,4 @@
-"""Encrypted arrays joined, and reduced over one axis or all."""
+"""Joins encrypted arrays, and reduces them over one axis or all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .pieces import each
 if TYPE_CHECKING:
     from .array import EncryptedArray
 
-_SUM_TERMS = 16  # of one sum: beyond that carries are a small part
+_SUM_TERMS = 16  # ciphertexts of one sum: with more of them, carries are a small part of the work
 
 
 def total(x: EncryptedArray, axis: int | None, dtype: types.Type | None) -> EncryptedArray:
@@ -53,7 +53,7 @@ def cumulated(x: EncryptedArray, axis: int | None, dtype: types.Type | None) -> 
 
 
 def _for_sums_of(x: EncryptedArray, terms: int, dtype: types.Type | None) -> EncryptedArray:
-    """The array in the type that so many of its values are added in."""
+    """The array in the type in which so many of its values are added."""
     if dtype is None and not x.bits:
         block = max(x.context.params.message_bits, 1)
         dtype = types.name_of(-(-terms.bit_length() // block) * block)
@@ -62,7 +62,7 @@ def _for_sums_of(x: EncryptedArray, terms: int, dtype: types.Type | None) -> Enc
 
 def fold(x: EncryptedArray, name: str, axis: int | None,
          f: Callable[[EncryptedArray, EncryptedArray], EncryptedArray]) -> EncryptedArray:
-    """f of all values over an axis, by halves."""
+    """f of all values over an axis: first of pairs, then of pairs of results, and so on."""
     places = _along(x, axis, name)
     x = x._at(places.reshape(-1), name).reshape(len(places), -1)
     while len(x) > 1:
@@ -83,7 +83,7 @@ def concatenate(several: list[EncryptedArray], axis: int = 0) -> EncryptedArray:
     starts = np.cumsum([0, *(o.size for o in several)])
     try:
         places = np.concatenate([o._places() + np.uint32(s) for o, s in zip(several, starts)], axis)
-    except Exception as why:  # numpy's, or what an object's own conversion raises
+    except Exception as why:  # raised by numpy, or by any conversion of the object
         raise errors.ShapeError.explain(
             "concatenate", f"axis {shown(axis)} of " + " and ".join(str(o.shape) for o in several),
             "shapes equal but for one axis, and that axis",

@@ -18,7 +18,7 @@ _NO_CHANGE = "make a new array, with lt.where(mask, y, x) or lt.concatenate of s
 _MEMORY = "x.nbytes says how much memory the ciphertexts take"
 _MEAN = "x.sum(axis), and divide after you decrypt first, or // by a clear power of two"
 
-# What to call in place of functions and methods of numpy.
+# Advice for functions and methods of numpy.
 REMEDIES: dict[str, str] = {
     **OF_SHAPES,
     "maximum": "lt.maximum(x, y)", "minimum": "lt.minimum(x, y)", "logical_and": "x & y of booleans",

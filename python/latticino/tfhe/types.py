@@ -74,7 +74,7 @@ def bits_of(dtype: Type, params: _native.TfheParams, operation: str) -> int:
 def _numpy_name(dtype: Any) -> str:
     try:
         return str(np.dtype(dtype).name)
-    except Exception:  # TypeError, or whatever an object that looks like a type raises
+    except Exception:  # a TypeError, or raised by an object that looks like a type
         return arrays.shown(dtype)
 
 
@@ -86,7 +86,7 @@ def numpy_type(bits: int) -> np.dtype:
 
 
 def bits_of_values(x: np.ndarray, params: _native.TfheParams, operation: str) -> int:
-    """The type that an array says it has; ParameterError for signed and real ones."""
+    """The type that an array states; ParameterError for signed and real types."""
     if x.dtype.kind not in "bu":
         raise errors.ParameterError.explain(
             operation, f"values of dtype {x.dtype} and no type", "booleans or unsigned integers, or a type",
@@ -126,7 +126,7 @@ def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
             operation, f"a value {'below 0' if least < 0 else 'above'} at index "
             f"{int(x.argmin() if least < 0 else x.argmax())}", f"0 to {most} for {name_of(bits)}",
             "use a wider type")
-    return np.asarray(x, dtype=np.uint64, order="C")  # ascontiguousarray would give single values an axis
+    return np.asarray(x, dtype=np.uint64, order="C")  # because ascontiguousarray would give single values an axis
 
 
 def of_type(x: Any, dtype: Type | None, params: _native.TfheParams, operation: str) -> tuple[np.ndarray, int]:
@@ -140,7 +140,7 @@ def of_type(x: Any, dtype: Type | None, params: _native.TfheParams, operation: s
 def _as_integer(y: Any, at: tuple[int, ...], operation: str) -> int:
     try:
         return operator.index(y.item() if isinstance(y, (np.generic, np.ndarray)) and y.size == 1 else y)
-    except Exception as why:  # TypeError, or what an object's own conversion raises
+    except Exception as why:  # a TypeError, or raised by any conversion of the object
         raise errors.ValueError.explain(
             operation, f"f{at} = {arrays.shown(y)}".replace(",)", ")"),
             "integers or booleans", "round in the function") from why

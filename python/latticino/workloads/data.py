@@ -30,7 +30,7 @@ class Dataset(NamedTuple):
 def digits() -> Dataset:
     """scikit-learn's bundled 8x8 digits: 256 rows to train on, 101 to test.
 
-    The first pixel is dark in every image, so its column carries the constant: 64 columns in all.
+    The first pixel is dark in every image, so its column is used for the constant: 64 columns in all.
     """
     try:
         from sklearn.datasets import load_digits
@@ -82,7 +82,7 @@ def mnist() -> Dataset:
 
 
 def batches(data: Dataset, rows: int) -> list[np.ndarray]:
-    """The training set as full mini-batches z = y * x, each (rows, columns) with zeros behind."""
+    """The training set as full mini-batches z = y * x, each (rows, columns) with zeros after the data."""
     z = data.y_train[:, None] * data.x_train
     z = np.pad(z, ((0, 0), (0, data.columns - z.shape[1])))
     count = len(z) // rows
@@ -93,5 +93,5 @@ def batches(data: Dataset, rows: int) -> list[np.ndarray]:
 
 
 def accuracy(weights: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
-    """The share of rows on the right side of the plane."""
+    """The fraction of rows on the right side of the plane."""
     return float(np.mean(np.sign(x @ weights[: x.shape[1]]) == y))

@@ -1,4 +1,4 @@
-"""`latticino demo`: trains on encrypted digits beside the same training in the clear."""
+"""`latticino demo`: trains on encrypted digits, and compares with the same training in the clear."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OF_SCALES = {scale: f"n16-d{scale}-boot-v1" for scale in (30, 35, 40, 45, 50)} |
 
 @dataclass
 class Row:
-    """One iteration as it was measured."""
+    """The measurement of one iteration."""
 
     iteration: int
     seconds: float
@@ -41,14 +41,14 @@ class Row:
 
 @dataclass
 class Result:
-    """What the demo measured; `walls` are the times of all steps and bootstrappings of each training."""
+    """The measurements of the demo; `walls` are the times of all steps and bootstrappings of each training."""
 
     dataset: str
     preset: str
     device: str
-    sizes: dict[str, int] = field(default_factory=dict)  # of the parameters and the mini-batches
+    sizes: dict[str, int] = field(default_factory=dict)  # facts of the parameters and the mini-batches
     device_name: str = ""
-    rows: list[Row] = field(default_factory=list)  # of the last training
+    rows: list[Row] = field(default_factory=list)  # iterations of the last training
     walls: list[float] = field(default_factory=list)
     bootstraps: int = 0
     accuracy: float = 0.0
@@ -64,7 +64,7 @@ class Result:
 
 
 def choose_data(name: str | None) -> data.Dataset:
-    """The data that was named; otherwise MNIST if it is there, and the bundled digits if not."""
+    """The named data; otherwise MNIST if it is available, and the bundled digits if not."""
     if name is None:
         name = "mnist" if data.mnist_path() else "digits"
     if name not in ("mnist", "digits"):
@@ -159,8 +159,8 @@ def _train(trainer: helr.Trainer, client: Client, chosen: data.Dataset, batches:
 
 @dataclass
 class _Step:
-    """One iteration: the state after it, and its time: of itself on a CPU that replays nothing, else the mean of
-    all."""
+    """One iteration: the state after it, and its time. This is its own time on a CPU without replays; otherwise it is
+    the mean of all iterations."""
 
     state: Ciphertext
     seconds: float
@@ -203,7 +203,8 @@ def _summary(r: Result) -> None:
 
 
 def verdict(r: Result) -> int:
-    """0 if the encrypted training ended within a point of the clear one; says so otherwise."""
+    """0 if the encrypted training ended within a point of the clear one. Otherwise it prints the difference and returns
+    1."""
     if abs(r.accuracy - r.clear_accuracy) <= 0.01 + 1e-12:
         return 0
     print(f"the accuracy differs by {100 * abs(r.accuracy - r.clear_accuracy):.2f} points from that in the clear: "
@@ -234,7 +235,7 @@ def require_plots() -> None:
 
 
 def plot(result: Result, path: Path) -> None:
-    """Accuracy and precision by iteration, as a picture."""
+    """Draws accuracy and precision by iteration."""
     require_plots()
     import matplotlib
 

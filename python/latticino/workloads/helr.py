@@ -40,14 +40,14 @@ from ..claims.known import Range
 from ..ops.scalar import Scalar
 from ..programs.program import Program
 
-LEVELS = 4  # of one step
+LEVELS = 4  # levels of one step
 # This form leaves the most levels, so that three steps fit between two bootstrappings. Weights are far below the bound,
 # so the error of the sine is smaller than the error of a step.
 ORDER: dict[str, Any] = {"slot_to_coeff_first": False, "over_mod_raise": False, "arcsine": 1, "log_message_ratio": 0}
 # The range of w and v, in units of `Settings.bound`. A bound derived from the data would grow with every step.
 BOX = Range(-1, 1, (-1, 1))
-_DOMAIN = 16.0  # of the sigmoid's polynomial, in both directions
-ETA = Scalar(-1, 1)  # the weight of Nesterov's momentum, which every step is given anew: see momentum()
+_DOMAIN = 16.0  # range of the arguments of the sigmoid's polynomial, in both directions
+ETA = Scalar(-1, 1)  # the weight of Nesterov's momentum, which every step gets anew: see momentum()
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Trainer:
                 "demo helr", f"{context.params.name}, which leaves {most} levels",
                 f"{self.last_level + LEVELS} levels after bootstrapping", "take another set, or one bootstrapping "
                 "for both")
-        # Exactly the levels that the steps use. Higher levels would only make every step slower.
+        # The levels that the steps use, and no others. Higher levels would only make every step slower.
         self.start_level = self.last_level + LEVELS * self.steps_between
         self._recorded: dict[int, Program] = {}  # by the state's level
 
@@ -149,7 +149,8 @@ class Trainer:
         return state.level < self.last_level + LEVELS
 
     def record(self, state: Ciphertext, batch: Batch) -> int:
-        """Records the steps of a training with a first state and batches like these; returns how many there are."""
+        """Records the steps of a training with a first state and batches like these. Returns the number of
+        recordings."""
         level = state.level
         while level not in self._recorded:
             self._recorded[level] = Program(self._refreshed_step, {"eta": ETA}).record(
@@ -158,7 +159,7 @@ class Trainer:
         return len(self._recorded)
 
     def refreshed_step(self, state: Ciphertext, batch: Batch, eta: float) -> Ciphertext:
-        """A step, and the bootstrapping before it if one is due. It is replayed if it was recorded."""
+        """Runs a step, and before it a bootstrapping if one is due. The step is replayed if it was recorded."""
         program = self._recorded.get(state.level)
         if program is not None:
             return program(state, *_flat(batch), eta=eta)
@@ -219,10 +220,10 @@ class Trainer:
         each = ciphertexts * 8 * params.n * params.limbs(self.start_level)
         if not recorded:
             return self.context.plan(self.cycle, state, *parts).peak_bytes + (count - 1) * each
-        levels = range(self.last_level, self.start_level + 1, LEVELS)  # those that `record` finds
+        levels = range(self.last_level, self.start_level + 1, LEVELS)  # the recordings that `record` makes
         steps = [self.context.plan(self._refreshed_step, state._replace(level=level), *parts, eta=ETA)
                  for level in levels]
-        return reduce(or_, steps).recorded_peak_bytes + (count - len(steps)) * each  # a step counts a batch of its own
+        return reduce(or_, steps).recorded_peak_bytes + (count - len(steps)) * each  # a step already includes a batch
 
     def examples(self, batch: np.ndarray) -> list[Any]:
         """Arguments of `cycle` for a plan."""

@@ -1,7 +1,7 @@
 """`latticino bench host`: what the host does for an eager program, operation by operation.
 
-On a device that computes nothing, the time is that of Python and of the library's own code. A GPU adds what its driver
-takes: the time until all work is submitted, and until it is done.
+On a device that computes nothing, the time is that of Python and of the library's own code. On a GPU, the time of the
+driver is added: until all work is submitted, and until it is done.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from . import helr
 from .sort import LARGE
 
 PRESET = "n16-d40-boot-v1"
-_COLUMNS = 256  # of MNIST 14x14, padded
+_COLUMNS = 256  # size of MNIST 14x14, padded
 COUNTED = ("records", "allocations", "copies_in", "copies_out", "waits", "replays")
 
 
 @dataclass
 class _Device:
-    """Where programs run. ``counts`` is None on a GPU."""
+    """The context in which programs run. ``counts`` is None on a GPU."""
 
     context: Context
     counts: _native.IdleCounts | None
 
     def seconds(self, work: Callable[[], Any]) -> tuple[float, float]:
-        """Seconds until the work is submitted, and until it is done. Processor time where nothing is computed."""
+        """Seconds until the work is submitted, and until it is done. Processor time if the device computes nothing."""
         if self.counts is not None:
             start = time.process_time()
             work()
@@ -104,7 +104,7 @@ def _sort(device: _Device, runs: int) -> list[Row]:
 
 
 def _row(device: _Device, name: str, work: Callable[[], Any], runs: int, count: int, **sizes: int) -> Row:
-    """The row of a program that does something `count` times."""
+    """The row of a program that repeats something `count` times."""
     work()  # constants exist from here on
     counts = {} if device.counts is None else {k: round(n / count, 1) for k, n in device.counted(work).items()}
     times = np.array([device.seconds(work) for _ in range(runs)]) * 1e6 / count

@@ -15,20 +15,21 @@ import numpy as np
 
 from .. import arrays, errors
 
-CALIBRATION = 1000  # of the data that a network was trained on
-GENERATED = 200  # inputs to test with where there are no real ones
-# Mean and deviation of CIFAR-10's red, green and blue from 0 to 1; the recipes normalise by these.
+CALIBRATION = 1000  # the part of the data that a network was trained on
+GENERATED = 200  # inputs to test with if there are no real ones
+# Mean and deviation of CIFAR-10's red, green and blue, from 0 to 1. The recipes normalise by these.
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
-# CIFAR-10's amplitudes fall with about this power of the frequency. Networks of squares explode on rougher images.
+# CIFAR-10's amplitudes decrease with about this power of the frequency. With rougher images, the values of networks of
+# squares grow without limit.
 _SMOOTH = 1.6
-_FREQUENT = 1.1  # the frequency of words falls with this power of their rank
+_FREQUENT = 1.1  # the frequency of words decreases with this power of their rank
 
 
 @dataclass(frozen=True)
 class Inputs:
     """Data in the form of their files: bytes of images, or token ids.
 
-    ``labels``: None for generated data. ``wanted``: the files of LATTICINO_DATA in whose place they are.
+    ``labels``: None for generated data. ``wanted``: the files of LATTICINO_DATA that they replace.
     """
 
     name: str
@@ -39,15 +40,15 @@ class Inputs:
 
 
 def found(*names: str) -> Path | None:
-    """The folder LATTICINO_DATA where it has these files."""
+    """The folder LATTICINO_DATA, if it has these files."""
     folder = os.environ.get("LATTICINO_DATA")
     return Path(folder) if folder and all((Path(folder) / name).exists() for name in names) else None
 
 
 def read(path: Path, names: tuple[str, ...] = (), doubles: bool = False,
          remedy: str = "obtain the file again") -> dict[str, np.ndarray]:
-    """Arrays of a NumPy file, all of them without names; FileError if it has others, or where they are no numbers
-    and ``doubles`` are asked for."""
+    """Arrays of a NumPy file; all of them if no names are given. FileError if a name is missing, or if arrays are no
+    numbers although ``doubles`` are required."""
     try:
         with np.load(path, allow_pickle=False) as f:
             found = {name: np.asarray(f[name]) for name in names or f.files}
@@ -61,12 +62,12 @@ def read(path: Path, names: tuple[str, ...] = (), doubles: bool = False,
 
 @contextlib.contextmanager
 def of_the_network(demo: str, needs: str, remedy: str) -> Iterator[None]:
-    """Turns what arrays without a name or of another shape raise into a FileError."""
+    """Turns errors about arrays with a missing name or another shape into a FileError."""
     try:
         yield
     except errors.FileError:
         raise
-    except (LookupError, TypeError, ValueError) as why:  # ShapeErrors of the builder are among them
+    except (LookupError, TypeError, ValueError) as why:  # this includes ShapeErrors of the builder
         raise errors.FileError.explain(demo, f"arrays of another network ({type(why).__name__}: {why})", needs,
                                        remedy) from why
 
@@ -97,7 +98,7 @@ def scenes(count: int, size: int) -> np.ndarray:
     frequency = np.hypot(np.fft.fftfreq(size)[:, None], np.fft.rfftfreq(size)) * size
     wave = np.fft.rfft2(r.normal(size=(count, 3, size, size))) / np.maximum(frequency, 1.0) ** _SMOOTH
     x = np.fft.irfft2(wave, s=(size, size))
-    x = x + x.mean(axis=1, keepdims=True)  # colours go together
+    x = x + x.mean(axis=1, keepdims=True)  # colours are correlated
     x /= x.std(axis=(1, 2, 3), keepdims=True)
     x = x.transpose(0, 2, 3, 1) * (r.uniform(0.5, 1.3, (count, 1, 1, 1)) * DEVIATION) + MEAN
     return np.clip(np.rint(255 * x), 0, 255).astype(np.uint8)

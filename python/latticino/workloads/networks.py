@@ -1,4 +1,4 @@
-"""What demos of trained networks share: the plan, three accuracies next to each other, bits, time, memory, a plot.
+"""Code that demos of trained networks share: the plan, a comparison of three accuracies, bits, time, memory, a plot.
 
     networks.run(resnet20_aespa.WORKLOAD, device="cuda", encrypted=100)
 """
@@ -25,9 +25,9 @@ from ..nn.graph import Graph
 from . import trained
 from .inputs import Inputs, of_the_network
 
-_AT_ONCE = 100  # inputs in doubles at a time
-_POINTS = 0.005  # by which the shadow may be less accurate
-FURTHEST = 16.0  # times the mean error that a plan predicts: of normal errors, none is as large in practice
+_AT_ONCE = 100  # inputs that are computed in doubles at a time
+_POINTS = 0.005  # by how much the shadow may be less accurate
+FURTHEST = 16.0  # multiple of the mean error that a plan predicts; normal errors are practically never this large
 Weights = Mapping[str, np.ndarray]
 
 
@@ -62,28 +62,29 @@ class Workload:
 
 @dataclass
 class Result:
-    """What a demo measured. ``right``: of the inputs that ran encrypted, in the clear, of the shadow, and encrypted."""
+    """The measurements of a demo. ``right``: counts of right results for the inputs that ran encrypted: in the clear,
+    of the shadow, and encrypted."""
 
     workload: Workload
     dataset: str
     plan: nn.NetworkPlan
     inputs: int
-    accuracy: float = 0.0  # in the clear
+    accuracy: float = 0.0  # accuracy in the clear
     shadow_accuracy: float = 0.0
-    outside: int = 0  # inputs of which a value left a range: they count as wrong
-    seconds: list[float] = field(default_factory=list)  # of runs whose weights were encoded before
+    outside: int = 0  # inputs of which a value left a range; they count as wrong
+    seconds: list[float] = field(default_factory=list)  # seconds of runs whose weights were already encoded
     first: float = 0.0  # seconds of the first run, which encodes them
-    compiling: float = 0.0  # seconds of what came before it
+    compiling: float = 0.0  # seconds of what came before the first run
     keys: float = 0.0
-    encrypted: int = 0  # inputs
+    encrypted: int = 0  # number of inputs
     right: tuple[int, int, int] = (0, 0, 0)
-    equal: int = 0  # encrypted labels that are the shadow's
-    near: int = 0  # and others, whose two best scores in the shadow are close
-    error: float = 0.0  # the worst of scores, relative to the largest of the input
-    bits: float = 0.0  # of the mean error of scores, as those of the plan
+    equal: int = 0  # encrypted labels that equal those of the shadow
+    near: int = 0  # the other labels, for inputs whose two best scores in the shadow are close
+    error: float = 0.0  # the worst error of scores, relative to the largest score of the input
+    bits: float = 0.0  # bits of the mean error of scores, defined as in the plan
     worst_bits: float = 0.0
-    layer_bits: list[float] = field(default_factory=list)  # of one run
-    scores: tuple[np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0))  # of the shadow, and encrypted
+    layer_bits: list[float] = field(default_factory=list)  # layers of one run
+    scores: tuple[np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0))  # scores of the shadow, and encrypted scores
     device: str = ""
     device_name: str = ""
     key_bytes: int = 0
@@ -140,7 +141,7 @@ def run(work: Workload, preset: str | None = None, device: str | None = None, co
 
 def run_compiled(made: Made, count: int | None = None, encrypted: int = 0, threads: int = 0, layers: bool = False,
                  say: Callable[..., None] = print) -> Result:
-    """What `run` does with a network that is compiled."""
+    """Does what `run` does, for a network that is already compiled."""
     work, enc, data = made.work, made.enc, made.data
     enc.threads = threads
     x = data.test[: count or len(data.test)]
@@ -161,7 +162,7 @@ def run_compiled(made: Made, count: int | None = None, encrypted: int = 0, threa
 
 
 def _weights(work: Workload, path: Path | None, say: Callable[..., None]) -> Weights:
-    """Of the file, or of what ships or the workload has."""
+    """The weights of the file, or those that ship with the package or that the workload has."""
     if path is None and work.weights is not None:
         word, found = work.weights()
         say(word)
@@ -205,7 +206,7 @@ def _encrypted(enc: nn.Compiled, x: np.ndarray, known: tuple[np.ndarray, np.ndar
                layers: bool, say: Callable[..., None]) -> None:
     """Runs of all inputs of x; the last run is filled up with the first ones."""
     clear, shadow, labels = (part[: len(x)] for part in known)
-    inside = np.flatnonzero(np.isfinite(shadow).all(axis=1))  # encrypt refuses inputs beyond the range
+    inside = np.flatnonzero(np.isfinite(shadow).all(axis=1))  # because encrypt refuses inputs beyond the range
     if not len(inside):
         raise errors.ValueError.explain(f"demo {result.workload.name}", "no input within the ranges", "one or more",
                                         "ask for more with --encrypted")
@@ -245,7 +246,7 @@ def _answer(enc: nn.Compiled, client: Client, x: np.ndarray, result: Result) -> 
             result.seconds.append(took)
             break
         result.first = took
-        if enc.context.device == "cpu":  # there a run takes minutes
+        if enc.context.device == "cpu":  # a run takes minutes there
             break
     return enc.decrypt(client, answer).unmarked().reshape(len(x), -1)
 
@@ -286,7 +287,7 @@ def _lead(scores: np.ndarray) -> np.ndarray:
 
 
 def seconds_of(r: Result) -> list[float]:
-    """Seconds of the runs that count: all but the first one, unless there is no other."""
+    """Seconds of the runs: without the first one, unless there is no other."""
     return r.seconds or ([r.first] if r.first else [])
 
 
@@ -366,7 +367,7 @@ def row(r: Result) -> dict[str, Any]:
 
 
 def plot(r: Result, path: Path) -> None:
-    """Encrypted scores against those of the shadow, and bits layer by layer, as a picture."""
+    """Draws encrypted scores against those of the shadow, and bits layer by layer."""
     from .demo import require_plots
 
     require_plots()

@@ -1,5 +1,5 @@
-"""`latticino bench workloads --part predictions`: what the plan of each workload says for each card, beside what was
-measured: in the records that are named, or in all of the checkout. It needs no GPU.
+"""`latticino bench workloads --part predictions`: what the plan of each workload predicts for each card, compared with
+measurements: in the records that are named, or in all of the checkout. It needs no GPU.
 
     ./latticino bench workloads --part predictions --record predictions.json
 """
@@ -24,7 +24,7 @@ from . import data, demo, helr, networks, trees
 from . import sort as sorting
 
 NAME = "workload.prediction"
-PRESET = "n16-d40-boot-v1"  # of the workloads that are no networks
+PRESET = "n16-d40-boot-v1"  # inputs of the workloads that are no networks
 Say = Callable[..., None]
 
 
@@ -69,7 +69,7 @@ def run(names: Sequence[str], measured: Sequence[Row], say: Say = print) -> list
     return rows
 
 
-# ---- what plans say ----
+# ---- predictions of plans ----
 
 
 def _network(name: str, batch: int | None = None) -> Case:
@@ -94,7 +94,7 @@ def _of_network(plan: nn.NetworkPlan, factor: float) -> Row:
 
 
 def _helr(chosen: data.Dataset, settings: helr.Settings) -> Row:
-    """Of an iteration, where the step of each level has a recording."""
+    """Seconds of an iteration, if the step of each level has a recording."""
     trainer = helr.Trainer(Context._for_plans(PRESET, "cuda", False), settings)
     batches = data.batches(chosen, settings.rows)[: settings.iterations]
     plan = trainer.context.plan(trainer.cycle, *trainer.examples(batches[0]))
@@ -113,7 +113,7 @@ def _of_plan(plan: Plan, factor: float) -> Row:
             "bootstraps": plan.bootstraps, "key_bytes": plan.key_bytes, "peak_bytes": plan.peak_bytes}
 
 
-# ---- beside what was measured ----
+# ---- comparison with measurements ----
 
 
 def beside(row: Row, measured: Iterable[Row]) -> Row | None:
@@ -136,7 +136,7 @@ HEAD = ("workload", "card", "time", "peak memory", "keys", "bits", "measured")
 
 
 def cells(row: Row, other: Row | None) -> list[str]:
-    """A line of the table: predicted, and measured where it was."""
+    """A line of the table: the prediction, and the measurement if there is one."""
     params = row["params"]
     name = params["workload"] + (f", {params['model']}" if "model" in params else "") + (
         f", {params['batch']} a run" if params["batch"] > 1 else "")
@@ -161,7 +161,7 @@ def _bits(row: Row, other: Row | None) -> str:
 
 
 def measurements(files: Sequence[Path]) -> list[Row]:
-    """The rows of these records, or of all in the checkout, the oldest first."""
+    """The rows of these records, or of all records of the checkout, the oldest first."""
     rows = [row for path in files for row in records.read(path)]
     if not files:
         found = [json.loads(path.read_text()) for path in sorted(records.FOLDER.glob("*.json"))]

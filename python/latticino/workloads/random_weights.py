@@ -1,4 +1,4 @@
-"""Random weights with normalisations as after a training, for networks whose weights are not in the package."""
+"""Random weights with normalisations as after a training, for networks whose weights are not part of the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..nn import reference
 from ..nn.builder import Builder
 
-# Is called with the node that a normalisation reads, and the name of the normalisation.
+# Called with the node that a normalisation reads, and the name of the normalisation.
 Before = Callable[[Any, int, str], None]
 
 

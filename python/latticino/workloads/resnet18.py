@@ -18,12 +18,12 @@ from .random_weights import Before, Measuring, kernels, statistics
 from .resnet20_aespa import quadratic
 
 SIZE, WIDTH, CLASSES = 64, 64, 1000
-CALIBRATION, TESTED = 250, 100  # images
-# Of a constant, x and x^2, as near a ReLU (Park et al., "AESPA", 2022), but with a sixth of its curvature. No training
-# kept the values of random weights small, and 17 squares one after the other make large ones larger and larger: with
-# half of the curvature, the scores of one image in 120 were 2^32 times those of the others.
+CALIBRATION, TESTED = 250, 100  # images per run
+# Coefficients of a constant, x and x^2. They are close to a ReLU (Park et al., "AESPA", 2022), but with a sixth of its
+# curvature. No training kept the values of random weights small, and 17 squares one after the other make large values
+# larger and larger. With half of the curvature, the scores of one image in 120 were 2^32 times those of the others.
 QUADRATIC = (0.4, 0.5, 0.05)
-_MEASURED = 32  # images that means and variances of the random network are taken from
+_MEASURED = 32  # images from which means and variances of the random network are computed
 
 
 def network(w: Weights, size: int = SIZE) -> Graph:
@@ -92,7 +92,7 @@ def data(w: Weights) -> inputs.Inputs:
 
 
 def weights() -> tuple[str, Weights]:
-    """Random weights, and a sentence on them."""
+    """Random weights, and a sentence that describes them."""
     return ("random weights, the same each time: they show time, memory and precision, and nothing of the accuracy",
             random_weights())
 

@@ -1,4 +1,4 @@
-"""`latticino demo resnet20`: ResNet-20 on CIFAR-10, its ReLUs minimax polynomials.
+"""`latticino demo resnet20`: ResNet-20 on CIFAR-10, with ReLUs as minimax polynomials.
 
 The network of Lee et al. (ICML 2022) with their weights, which carry no licence and are read from LATTICINO_DATA.
 Without them the weights are random.
@@ -17,11 +17,11 @@ from . import inputs
 from .networks import Weights, Workload
 from .random_weights import Before, Measuring, kernels, statistics
 
-FIT_BITS = 13.0  # of each ReLU, relative to its largest value: the precision 2^-13 of Lee et al.
-CALIBRATION = 250  # images of the training set
-MARGIN = 2.0  # of bounds beyond their largest values
+FIT_BITS = 13.0  # bits of each ReLU, relative to its largest value: the precision 2^-13 of Lee et al.
+CALIBRATION = 250  # images of the training set for calibration
+MARGIN = 2.0  # margin of bounds over their largest values
 _WEIGHTS = "resnet20_cifar10.npz"
-_MEASURED = 48  # images that means and variances of random weights are taken from
+_MEASURED = 48  # images from which means and variances of random weights are computed
 
 
 def network(w: Weights, size: int = 32) -> Graph:
@@ -85,7 +85,7 @@ def random_weights(seed: int = 0, size: int = 32, width: int = 16, blocks: int =
 
 
 def weights() -> tuple[str, Weights]:
-    """The weights in LATTICINO_DATA, or random ones, and a sentence on them."""
+    """The weights in LATTICINO_DATA, or random ones, and a sentence that describes them."""
     folder = inputs.found(_WEIGHTS)
     if folder is None:
         return (f"no {_WEIGHTS} in LATTICINO_DATA: random weights, which show time, memory and precision, and nothing "

@@ -9,7 +9,7 @@ from ..nn.graph import Graph
 from . import inputs
 from .networks import Weights, Workload
 
-EPSILON = 1e-5  # of batch norm, as PyTorch has it
+EPSILON = 1e-5  # epsilon of batch norm, as in PyTorch
 
 
 def quadratic(b: Builder, x: int, w: Weights, name: str) -> int:

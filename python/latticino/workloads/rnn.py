@@ -29,7 +29,8 @@ def network(w: Weights, steps: int = STEPS) -> Graph:
 
 
 def vectors(w: Weights, ids: np.ndarray) -> np.ndarray:
-    """What the client encrypts of token ids of shape (reviews, steps): rows of its table, (reviews, steps, width).
+    """The array that the client encrypts for token ids of shape (reviews, steps): rows of its table, (reviews, steps,
+    width).
 
     Words that the table does not have count as unknown, which is 1. Row 0, for padding, is zeros.
     """

@@ -1,4 +1,4 @@
-"""`latticino demo sort`: sorts encrypted numbers beside the same sort in the clear."""
+"""`latticino demo sort`: sorts encrypted numbers, and compares with the same sort in the clear."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ..functions.sorting import Sorting, fit_sort
 from ..key_generation import keygen
 
 MIB = 2**20
-SMALL, LARGE = 16, 2**14  # numbers, where nobody says how many: on a CPU, and on a GPU
+SMALL, LARGE = 16, 2**14  # default count of numbers, on a CPU and on a GPU
 BITS = 12.0
-_DIFFERENT = 10  # values of the data with duplicates
+_DIFFERENT = 10  # number of distinct values of the data with duplicates
 
 
 @dataclass
 class Row:
-    """One sort as it was measured; ``clear``: the error of the same polynomials in the clear."""
+    """The measurement of one sort; ``clear``: the error of the same polynomials in the clear."""
 
     kind: str
     seconds: list[float]
@@ -40,15 +40,15 @@ class Row:
 
 @dataclass
 class Result:
-    """What the demo measured."""
+    """The measurements of the demo."""
 
     preset: str
     device: str
     device_name: str
     bits: float
     fit: Sorting
-    sizes: dict[str, int]  # of the parameters and the data
-    bootstraps: int = 0  # of one sort
+    sizes: dict[str, int]  # facts of the parameters and the data
+    bootstraps: int = 0  # levels of one sort
     rows: list[Row] = field(default_factory=list)
     key_bytes: int = 0
     device_peak_bytes: int = 0
@@ -140,7 +140,7 @@ def _summary(r: Result) -> None:
 
 
 def verdict(r: Result) -> int:
-    """0 if every sort is within the bound of its polynomials; says so otherwise."""
+    """0 if every sort is within the error bound of its polynomials. Otherwise it prints which are not and returns 1."""
     for row in r.rows:
         worst = float(np.abs(row.got - row.want).max())
         if worst > r.fit.error + 2.0**-10:
@@ -165,7 +165,7 @@ def row(r: Result) -> dict[str, Any]:
 
 
 def plot(r: Result, path: Path) -> None:
-    """The sorted numbers, and their errors, as a picture."""
+    """Draws the sorted numbers, and their errors."""
     from .demo import require_plots
 
     require_plots()

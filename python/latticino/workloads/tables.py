@@ -27,7 +27,7 @@ OF_WORDS = {"resnet20": 45, "resnet20-aespa": 45, "rnn": 45, "squeezenet": 35, "
 WORDS = (28, 30)
 # Cheddar, Table 6: log2 of its scales.
 SCALES = (30, 35, 40, 48)
-IMAGES = 1000  # of the test set, in the shadow
+IMAGES = 1000  # inputs of the test set for the shadow
 ENCRYPTED = 20  # inputs of a network that run on a GPU
 SORTED, SORT_BITS = sorting.LARGE, sorting.BITS
 PREDICTED = "NVIDIA H200, predicted"
@@ -98,7 +98,7 @@ def _workload(name: str) -> networks.Workload:
 
 
 def _planned(context: Context, preset: str, plan: Plan, level: int) -> Row:
-    """What every plan says."""
+    """The row of every plan."""
     params = context.params
     return {"name": "workload.plan", "device": PREDICTED, "preset": preset, "level": level,
             "limbs": params.limbs(level), "limbs_top": params.limbs(params.top_level),
@@ -122,7 +122,8 @@ def _network_run(made: networks.Made, threads: int) -> Row:
 
 
 def _helr_row(preset: str) -> Row:
-    """Of an iteration. What a plan could claim of the weights is for any batch, and says nothing of real ones."""
+    """Precision of an iteration. A plan's claim for the weights would be for any batch, and says nothing about real
+    ones."""
     context, trainer, batches = _training(preset)
     plan = context.plan(trainer.cycle, *trainer.examples(batches[0]))
     return _planned(context, preset, plan, trainer.start_level) | {
@@ -156,7 +157,7 @@ def of_scales(measured: bool, device: str | None, threads: int, scales: tuple[in
         made = [_resnet20(preset, device if measured else None, threads, images), _sort(preset)]
         if measured:
             made.append(demo.row(demo.run(preset, device, threads=threads)))
-            if made[1]["name"] == "sort.plan":  # else the set refuses it
+            if made[1]["name"] == "sort.plan":  # otherwise the set refuses it
                 made.append(sorting.row(sorting.run(preset, device, threads=threads)))
         for row in made:
             row["params"]["log_scale"] = scale
@@ -171,7 +172,7 @@ def _resnet20(preset: str, device: str | None, threads: int, images: int) -> Row
     try:
         made = networks.compiled(_workload("resnet20"), preset, device or "cuda")
     except (errors.LevelError, errors.ScaleError, errors.ParameterError, errors.ValueError) as why:
-        # A ValueError: errors take values out of the range of an activation.
+        # A ValueError, because errors bring values out of the range of an activation.
         return {"name": "resnet20.refused", "value": 0.0, "unit": "%", "preset": preset, "why": str(why),
                 "params": {"images": images}}
     x = made.data.test[:images]
@@ -192,7 +193,7 @@ def _resnet20(preset: str, device: str | None, threads: int, images: int) -> Row
 
 
 def _sort(preset: str) -> Row:
-    """What a plan claims of a sort of as many numbers as the paper's."""
+    """The claims of a plan for a sort of as many numbers as in the paper."""
     context = Context._for_plans(preset, "cuda", False)
     fit = fit_sort(SORTED, (0, 1), SORT_BITS)
     try:

@@ -1,6 +1,7 @@
 """Weights of the project's own training, which ship with the package, and their records.
 
-Files are safetensors. Whoever trains a network with a recipe of examples/networks names the recipe's file instead.
+Files are safetensors. For a network that you trained with a recipe of examples/networks, name the recipe's file
+instead.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .. import arrays, errors
 from . import inputs
 
 FOLDER = Path(__file__).parent / "trained_weights"
-_HALF = 1 << 18  # numbers of an array, from which 16 bits hold each
+_HALF = 1 << 18  # arrays with at least so many numbers are stored in 16 bits each
 
 
 def shipped(name: str) -> Path:
@@ -30,7 +31,7 @@ def shipped(name: str) -> Path:
 
 
 def record(path: Path) -> dict[str, Any]:
-    """How the weights of a file were trained, as the recipe wrote it; empty if it is not beside them."""
+    """How the weights of a file were trained, as the recipe wrote it; empty if the record is not next to them."""
     beside = path.with_suffix(".json")
     try:
         found = json.loads(beside.read_text()) if beside.exists() else {}

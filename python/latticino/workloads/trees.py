@@ -1,4 +1,4 @@
-"""`latticino demo trees`: boosted trees on digits and a forest on breast cancer data, encrypted beside the clear."""
+"""`latticino demo trees`: boosted trees on digits and a forest on breast cancer data, encrypted and in the clear."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..common.progress_bar import track
 from ..key_generation import keygen
 from ..nn.forests.comparing import classes_of
 
-ENCRYPTED = 10  # test inputs that run encrypted
-_TEST = 0.3  # share of the data
+ENCRYPTED = 10  # number of test inputs that run encrypted
+_TEST = 0.3  # fraction of the data for tests
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Task:
 
 @dataclass
 class Row:
-    """What was measured of a model."""
+    """The measurements of a model."""
 
     task: str
     dataset: str
@@ -44,13 +44,14 @@ class Row:
     device: str
     device_name: str = ""
     seconds: list[float] = field(default_factory=list)
-    equal: int = 0  # classes of encrypted runs that are the shadow's
-    right: int = 0  # and the data's
-    error: float = 0.0  # of encrypted scores to the shadow's: the worst, relative to the largest score
-    bits: float = 0.0  # of the mean of these errors, relative to the bound of scores, as those of the plan
+    equal: int = 0  # number of encrypted runs whose class equals that of the shadow
+    right: int = 0  # and that of the data
+    # error of encrypted scores compared with the shadow's: the worst one, relative to the largest score
+    error: float = 0.0
+    bits: float = 0.0  # bits of the mean of these errors, relative to the bound of scores, as in the plan
     key_bytes: int = 0
     peak_bytes: int = 0
-    compiling: float = 0.0  # seconds
+    compiling: float = 0.0  # seconds of a run
     keys: float = 0.0
 
 

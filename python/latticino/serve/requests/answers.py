@@ -1,4 +1,4 @@
-"""What the front answers: rows of the store as JSON, and errors as responses."""
+"""The answers of the front: rows of the store as JSON, and errors as responses."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def away(_: Request, why: Any) -> Response:
 
 
 async def gone(_: Request, why: Any) -> Response:
-    return _answer(499, "service: had a body that ended early; needs all of it; send it again")  # nobody reads this
+    return _answer(499, "service: had a body that ended early; needs all of it; send it again")  # no client reads this
 
 
 async def of_disk(_: Request, why: Any) -> Response:
@@ -89,7 +89,7 @@ async def of_disk(_: Request, why: Any) -> Response:
 
 
 def add_errors(app: FastAPI) -> None:
-    """Makes an application answer errors as above."""
+    """Makes an application answer errors in the form of this module."""
     for kind, answer in ((Refused, refusal), (errors.ValueError, bad), (RequestValidationError, invalid),
                          (HTTPException, no_route), (ClientDisconnect, gone),
                          *((kind, away) for kind in STORE_ERRORS), (OSError, of_disk)):

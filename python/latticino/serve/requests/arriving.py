@@ -1,4 +1,4 @@
-"""Bodies of requests that are on their way, and inputs that lie on the disk before the rows of their jobs do."""
+"""Bodies of requests that are being received, and inputs that are on the disk before the rows of their jobs exist."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Flight:
     def one(self, owner: Hashable, size: int, most: int, free: int | None = None) -> Iterator[Wrote]:
         """Counts a body of ``size`` bytes while the block runs. It gets a function to call for bytes that are written.
 
-        Refused (429) if the owner then had more than ``most`` bytes on their way; one body alone passes. Refused (507)
-        if the disk had less than ``free`` bytes left for all bodies. The bytes that are written between the look at the
-        disk and this call are in neither sum: they are those of a few milliseconds.
+        Refused (429) if more than ``most`` bytes of the owner would then be being received; a single body is always
+        accepted. Refused (507) if the disk had less than ``free`` bytes left for all bodies. The bytes that are written
+        between the look at the disk and this call are in neither sum: they are those of a few milliseconds.
         """
         if self._of[owner] and self._of[owner] + size > most:
             raise Refused.of(429, "service", f"{size} bytes beside {self._of[owner]} of requests that are on their way",
@@ -65,7 +65,7 @@ class Inputs:
         self._going: set[tuple[str, str]] = set()  # files that nobody may need any more: it is being found out
 
     def commit(self, tenant: str, writer: Writer) -> None:
-        """Puts a file in its place. `end` has to follow."""
+        """Moves a file to its final name. `end` must be called afterwards."""
         name = tenant, writer.hash
         with self._changed:
             self._changed.wait_for(lambda: name not in self._going)  # then it puts the file there anew

@@ -16,13 +16,13 @@ from ..refusals import Refused
 from .arriving import Wrote
 
 Ended = TypeVar("Ended")
-JSON, PER_HASH = 1 << 12, 80  # bytes of JSON that are enough beside a list of hashes, and for each of them
-_AT_ONCE = 1 << 12  # bytes of JSON that the loop parses itself, in a fraction of a millisecond
-_BESIDE = 32  # objects, lists and members of JSON that are enough beside a list of hashes
-_DIGITS = 100  # of an integer: Python takes 0.1 ms for one of 4,000
+JSON, PER_HASH = 1 << 12, 80  # bytes of JSON that are allowed in addition to a list of hashes, and for each hash
+_AT_ONCE = 1 << 12  # bytes of JSON that the event loop parses itself, in a fraction of a millisecond
+_BESIDE = 32  # objects, lists and members of JSON that are allowed in addition to a list of hashes
+_DIGITS = 100  # digits of an integer: Python takes 0.1 ms for one of 4,000
 IDLE = 60.0  # seconds between two pieces of a body
-SLOWEST = 1 << 13  # bytes of a body per second, after the first `IDLE` seconds
-_PIECE = 1 << 16  # bytes that are written at once: hundreds of bodies may come at the same time
+SLOWEST = 1 << 13  # bytes of a body per second that must arrive after the first `IDLE` seconds
+_PIECE = 1 << 16  # bytes that are written at once, because hundreds of bodies may arrive at the same time
 
 
 def announced(request: Request) -> int:
@@ -82,7 +82,7 @@ async def store(request: Request, writer: Writer, disk: asyncio.Semaphore, wrote
             async with disk:
                 await run_in_threadpool(writer.write, held)
             wrote(len(held))
-            held = bytearray()  # and not cleared: that would keep its memory
+            held = bytearray()  # and not cleared, because that would keep its memory
 
     def last() -> Ended:
         writer.write(held)

@@ -1,5 +1,5 @@
-"""/openapi.json: what the routes of the front take and answer. Parameters of paths and queries are written by FastAPI,
-tokens, headers, statuses and what is in the answers here."""
+"""/openapi.json: describes the requests and answers of the front's routes. Parameters of paths and queries are written
+by FastAPI, tokens, headers, statuses and what is in the answers here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 Json = dict[str, Any]
 
-# ---- what is in the answers ----
+# ---- contents of the answers ----
 
 
 def _object(needed: Json, maybe: Json | None = None) -> Json:
@@ -121,7 +121,7 @@ def _of_errors(statuses: tuple[int, ...]) -> Json:
             continue
         content: Json = {_JSON: {"schema": _ref("Error")}}
         if status == 400 and 416 in statuses:
-            content[_PLAIN] = {"schema": _TEXT}  # for a header Range that is none
+            content[_PLAIN] = {"schema": _TEXT}  # for an invalid Range header
         out[str(status)] = {"description": {**_ERRORS, **_TOKEN_ERRORS}[status], "content": content,
                             **({"headers": _HEADERS[status]} if status in _HEADERS else {})}
     return out
@@ -148,7 +148,7 @@ _OPEN: dict[str, Json] = {
 
 
 def describe(app: FastAPI) -> None:
-    """Completes the document of an application whose routes are those above. KeyError for a route that is not."""
+    """Completes the document of an application that has the routes above. KeyError for any other route."""
     document = FastAPI.openapi(app)
     document["components"] = {"schemas": SCHEMAS, "securitySchemes": {"token": {
         "type": "http", "scheme": "bearer", "description": "latticino tenants token makes one"}}}
@@ -166,4 +166,4 @@ def describe(app: FastAPI) -> None:
                 operation["parameters"] = [*operation.get("parameters", ()), *headers]
             if body is not None:
                 operation["requestBody"] = {"required": True, "content": {body[0]: {"schema": body[1]}}}
-    app.openapi = lambda: document  # FastAPI makes its own anew where routes are added
+    app.openapi = lambda: document  # FastAPI makes its own document again when routes are added
