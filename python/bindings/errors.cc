@@ -81,7 +81,7 @@ void raise(PyObject* module, const char* name, const Error& e) {
   try {
     nb::object error = type(message, operation);
     PyErr_SetObject(type.ptr(), error.ptr());
-  // an interrupt that was pending until the next line of Python
+    // an interrupt that was pending until the next line of Python
   } catch (nb::python_error& other) {
     other.restore();
   }

@@ -12,7 +12,7 @@
 namespace latticino::python {
 namespace {
 
-pthread_t main_thread;  // Python's handler
+pthread_t main_thread;       // Python's main thread
 struct sigaction of_python;  // the previous handler of the signal
 std::atomic<bool> threads_stop{false};
 
@@ -47,7 +47,7 @@ void watch_interrupts() noexcept {
   if (pthread_equal(pthread_self(), main_thread) == 0) return;
   // Reading the handler is a system call, so calls in quick succession share one.
   constexpr long kInterval = 10'000'000;  // in nanoseconds
-  static timespec last{};  // only the main thread uses it
+  static timespec last{};                 // only the main thread uses it
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
   if (time.tv_sec == last.tv_sec && time.tv_nsec - last.tv_nsec < kInterval) return;
