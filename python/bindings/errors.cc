@@ -81,8 +81,8 @@ void raise(PyObject* module, const char* name, const Error& e) {
   try {
     nb::object error = type(message, operation);
     PyErr_SetObject(type.ptr(), error.ptr());
-    // an interrupt that was pending until the next line of Python
   } catch (nb::python_error& other) {
+    // an interrupt that was pending until the next line of Python
     other.restore();
   }
 }

@@ -90,8 +90,8 @@ def _require_one_input(model: Any) -> None:
     """Raises UnsupportedError if forward() needs several arguments. torch.export would report a missing argument."""
     try:
         arguments = inspect.signature(model.forward).parameters.values()
-    # TorchScript modules are refused here, because torch.export refuses them with an error of its own
     except (TypeError, ValueError):
+        # TorchScript modules are refused here, because torch.export refuses them with an error of its own
         return
     needed = [p.name for p in arguments
               if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
