@@ -54,5 +54,5 @@ def try_browser():
     status = subprocess.call([PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", *checks],
                              cwd=ROOT, env=environ)
     counts = tiers.counted(report, status)
-    # Here nothing may be missing.
+    # No test may be skipped here.
     return tiers.Counts(counts.passed, counts.failed + counts.skipped)

@@ -59,7 +59,7 @@ def test(arguments):
 
 
 def run_tests(arguments):
-    """The tests of C++ and of Python; words other than --quick are pytest's."""
+    """The tests of C++ and of Python. All arguments except --quick are pytest's."""
     quick = "--quick" in arguments
     folder = setup(testing=True)
     program, options = os.path.join(VENV, "bin", "ctest"), tiers.QUICK if quick else []
@@ -82,15 +82,15 @@ def try_fuzz():
 def try_secrets():
     """memcheck and MemorySanitizer on what clients do with secrets. memcheck runs on one core while the build for
     MemorySanitizer takes the others."""
-    secrets_tests()  # built first: it fetches what both builds need, and they must not fetch it at the same time
+    secrets_tests()  # built first, because it downloads what both builds need, and they must not do so at the same time
     with ThreadPoolExecutor(min(2, tiers.processes())) as both:
         results = list(both.map(lambda check: check(), (memcheck, memory_sanitizer)))
     return tiers.Counts(results.count(True), results.count(False), results.count(None))
 
 
 def try_programs():
-    """Half a minute of random programs on encrypted values for each scheme: always the same ones, and as many on a busy
-    machine, as claims are held to their distribution, which few programs do not show."""
+    """Random programs on encrypted values for each scheme: half a minute on an idle machine. They are always the same
+    programs, because claims are checked by their distribution, for which a certain number is needed."""
     setup(testing=True)
     count = tiers.processes()
     threads = max(1, (os.cpu_count() or 1) // count)
@@ -112,7 +112,7 @@ def try_package():
     """The sdist, and a wheel out of it, installed where there is no compiler."""
     add_requirements("package")
     with tempfile.TemporaryDirectory() as folder:
-        # The extension's CUDA part is the one that `cuda` compiles; here the installation counts.
+        # `cuda` compiles the extension's CUDA part; here only the installation matters.
         _, made = wheels.make(folder, [sys.executable], cuda=False)
         results = [*(not wheel.failed for wheel in made), wheels.try_container(made[0].path)]
     return tiers.Counts(results.count(True), results.count(False))
@@ -140,7 +140,7 @@ def wheel(arguments):
 
 
 def try_cuda():
-    """Compiles what is of CUDA alone, for one architecture. On a machine with a GPU `test` has done so."""
+    """Compiles the CUDA code, for one architecture. On a machine with a GPU, `test` has done so already."""
     if not nvcc():
         say("no nvcc: compiling the CUDA backend was left out")
         return tiers.Counts(skipped=1)
@@ -222,16 +222,16 @@ def try_networks():
     status = subprocess.call([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", *WITH_TORCH],
                              cwd=ROOT, env=environ)
     counts = tiers.counted(report, status)
-    # Here nothing may be missing.
+    # No test may be skipped here.
     return total + tiers.Counts(counts.passed, counts.failed + counts.skipped, 0, counts.gpu)
 
 
-# What these parts of `test --more` install.
+# Packages that these parts of `test --more` install.
 WHERE_NAMED = {"networks": "7 GB of PyTorch", "browser": "232 MB of Emscripten and Chromium"}
 
 
 def run_more(arguments):
-    """Every part to its end, or those that are named. Parts that install much run only where they are named."""
+    """Runs every part to its end, or those that are named. Parts that install much run only if they are named."""
     known = {"fuzz": try_fuzz, "secrets": try_secrets, "programs": try_programs, "package": try_package,
              "service": try_service, "cuda": try_cuda, "conformance": try_conformance, "browser": browser_client.try_browser,
              "networks": try_networks}
@@ -241,7 +241,7 @@ def run_more(arguments):
     def part(name):
         try:
             return known[name]()
-        except SystemExit as end:  # what could not be built or installed is a failure of this part
+        except SystemExit as end:  # a part also fails if something could not be built or installed
             print(end, file=sys.stderr)
             return tiers.Counts(failed=1)
 
@@ -253,13 +253,13 @@ def run_more(arguments):
 
 
 def tests_named(program):
-    """How many tests a filter leaves: GoogleTest runs none without an error."""
+    """The number of tests that a filter leaves, because GoogleTest reports no error if it runs none."""
     listed = must([*program, "--gtest_list_tests"], "listing tests", cwd=ROOT).splitlines()
     return sum(line.startswith("  ") for line in listed)
 
 
 def checked(command):
-    """Runs a test program, showing its output: its status, the tests it left out, and its lines of summaries."""
+    """Runs a test program and shows its output. Returns its status, the skipped tests, and its summary lines."""
     say(" ".join(command))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
     skipped, summaries = 0, []
@@ -297,7 +297,8 @@ def run_sanitizers(arguments):
         return failed
     device = quiet(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]).stdout.splitlines()[0]
     sanitizer = shutil.which("compute-sanitizer") or os.path.join(os.path.dirname(nvcc()), "compute-sanitizer")
-    # Every kernel that ships, for wrong addresses; for races at the two largest degrees, and TFHE's at their own.
+    # Checks every kernel that ships for wrong addresses. Checks for races at the two largest degrees, and TFHE's
+    # kernels at their own.
     program = os.path.join(folder, "conformance_tests")
     runs = [("memcheck", "CudaSanitize.EveryKernelThatShips", [])]
     runs += [("racecheck", tests, kernels) for tests, kernels in racecheck_parts()]
@@ -314,7 +315,7 @@ def run_sanitizers(arguments):
 
 def run_fuzzers(arguments):
     """libFuzzer's targets: those of C++ under ASan and UBSan, those of Python under Atheris."""
-    fuzz_files.arguments_of(arguments)  # refused before anything is built
+    fuzz_files.arguments_of(arguments)  # checked before anything is built
     setup(testing=True)
     add_requirements("fuzz")
     add_requirements("serve")
@@ -324,7 +325,7 @@ def run_fuzzers(arguments):
 
 
 def valgrind():
-    """The program, its CMake argument and environment: installed, or unpacked under .deps/."""
+    """The program, its CMake argument and environment: an installed one, or one unpacked under .deps/."""
     unpacked = os.path.join(FETCHED, "usr")
     if not shutil.which("valgrind") and not os.path.exists(os.path.join(unpacked, "bin", "valgrind")):
         from_distribution(["valgrind"], "valgrind")
@@ -336,7 +337,7 @@ def valgrind():
 
 
 def run_secrets(arguments):
-    """Follows secrets through the code of clients, and times it."""
+    """Checks how the code of clients uses secrets, and measures its times."""
     seconds = arguments[1] if len(arguments) == 2 and arguments[0] == "--seconds" else None if arguments else "10"
     try:
         positive = seconds is not None and float(seconds) > 0
@@ -381,7 +382,7 @@ def memory_sanitizer():
     arguments = ["-DLATTICINO_CUDA=OFF", "-DLATTICINO_MEMORY_SANITIZER=ON", f"-DCMAKE_CXX_COMPILER={clang}"]
     folder = build("memory-sanitizer", arguments, True, target="secrets_tests")
     tests = os.path.join(folder, "secrets_tests")
-    # Only what the program marks is undefined; a report goes on and sets the status at the end.
+    # Only what the program marks is undefined. A report does not stop the program, and sets the status at the end.
     environ = dict(os.environ, MSAN_OPTIONS="poison_in_malloc=0:halt_on_error=0:exit_code=9")
     say("MemorySanitizer")
     seen = subprocess.run([tests, "--leak"], env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -392,7 +393,7 @@ def memory_sanitizer():
 
 
 def tracked(*suffixes):
-    """Files of the checkout with these endings; those of git where there is one."""
+    """Files of the checkout with these endings; those that git tracks if this is a git checkout."""
     listed = quiet(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
     if listed.returncode:
         die("lint needs a git checkout")
@@ -401,7 +402,7 @@ def tracked(*suffixes):
 
 
 def local_paths():
-    """Whether no file names a path of somebody's machine."""
+    """Whether no file contains an absolute path of a developer's machine."""
     pattern = re.compile(r"(?<![\w.])/(?:work|home|root|Users)/\w")
     endings = (".cc", ".h", ".cu", ".cuh", ".py", ".cmake", ".md", ".ipynb", ".toml", ".txt", ".json", ".sh", ".yml", "/run",
                "latticino")
@@ -412,7 +413,7 @@ def local_paths():
 
 
 def lint(arguments):
-    """Every check to its end: status 1 where one of them found something."""
+    """Runs every check to its end. Returns status 1 if one of them found something."""
     if arguments[:1] == ["--tidy"]:
         return run_tidy(arguments[1:])
     if arguments not in ([], ["--fix"]):
@@ -451,7 +452,7 @@ def run_tidy(arguments):
         if not record:
             die("--record takes a file")
     add_requirements("tidy")
-    # A folder of its own: clang does not read the precompiled headers of another compiler.
+    # A folder of its own, because clang cannot read the precompiled headers of another compiler.
     folder = build("tidy", ["-DLATTICINO_PYTHON=ON", "-DLATTICINO_CUDA=OFF", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",
                             "-DLATTICINO_UNITY=OFF", *python_headers()], False, compile=False)
     checker = tidy.Tidy(ROOT, folder, os.path.join(VENV, "bin", "clang-tidy"))

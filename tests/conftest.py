@@ -3,7 +3,7 @@
 Every test that asks for `device`, `ctx` or `client` runs on each device that is there.
 
 Markers: `slow` for a test of over a second on an idle core, `gpu` for one that needs a GPU; all that are not slow are `quick`.
-A test that takes longer than its time fails; where it does not return even then, the process ends with its stack.
+A test that takes longer than its time fails. If it does not return even then, the process ends and prints its stack.
 """
 
 import faulthandler
@@ -13,7 +13,8 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-# Before numpy is there: its small factorizations take a hundred times as long where threads wait for a busy machine.
+# Set before numpy is imported: numpy's small factorizations take a hundred times as long if threads wait for a busy
+# machine.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -26,28 +27,28 @@ from latticino.common import progress_bar
 PRESET = "test-n10-boot-insecure"
 GPU = _native.cuda_built() and _native.cuda_device_count() > 0
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]  # parameters of fixtures
-SECONDS = 900  # of one test, its fixtures included; the longest takes a minute where nothing runs beside it
+SECONDS = 900  # seconds of one test, including its fixtures; the longest takes a minute on an idle machine
 STDERR = pytest.StashKey[int]()
 
-# A shell ignores SIGINT in what it starts in the background, and so would the processes that tests interrupt.
+# A shell lets background processes ignore SIGINT, and so would the processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config):
-    # Tests take small sets, each of which would warn.
+    # Tests use small insecure sets, each of which would warn.
     config.addinivalue_line("filterwarnings", "ignore::latticino.errors.SecurityWarning")
     for line in ("slow: over a second", "quick: whatever is not slow", "gpu: needs a GPU",
                  "seconds(n): the time that the test may take"):
         config.addinivalue_line("markers", line)
-    config.stash[STDERR] = os.dup(2)  # before pytest takes it
+    config.stash[STDERR] = os.dup(2)  # before pytest reads it
 
 
 def pytest_report_header():
     return f"latticino devices: {'cpu, cuda' if GPU else 'cpu'}"
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)  # before -m chooses, and after
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # both before and after -m selects tests
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("slow") is None:
@@ -55,8 +56,8 @@ def pytest_collection_modifyitems(items):
         if not GPU and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))
     yield
-    # Files with the most slow tests, then those with the most tests, come first: processes take whole files, and one that begins
-    # a long file last leaves the others without work.
+    # Files with the most slow tests come first, then those with the most tests. Processes take whole files, so a
+    # process that starts a long file last would run alone at the end.
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     count = Counter(item.path for item in items)
     items.sort(key=lambda item: (-slow[item.path], -count[item.path], item.path))
@@ -86,7 +87,7 @@ def pytest_runtest_protocol(item):
 
 @pytest.fixture(autouse=True)
 def settings_of_the_process():
-    """Fails a test that would change what later tests see."""
+    """Fails a test that leaves something changed that later tests would see."""
     before = progress_bar._State.asked
     yield
     after, progress_bar._State.asked = progress_bar._State.asked, before
@@ -115,7 +116,7 @@ def rng():
 
 @pytest.fixture
 def encrypted(ctx, client):
-    """Runs a program on encrypted arguments under exactly its keys, and decrypts the result."""
+    """Runs a program on encrypted arguments, with only the keys that its plan names, and decrypts the result."""
 
     def run(program, *arguments, **options):
         ctx.use(client.server_keys(program, *arguments))
@@ -126,6 +127,6 @@ def encrypted(ctx, client):
 
 @pytest.fixture(scope="session")
 def child_environment():
-    """The environment of a Python process that shall find this very package, wherever it starts."""
+    """The environment of a Python process that must find this package, wherever it starts."""
     package = str(Path(lt.__file__).resolve().parent.parent)
     return dict(os.environ, PYTHONPATH=os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])]))

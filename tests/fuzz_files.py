@@ -35,14 +35,14 @@ PYTHON_READERS = ("programs", "networks", "array_notes", "results", "numbers", "
 READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_secret_key", "ckks_ciphertexts",
            "tfhe_ciphertexts", "tfhe_secret_key", "ckks_params", "tfhe_params", "ckks_params_text", "tfhe_params_text",
            "header", "tuning_table", "note", "ckks_bundle", "tfhe_bundle", "ckks_answers", *PYTHON_READERS)
-# What is run: the kept inputs are not (--keep writes them).
+# The sources of what is run, without the kept inputs (--keep writes them).
 PROGRAMS = (*SOURCES, "python", ":(exclude)tests/fuzz/corpus")
 SUMS = ("value", "core_hours", "seconds")  # of runs of one commit, which add up
 PIECE = 100_000  # inputs of a reader that are recorded at once: so many are lost if the run is stopped
 
 
 class Programs(NamedTuple):
-    """The folder of C++'s targets, and the interpreter that runs Python's."""
+    """The folder of the C++ targets, and the interpreter that runs the Python targets."""
 
     folder: Path
     python: str
@@ -59,7 +59,7 @@ def unpack(parser, folder):
 
 
 def pack(parser, folder):
-    """Keeps a folder's files: the same files give the same archive."""
+    """Archives the files of a folder. The same files give the same archive."""
     CORPUS.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(CORPUS / f"{parser}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(folder.iterdir()):
@@ -128,7 +128,8 @@ def run_to_end(command, children):
 
 
 def command_of(programs, parser):
-    """The target of a reader. ``programs``: where those of C++ are, and the interpreter of those of Python."""
+    """The target of a reader. ``programs``: the folder of the C++ targets, and the interpreter of the Python targets.
+    """
     if parser in PYTHON_READERS:
         return [str(programs.python), str(CHECKOUT / "tests" / "fuzz" / "python_readers.py"), parser]
     return [str(programs.folder / f"fuzz_{parser}")]
@@ -165,7 +166,7 @@ def run(programs, work, parser, limit, children):
 
 
 def minimise(programs, work, parser):
-    """Keeps the fewest inputs that reach what all of them reach."""
+    """Keeps the smallest set of inputs that reaches everything that all of them reach."""
     merged = work / "merged" / parser
     shutil.rmtree(merged, ignore_errors=True)
     merged.mkdir(parents=True)
@@ -176,7 +177,8 @@ def minimise(programs, work, parser):
 
 
 def written(path, row):
-    """The row in the record: added to the reader's row of the same commit, in place of one of another."""
+    """The row in the record. It is added to the reader's row of the same commit, and replaces a row of another commit.
+    """
     rows = json.loads(path.read_text()) if path.exists() else []
     for old in rows:
         if old["name"] == row["name"] and old.get("commit") == row.get("commit"):
@@ -216,7 +218,7 @@ def arguments_of(words):
 
 
 def readers_of(programs, asked):
-    """The readers that were asked for. Those of Python are left out where the interpreter has no Atheris."""
+    """The readers that were asked for. Those of Python are left out if the interpreter has no Atheris."""
     wanted = asked.only or READERS
     if subprocess.run([programs.python, "-c", "import atheris"], capture_output=True).returncode == 0:
         return wanted
@@ -269,7 +271,7 @@ class Fuzzing:
 
 
 def main(folder, python, words):
-    """How many readers crashed, hung, read where they may not, or asked for too much memory."""
+    """The number of readers that crashed, hung, read invalid memory, or asked for too much memory."""
     asked = arguments_of(words)
     programs = Programs(Path(folder), python)
     readers = readers_of(programs, asked)

@@ -1,7 +1,5 @@
-"""The WebAssembly client in Node beside the native library: `./latticino test --more browser` runs this file.
-
-LATTICINO_WASM_FOLDER names the folder of the build.
-"""
+"""Compares the WebAssembly client in Node with the native library: `./latticino test --more browser` runs this file.
+LATTICINO_WASM_FOLDER names the folder of the build."""
 
 import json
 import os
@@ -26,7 +24,7 @@ def params_of(preset):
 
 
 def node(folder, steps, seed=None):
-    """Results of steps (client.mjs); an error where one of them failed, unless its key `fails` says so."""
+    """The results of steps (client.mjs). A step that failed raises an error, unless its key `fails` says so."""
     path = folder / "steps.json"
     path.write_text(json.dumps(steps))
     command = ["node", str(HERE / "client.mjs"), str(WASM), str(path), *([seed] if seed else [])]
@@ -39,7 +37,7 @@ def node(folder, steps, seed=None):
 
 @pytest.fixture(scope="module")
 def fixed_entropy(tmp_path_factory):
-    """The preloaded library."""
+    """Loads the library first."""
     built = tmp_path_factory.mktemp("entropy") / "fixed_entropy.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", str(built), str(HERE / "fixed_entropy.c")], check=True)
     return built
@@ -126,7 +124,7 @@ def test_a_server_computes_on_numbers(tmp_path):
         np.testing.assert_allclose(each["values"], np.ravel(value), atol=1e-2)
     assert got[4]["type"] == "complex" and got[4]["shape"] == [2]
     np.testing.assert_allclose(got[4]["values"], [0.5, -0.25, 0, 1], atol=1e-3)
-    # The secret key opens natively too, and the other way round.
+    # The secret key can also be opened by the native library, and the other way round.
     client = lt.load_client(private(tmp_path / "secret"), context, passphrase="Zürich")
     np.testing.assert_allclose(client.decrypt(lt.from_bytes(answers["total"], context)), expected[0], atol=1e-2)
     lt.save_secret_key(tmp_path / "native", client, passphrase=b"\x00\xff")
@@ -193,7 +191,7 @@ def test_errors_are_those_of_the_library(tmp_path):
 
 
 def test_no_entropy_no_key(tmp_path):
-    """A generator that refuses is an error, never a weaker source."""
+    """If the generator of random numbers fails, that is an error, and no weaker source is used."""
     program = tmp_path / "without.mjs"
     program.write_text(f"""
 import {{ readFileSync }} from "node:fs";

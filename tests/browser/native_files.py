@@ -1,4 +1,4 @@
-"""Writes what the native client makes, in a process whose entropy is fixed (fixed_entropy.c): ``native_files.py JOB``, a
+"""Writes files of the native client, in a process whose entropy is fixed (fixed_entropy.c): ``native_files.py JOB``, a
 JSON file with the preset, the folder, and what to make."""
 
 import json

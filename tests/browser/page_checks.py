@@ -22,7 +22,7 @@ from latticino.serve.manifest import CHUNK
 from running import Running
 
 FOLDER = os.environ["LATTICINO_WASM_FOLDER"]
-PATIENCE = 120_000  # ms that a busy machine may take for keys, their upload and their check
+PATIENCE = 120_000  # milliseconds that a busy machine may take for keys, their upload and their check
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def token(service):
 
 @pytest.fixture(scope="module")
 def browser():
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses root otherwise
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []  # otherwise Chromium refuses to run as root
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=os.environ["LATTICINO_CHROMIUM"], args=options)
         yield browser
@@ -86,7 +86,7 @@ def ask(page):
 
 
 def draw(page, points):
-    """A line through points of the unit square."""
+    """Draws a line through points of the unit square."""
     box = page.locator("#pad").bounding_box()
     for i, (x, y) in enumerate(points):
         page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
@@ -133,7 +133,7 @@ def test_what_leaves_the_page_says_nothing_of_the_drawing(page, token, sent):
 
 def test_what_the_service_refuses_is_shown(page, service, token):
     connect(page, "no such token")
-    expect(page.locator("#problem")).to_contain_text("ValueError", timeout=PATIENCE)  # spaces
+    expect(page.locator("#problem")).to_contain_text("ValueError", timeout=PATIENCE)  # without spaces
     connect(page, "none-such")
     expect(page.locator("#problem")).to_contain_text("no valid token", timeout=PATIENCE)
     ready(page, token)
@@ -259,7 +259,7 @@ def test_folder_holds_what_the_page_needs():
 
 
 def test_a_service_that_is_full_away_or_silent():
-    """In Node, where time is the test's own."""
+    """Runs in Node, where the test controls the time."""
     done = subprocess.run(["node", str(Path(__file__).with_name("service_link.mjs"))], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout == "as it should be\n", done.stderr
 

@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "test-n10-d48-w30-precise-insecure"));
 
 TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {
-  // The largest primes there are beside the smallest, at the smallest degree.
+  // The largest primes together with the smallest, at the smallest degree.
   test::Words primes = test::ntt_primes(10, 3);
   primes.push_back(12289);
   primes.push_back(test::ntt_primes(10, 1, 1u << 20)[0]);
@@ -113,7 +113,7 @@ TEST(CpuConformanceSystems, EverySystem) {
   }
 }
 
-// A backend with one wrong word must be caught: the suite itself is under test.
+// Tests the suite itself: it must notice a backend with one wrong word.
 class Faulty : public Backend {
  public:
   DeviceInfo info() const override { return inner_->info(); }
@@ -139,7 +139,8 @@ class Faulty : public Backend {
     }
     if (const auto* copy = std::get_if<Copy>(&op)) {
       const PolyView& out = copy->items[0].out;
-      out.data[(1 + out.limbs()) * static_cast<std::size_t>(out.ring->n())] = 0;  // past the end
+      // One past the end.
+      out.data[(1 + out.limbs()) * static_cast<std::size_t>(out.ring->n())] = 0;
     }
   }
   void synchronize() override { inner_->synchronize(); }

@@ -68,7 +68,7 @@ TEST_F(CudaConformance, SampledLevelsOfABootstrappingSet) {
   expect_passed(conformance::run(preset("n16-d40-boot-v1"), oracle_, device_, options));
 }
 
-// More digits than a launch takes: 32 at most, and 19 at N = 2^12 where a block has 48 KB.
+// More digits than a launch takes: the limit is 32, and 19 at N = 2^12 if a block has 48 KB.
 TEST_F(CudaConformance, KeySwitchesOfManyDigits) {
   Options options;
   options.record = "KeyInner";
@@ -111,8 +111,8 @@ TEST_F(CudaConformance, ConversionsOfSeveralSizesShareALaunch) {
   }
 }
 
-// A kernel's limit of shared memory is one for the process: a backend whose tile is smaller must
-// not lower it under another one.
+// A kernel's limit of shared memory is shared by the process: a backend with a smaller tile must
+// not lower it for another backend.
 TEST_F(CudaConformance, BackendsShareTheLimitsOfKernels) {
   constexpr int kLogN = 16, kSources = 12, kMax = 36;
   const test::Words primes = test::ntt_primes(kLogN, kSources + kMax);

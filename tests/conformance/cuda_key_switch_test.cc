@@ -37,7 +37,7 @@ TEST_P(CudaKeySwitch, ConvertsBatches) {
       return c;
     });
     for (const Twin& t : out) expect_equal(t, std::string("conversion in ") + name(domain));
-    // Each alone, so that the choice of the tile sees every shape.
+    // Each conversion by itself, so that the choice of the tile sees every shape.
     for (std::size_t i = 0; i < in.size(); ++i) {
       const Twin alone = poisoned(out[i].basis, domain);
       submit([&](int s) {

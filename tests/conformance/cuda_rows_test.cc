@@ -79,7 +79,7 @@ TEST_P(CudaRows, SubtractsAndScales) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     expect_equal(i == 1 ? x[i] : out[i], "item " + std::to_string(i));
   }
-  // Each alone: launches of one or two read x differently.
+  // Each number of items by itself, because launches of one or two items read x differently.
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Twin alone = poisoned(basis, Domain::Eval);
     submit([&](int s) {

@@ -28,7 +28,9 @@ constexpr int kSmallestDegree = 10, kLargestDegree = 17, kLargestTfheDegree = 13
 // Forms of a blind rotation that one shape can have: exact ones gathered, spread over 1, 2, 4 and
 // 8 blocks, and by steps.
 constexpr int kRotations = 6;
-constexpr int kVariants = 12;  // of a kernel here; one more would be seen as a kernel left out
+// Limit of variants of a kernel here; with one more, the test would report that a kernel was left
+// out.
+constexpr int kVariants = 12;
 
 // Two primes per level, two auxiliaries: up to five digits.
 std::shared_ptr<const Params> few_limbs(int log_n) {
@@ -100,7 +102,7 @@ class CudaSanitize : public testing::Test {
     if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device: no kernel was run";
   }
 
-  // `variant`: of each kernel that has several; -1: what it chooses itself.
+  // `variant`: that of each kernel that has several; -1: the kernel's own choice.
   std::unique_ptr<Backend> device(int variant, const Features& features = {},
                                   std::size_t shared_limit = 0) const {
     auto tuning = std::make_shared<Tuning>();
@@ -148,7 +150,7 @@ class CudaSanitize : public testing::Test {
   void expect_tfhe(int log_n, int variant) {
     const Words primes = test::ntt_primes(log_n, 2, variant < 0 ? 1u << 31 : 1u << 30);
     Options options = once();
-    if (variant >= 0) options.record = "BlindRotate";  // transforms have tests of theirs
+    if (variant >= 0) options.record = "BlindRotate";  // transforms have their own tests
     const Report report = conformance::run(
         log_n, primes, oracle, [&] { return device(variant); }, options);
     EXPECT_TRUE(report.passed()) << report.str();
@@ -167,7 +169,7 @@ class CudaSanitize : public testing::Test {
       if (record == std::string("BlindRotate") && log_n > kLargestTfheDegree) continue;
       Options options = once();
       options.record = record;
-      options.without = "FP64";  // has no such transforms
+      options.without = "FP64";  // this degree has no such transforms
       const Report report =
           conformance::run(log_n, test::ntt_primes(log_n, 2, 1u << 30), oracle, on_device, options);
       EXPECT_TRUE(report.passed()) << report.str();
@@ -245,7 +247,8 @@ class CudaSanitize : public testing::Test {
     if (log_n - 2 >= kSmallestDegree) expect_dots(log_n);
   }
   void expect_variant(int variant) {
-    // The first two at every level: key_inner has two for each number of digits.
+    // All variants of the first two at every level, because key_inner has two for each number of
+    // digits.
     expect_records(16, variant, variant < 2 ? 0 : 2);
     expect_conversions(16, variant);
   }
@@ -301,7 +304,7 @@ class CudaSanitizeVariant : public CudaSanitize, public testing::WithParamInterf
 
 TEST_P(CudaSanitizeVariant, Records) { expect_variant(GetParam()); }
 
-// One polynomial and none of the records: the histories that racecheck keeps of these kernels grow
+// One polynomial, and none of the records: racecheck keeps histories of these kernels that grow
 // with every transfer, to over 50 GB in the tests of the degrees.
 class CudaSanitizeTransfers : public CudaSanitize, public testing::WithParamInterface<int> {};
 

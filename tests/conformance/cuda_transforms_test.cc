@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kLargestTfheDegree = 13;
 
-// Runs in each form in turn; a form that a shape cannot take leaves the kernel's own.
+// Runs each form in turn. If a shape cannot take a form, the kernel's own choice runs.
 class CudaTransforms : public CudaTwins {
  protected:
   template <class Body>
@@ -27,7 +27,7 @@ class CudaTransforms : public CudaTwins {
                             const std::shared_ptr<Tuning>& tuning) {
     conformance::Options options;
     options.record = record;
-    options.without = "FP64";  // has no such transforms
+    options.without = "FP64";  // this degree has no such transforms
     options.exact = false;
     options.thorough = true;
     const auto report = conformance::run(

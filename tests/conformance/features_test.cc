@@ -11,7 +11,7 @@
 namespace latticino {
 namespace {
 
-// Where the steps of `bench ablation` begin.
+// The features that the first steps of `bench ablation` leave out.
 constexpr char kBaseline[] =
     "tiles,matrix,lazy,twiddles,inner,last_step,sums,overlap,graphs,tuning";
 

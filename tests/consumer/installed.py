@@ -1,4 +1,4 @@
-"""A program of somebody who installed the package: `./latticino test --more package` runs it outside the checkout."""
+"""A program of a user who installed the package: `./latticino test --more package` runs it outside the checkout."""
 
 import importlib.metadata
 import importlib.util

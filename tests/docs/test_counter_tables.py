@@ -1,4 +1,4 @@
-"""From what the profiler counts to the pages: an example record becomes tables and lines of figures."""
+"""From hardware counters to pages: an example record becomes tables and lines of figures."""
 
 import importlib.util
 import json
@@ -69,7 +69,7 @@ def test_lines_of_the_papers(recorded):
         assert lines and all(line.ours.text() and line.ours.records() for line in lines)
     said = {line.what: line.ours.text() for line in (*counted.roofline(), *counted.stages(), *counted.waits())}
     assert said["transforms: DRAM"] == "0.40 GB" and said["transforms: multiplications"] == "6.40 G"
-    assert said["stage 1, conversion up: L2"] == f"{(10 * 1 + 20 * 2) / 3:.1f} %"  # by time: 1 and 2 us
+    assert said["stage 1, conversion up: L2"] == f"{(10 * 1 + 20 * 2) / 3:.1f} %"  # weighted by time: 1 and 2 us
     assert said["BASE-NTT: all"] == "20.0 / 35.0 cycles" and said["TA-NTT-2: at barriers"] == "6.00 / 21.0 cycles"
     assert said["BD-NTT-3, N = 2^16: divergent branches"] == "0.01 branches"
     by_batch = {line.what: line.ours.text() for line in counted.by_batches()}

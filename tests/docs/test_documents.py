@@ -1,4 +1,4 @@
-"""The documentation tells the truth: its programs run, its commands and links exist."""
+"""Tests the documentation: its programs run, and its commands and links exist."""
 
 import importlib.util
 import json
@@ -14,10 +14,11 @@ from latticino import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-# The programs run on a small set: what is tested is that they work, not how fast.
+# The programs run on a small set, because this tests that they work, not how fast.
 SMALL = {"n16-d40-boot-v1": "test-n12-boot-insecure", "n16-d35-boot-v1": "test-n12-boot-insecure",
          "tfhe-2-2-v1": "test-tfhe-2-2-tiny-insecure", "tfhe-gates-v2": "test-tfhe-gates-v2-insecure"}
-MORE = {"thresholds.py": ["--all", "--record", "record.json"]}  # its whole test set: fast at the small set
+# The whole test set, because the small parameter set is fast.
+MORE = {"thresholds.py": ["--all", "--record", "record.json"]}
 
 
 def blocks(path, language):

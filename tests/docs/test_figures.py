@@ -18,7 +18,7 @@ def record(name):
 
 
 def table(document, section, first=0):
-    """{first cell: other cells} of the table number `first` of a section, and what is said before it."""
+    """{first cell: other cells} of the table number `first` of a section, and the text before it."""
     text = (ROOT / "docs" / document).read_text()
     chapter = re.split(r"^#+ ", text[text.index(f"# {section}\n") + 2:], maxsplit=1, flags=re.MULTILINE)[0]
     parts = re.split(r"((?:^\|.*\n)+)", chapter, flags=re.MULTILINE)
@@ -39,7 +39,7 @@ def same(cell, *values):
 
 
 def wrong(cells):
-    """The triples (where, cell, values) whose cell says something else than the values."""
+    """The triples (where, cell, values) whose cell differs from the values."""
     cells = list(cells)
     assert cells
     return [entry for entry in cells if not same(*entry[1:])]
@@ -445,7 +445,7 @@ def test_both_builds_take_the_same_time():
     rows, said = table("lab/operations.md", "Both builds in turn")
     assert "2026-11-28-h200-before-after.json" in said
     before, after = (re.search(r"\w{7}$", cell)[0] for cell in rows.pop("")[:2])
-    # Records do not tell which commit is older; git does, where the clone has its history.
+    # Records do not say which commit is older. git does, if the clone has its history.
     git = ["git", "-C", str(ROOT), "merge-base", "--is-ancestor", before, after]
     assert subprocess.run(git, capture_output=True).returncode in (0, 128), "the columns are in the wrong order"
     recorded, checked = record("2026-11-28-h200-before-after.json"), []

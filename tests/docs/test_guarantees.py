@@ -1,4 +1,4 @@
-"""The page of promises names tests that exist, and figures of its records."""
+"""The page of guarantees names tests that exist, and figures of its records."""
 
 import json
 import re
@@ -10,7 +10,7 @@ ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line
 
 
 def exists(name):
-    """Whether `PATH::test_name` of Python, `PATH::Suite.Name` of C++, or a PATH alone names something of the sources."""
+    """Whether `PATH::test_name` of Python, `PATH::Suite.Name` of C++, or a PATH alone names something that exists."""
     path, _, test = name.partition("::")
     if not (ROOT / path).is_file():
         return False
@@ -50,7 +50,7 @@ def test_figures_are_those_of_the_records():
         assert f"{sum(row['programs'] for row in rows):,} " in PAGE
         altered = [row["programs"] for row in rows if row["name"] == "fuzz.program-files"]
         assert all(f"{count:,} " in PAGE for count in altered)
-    for device in ("cpu", "h200", "h100"):  # the newest of each
+    for device in ("cpu", "h200", "h100"):  # the newest record of each
         newest = max(p.name for p in (ROOT / "bench" / "records").glob(f"*-{device}-fuzz.json"))
         assert newest in PAGE, newest
     claims, = record("2026-11-28-cpu-fuzz-claims")

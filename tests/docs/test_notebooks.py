@@ -26,8 +26,8 @@ def test_cells_run_and_print_as_much_as_is_kept(path, tmp_path, monkeypatch):
 
 
 def test_an_encrypted_prediction_takes_twenty_lines():
-    """From a torch.nn.Sequential: data, training, compiling, keys, prediction. Lines that only display them do not
-    count."""
+    """The lines from a torch.nn.Sequential on: data, training, compiling, keys, prediction. Lines that only display
+    results do not count."""
     cells = {cell["id"]: cell for cell in notebooks.codes(ROOT / "examples" / "encrypted_network.ipynb")}
     path = "\n".join(notebooks.source(cells[name]) for name in ("data", "train", "compile", "run"))
     assert "nn.Sequential(" in path and "enc.decrypt(client, enc(enc.encrypt(client, " in path
@@ -35,7 +35,7 @@ def test_an_encrypted_prediction_takes_twenty_lines():
 
 
 def test_cells_for_torch_are_left_out_without_it(tmp_path, monkeypatch):
-    """And figures become pictures."""
+    """Figures also become pictures."""
     monkeypatch.setattr(notebooks.importlib.util, "find_spec", lambda name: None)
     cells = [("torch", "import torch_that_is_not_there"), ("", "import matplotlib.pyplot as plt\nlines = plt.plot([1, 2])"),
              ("", "import numpy as np\nnp.load('kept.npz')['a']")]

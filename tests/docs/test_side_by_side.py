@@ -1,4 +1,5 @@
-"""Programs of examples/side_by_side: in numpy and on encrypted data they give the same, in almost as many lines."""
+"""Programs of examples/side_by_side: those in numpy and those on encrypted data give the same results, in almost as
+many lines."""
 
 import importlib.util
 import runpy
@@ -16,7 +17,7 @@ FOLDER = ROOT / "examples" / "side_by_side"
 spec = importlib.util.spec_from_file_location("make_tables", ROOT / "docs" / "make_tables.py")
 make_tables = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(make_tables)
-# Largest difference of results: what approximations and encryption may add.
+# The largest allowed difference of results, from approximations and encryption.
 WITHIN = {"sklearn_model": 2e-3, "perceptron": 0.1, "columns": 1e-5, "neighbours": 1e-5, "convolution": 1e-5,
           "gradient_descent": 1e-4}
 
@@ -44,7 +45,8 @@ def test_both_services_give_the_same(child_environment, monkeypatch):
 
 
 def served(script, environment):
-    """A server that listens, and its port: another one where a process beside it took the first."""
+    """A server that listens, and its port. It tries another port if a process running at the same time took the first.
+    """
     for _ in range(10):
         with socket.socket() as probe:
             probe.bind(("localhost", 0))
@@ -61,7 +63,7 @@ def served(script, environment):
 
 
 def ended(server, port):
-    """None once the server listens; what it said where it ended, or does not listen in time."""
+    """None as soon as the server listens; its output if it ended, or does not listen in time."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
         if server.poll() is not None:

@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATED = ("api.md", "cpp_api.md", "papers.md")  # from docstrings, headers and records
+GENERATED = ("api.md", "cpp_api.md", "papers.md")  # made from docstrings, headers and records
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.name not in GENERATED)]
 RECORDS = {path.stem: path for room in ("bench/records", "python/latticino/workloads/trained_weights")
            for path in (ROOT / room).glob("*.json")}
@@ -51,7 +51,7 @@ class Figure:
 
 
 def measured(block: str) -> str:
-    """A block without what was predicted."""
+    """A block without predictions."""
     block = re.sub(r"\*Predicted\*.*?(?=\*Measured\*|\Z)", " ", block, flags=re.DOTALL)
     lines = block.splitlines()
     if len(lines) < 3 or not all(line.lstrip().startswith("|") for line in lines):
@@ -155,7 +155,8 @@ class Sources:
 
 
 def linked(text: str) -> list[Sources]:
-    """For each section that begins with a heading, the records that it links; the first is what stands before any heading."""
+    """For each section that begins with a heading, the records that it links. The first is the text before any heading.
+    """
     parts = re.split(r"^#.*$", re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE), flags=re.MULTILINE)
     return [Sources("; ".join(f"record {name}" for name in dict.fromkeys(LINKED.findall(part)))) for part in parts]
 
@@ -181,7 +182,8 @@ def faults(text: str) -> list[str]:
             section, here = [], next(links)
         known = [*pending, *section, here]
         for figure in figures(block):
-            having = [sources.has(figure) for sources in known]  # all of them, as each notes which exemptions are used
+            # For all figures, to find out which exemptions are used.
+            having = [sources.has(figure) for sources in known]
             found += [] if any(having) else [f"line {line}: {figure} has no source"]
         pending = []
     for line, sources in everything:

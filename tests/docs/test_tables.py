@@ -1,4 +1,5 @@
-"""Tables in the documents are what docs/make_tables.py makes of the records, and figures in their prose agree."""
+"""Tables in the documents are those that docs/make_tables.py makes from the records, and figures in their text agree
+with them."""
 
 import importlib.util
 from pathlib import Path

@@ -21,7 +21,7 @@ struct Secret {
   std::uint32_t steps = 3;
 };
 
-// One rotation with random keys, on both.
+// One rotation with random keys, on the cluster and on the CPU.
 template <class S>
 class ClusterRotation : emulation::RotationOnCpu<S> {
   using Base = emulation::RotationOnCpu<S>;

@@ -39,7 +39,7 @@ void expect_grouped() {
   expect_rotation<S>(cuda::blind_rotate_fft_group_cluster<S>, S::kGroup);
 }
 
-// Where a difference is centred the other way, and at its ends.
+// Values at which a difference is centred the other way, and values at the ends of the range.
 TEST(EmulatedFourierCluster, DigitsAtTheirPlaceAreThoseTakenOneByOne) {
   for (const std::int32_t q : {2147473409, 134215681, 12289}) {
     cuda::RotateArgs args{};

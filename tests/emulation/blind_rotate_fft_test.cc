@@ -23,7 +23,7 @@ struct Gathered : SHAPE {
   using Key = cuda::FourierKeyShape<SHAPE::kLogN, PARTS, PRIMES>;
 };
 
-// Ciphertexts, the most per block, and multiprocessors.
+// Numbers of ciphertexts, of ciphertexts per block at most, and of multiprocessors.
 struct Gathering {
   std::uint32_t total, per_block, multiprocessors;
 };

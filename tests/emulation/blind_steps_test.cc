@@ -1,5 +1,5 @@
 // Blind rotations by steps (backend/cuda/rotate/steps.cuh) on emulated blocks against the CPU, with
-// digits and sums in the transforms' blocks, and entry by entry beside them.
+// digits and sums either in the transforms' blocks, or entry by entry in kernels of their own.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ class StepRotation : emulation::RotationOnCpu<S> {
   }
 
  private:
-  // Threads of a kernel without barriers.
+  // Runs the threads of a kernel without barriers.
   template <class Kernel>
   void each_thread(unsigned blocks, unsigned polys, const Kernel& kernel) const {
     blockDim = {cuda::kStepThreads, 1, 1}, gridDim = {blocks, polys, count_};
@@ -62,7 +62,7 @@ class StepRotation : emulation::RotationOnCpu<S> {
       }
     }
   }
-  // Blocks of a transform, each alone.
+  // Runs the blocks of a transform, each by itself.
   template <class Kernel>
   void each_limb(unsigned polys, const Kernel& kernel) const {
     const std::size_t words = cuda::block_bytes(S::kLogN) / sizeof(std::uint32_t);
@@ -75,7 +75,7 @@ class StepRotation : emulation::RotationOnCpu<S> {
       }
     }
   }
-  // Polynomials that lie one after the other, in place.
+  // Polynomials that follow one another, in place.
   void transform(std::uint32_t* data, unsigned polys, const emulation::DeviceTables& tables,
                  bool forward) const {
     each_limb(polys, [&] {

@@ -1,4 +1,4 @@
-// Tables of a ring as the device has them (backend/cuda/device/tables.h).
+// The tables of a ring in the form that the device has them (backend/cuda/device/tables.h).
 #pragma once
 
 #include <vector>

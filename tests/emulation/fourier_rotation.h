@@ -33,7 +33,8 @@ class FourierRotation : RotationOnCpu<S> {
     if (steps > 1) exponents_[1] = 2 * S::kN - 1;
   }
 
-  // `run(arguments)` is the rotations on an emulated device, a block each unless it says more.
+  // `run(arguments)` runs the rotations on an emulated device, in one block each unless it says
+  // otherwise.
   template <class Run>
   void expect_equal(const Run& run) {
     make_keys();

@@ -23,9 +23,9 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 namespace latticino::emulation {
 namespace {
 
-constexpr std::uint32_t kNoWord = 0xDEADBEEFu;  // where nothing has been written
+constexpr std::uint32_t kNoWord = 0xDEADBEEFu;  // the pattern of memory that has not been written
 constexpr std::size_t kStackBytes = 128 << 10;
-constexpr int kCounts = 4;  // of arrivals, at the head of a block's shared memory
+constexpr int kCounts = 4;  // counts of arrivals, at the start of a block's shared memory
 
 struct Barrier {
   int arrived = 0, needed = 0, generation = 0;
@@ -122,7 +122,8 @@ void Machine::run() {
   std::size_t left = fibers.size();
   std::vector<Fiber*> order;
   for (const auto& fiber : fibers) order.push_back(fiber.get());
-  std::vector<char> rests(blocks.size());  // for a while, so that other blocks are far ahead
+  // Pauses the block for a while, so that other blocks get far ahead.
+  std::vector<char> rests(blocks.size());
   while (left > 0) {
     bool moved = false;
     if (random() % 4 == 0) std::shuffle(order.begin(), order.end(), random);

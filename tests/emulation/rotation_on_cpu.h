@@ -1,5 +1,5 @@
-// Blind rotations with random keys, as the CPU does them: what kernels on an emulated cluster are
-// held to.
+// Blind rotations with random keys on the CPU, with which kernels on an emulated cluster are
+// compared.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class RotationOnCpu {
     buffers_.push_back(queue_.allocate(bytes));
     return buffers_.back()->words();
   }
-  // Random words, kept in `words` too, or room for results where that is null.
+  // Random words, also stored in `words`. If that is null, memory for results.
   PolyArray array(std::uint32_t count, Domain domain, std::vector<Words>* words) {
     std::uint32_t* data = buffer(sizeof(std::uint32_t) * S::kN * kPrimes * count);
     const PolyArray polys{PolyView::contiguous(data, ring_, basis_, domain), count};
@@ -73,7 +73,8 @@ class RotationOnCpu {
     }
     return result;
   }
-  // What both kernels take: the ciphertexts, and the inverse of a first prime modulo a second one.
+  // The arguments of both kernels: the ciphertexts, and the inverse of a first prime modulo a
+  // second one.
   void describe(cuda::RotateArgs& a, std::uint32_t* out) const {
     a.gadget = op_.gadget;
     a.bits = bit_length(modulus());

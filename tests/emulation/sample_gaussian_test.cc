@@ -1,6 +1,6 @@
 // Errors as the kernel samples them (backend/cuda/poly/sample_gaussian.cuh), thread by thread on
-// the host, against one block and one word at a time. It has no barrier: one thread can run after
-// the other.
+// the host, against one block and one word at a time. The kernel has no barrier, so threads can run
+// one after the other.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,8 @@ void expect_errors(int log_n, const Basis& basis, double sigma) {
   const std::vector<cuda::Modulus> modulus = moduli(ring);
   const GaussianTable table(sigma);
   constexpr std::uint64_t kIndices[] = {0, 7, 0xfedcba9876543210};
-  constexpr int kItems = 3, kFirst = 2;  // limbs before a polynomial: offsets are not prime indices
+  // Limbs before a polynomial, so that offsets differ from prime indices.
+  constexpr int kItems = 3, kFirst = 2;
   std::mt19937_64 random(static_cast<unsigned>(log_n));
   alignas(16) std::array<std::uint8_t, 32> seed;
   for (auto& x : seed) x = static_cast<std::uint8_t>(random());
@@ -98,7 +99,8 @@ TEST(SampleGaussianKernel, OfEverySigma) {
   for (const double sigma : {0.5, 1.0, 4.0}) expect_errors(10, test::range(1, 3), sigma);
 }
 
-// Words at, below and above every entry, of both signs: keystream never meets them.
+// Words at, below and above every entry, of both signs, because a random keystream practically
+// never contains them.
 TEST(SampleGaussianKernel, ScansWordsAtTheEntries) {
   for (const double sigma : {0.5, 3.19, 4.0}) {
     const GaussianTable table(sigma);

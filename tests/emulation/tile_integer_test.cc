@@ -1,5 +1,5 @@
 // The conversion of a tile on integers (backend/cuda/convert/tile_integer.cuh), lane by lane on the
-// host, against its definition. It has no barrier: one lane can run after the other.
+// host, against its definition. The code has no barrier, so lanes can run one after the other.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -90,13 +90,13 @@ TEST(TileInteger, IsTheConversion) {
   for (const int sources : {13, 17, 24}) expect_conversion<Shape6>(sources, 1u << 30, false);
 }
 
-// Every product reduced by itself: features.h, `lazy`.
+// Every product is reduced by itself: `lazy` of features.h.
 TEST(TileInteger, IsTheConversionWithoutLazyReduction) {
   for (const int sources : {1, 5, 12}) expect_conversion<Eager3>(sources, 1u << 31, false);
   for (const int sources : {13, 24}) expect_conversion<Eager6>(sources, 1u << 30, true);
 }
 
-// Entries in Coeff: both ways leave the same words.
+// Entries in Coeff: both ways give the same words.
 TEST(TileInteger, EntriesAreTheSameWithAndWithoutLazyReduction) {
   const Ring ring(10, test::ntt_primes(10, 15, 1u << 31));
   const BaseConversion c(ring, range(0, 12), range(12, 15));

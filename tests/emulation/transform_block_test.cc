@@ -15,7 +15,7 @@ namespace {
 
 using test::Words;
 
-constexpr int kPrimes = 3;  // of the ring: two large ones and a small one
+constexpr int kPrimes = 3;  // primes of the ring: two large ones and a small one
 
 template <class B, bool FORWARD>
 class Transforms {
@@ -132,11 +132,11 @@ void expect_both_directions() {
   expect_transforms<LOG_N, KEPT, false>();
 }
 
-// Lanes of a warp and the words of `vector` (1 or 4) that each accesses at once: how often the
-// busiest bank is asked, beyond what so many words need.
+// Lanes of a warp and the words of `vector` (1 or 4) that each accesses at once: how many more
+// accesses the busiest bank gets than so many words need.
 template <class Address>
 int conflicts(int vector, const Address& address) {
-  const int lanes = 32 / vector;  // that a multiprocessor serves together
+  const int lanes = 32 / vector;  // lanes that a multiprocessor serves together
   int worst = 0;
   for (int first = 0; first < 32; first += lanes) {
     int asked[32] = {};

@@ -1,5 +1,5 @@
 // The transforms of Chameleon's paper (bench/forms). Tests of the maps check which entries a thread
-// joins, and which blocks wait for each other. The other tests run whole transforms on emulated
+// combines, and which blocks wait for each other. The other tests run whole transforms on emulated
 // grids, in every form and with every kind of synchronisation, and compare them with the CPU's.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ std::set<std::uint32_t> all_below(std::uint32_t n) {
   return s;
 }
 
-// Radix-2, from the definition: stage s joins i and i + N/2^(s+1) with psi[2^s + block].
+// Radix-2, from the definition: stage s combines i and i + N/2^(s+1) with psi[2^s + block].
 TEST(TransformFormsMaps, GroupsJoinWhatTheStagesJoin) {
   constexpr int kLogN = 6;
   for (int fused = 1; fused <= 3; ++fused) {
@@ -140,7 +140,7 @@ class Transforms {
     want_ = test::download(queue, y.view);
   }
 
-  // Twice, as words between blocks go on counting.
+  // Run twice, because words between blocks continue counting.
   template <class Form>
   void expect_equal(const Plan& plan, std::uint32_t blocks, std::uint32_t threads, Sync sync) {
     SCOPED_TRACE(std::string(kSyncNames[static_cast<int>(sync)]) + ", fused " +
@@ -222,7 +222,7 @@ TEST(TransformForms, EqualTheCpuAtAnOddDegree) {
   transforms.expect_every_way<Decomposed<3>>({Sync::Local});
 }
 
-// The emulation sees a block that does not wait for all of its neighbours.
+// The emulation notices a block that does not wait for all of its neighbours.
 TEST(TransformForms, AMissingNeighbourIsSeen) {
   Transforms transforms(10);
   for (const bool shuffles : {false, true}) {

@@ -18,7 +18,7 @@ using test::Words;
 
 enum class Twiddles { Made, Loaded, Kept };
 
-// The first blocks of a limb, two at most: all rows would be too many threads.
+// Only the first blocks of a limb, at most two, because all rows would be too many threads.
 template <int LOG_N, Rows KIND>
 class RowTransforms {
   using S = cuda::RowShape<LOG_N - cuda::log_rows_of(LOG_N)>;
@@ -31,7 +31,7 @@ class RowTransforms {
   static constexpr std::uint32_t kPolys = 5;
 
  public:
-  // `blocks`: along the polynomials.
+  // `blocks`: number of blocks in the direction of the polynomials.
   void expect_equal(unsigned blocks, Twiddles twiddles) {
     const bool kept = twiddles == Twiddles::Kept;
     SCOPED_TRACE("N = 2^" + std::to_string(LOG_N) + (kept ? ", kept" : "") +

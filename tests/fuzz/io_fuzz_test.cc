@@ -37,7 +37,7 @@ test::TfheWorld& tfhe_world() {
   return w;
 }
 
-// On the context of world(), whose set it belongs to.
+// On the context of world(), whose parameter set it belongs to.
 const std::shared_ptr<const switching::Context>& switching_context() {
   static const auto kContext =
       switching::Context::create(switch_preset("test-switch-n10-insecure"), world().context);
@@ -51,22 +51,22 @@ struct Kind {
 std::string name(const Kind& kind) {
   return std::string(io::name(kind.type)) + " of " + io::name(kind.scheme);
 }
-// Kind number i of all; public keys are CKKS's alone, and refused as TFHE's. Switching has keys
-// only.
+// Kind number i of all kinds. Public keys exist for CKKS only, and are refused for TFHE. Switching
+// has only keys.
 Kind kind_of(unsigned i) {
   i %= 13;
   if (i == 10) return {Scheme::Switching, ObjectType::EvaluationKeys};
   if (i > 10) return {i == 11 ? Scheme::Ckks : Scheme::Tfhe, ObjectType::Bundle};
   return {i < 5 ? Scheme::Ckks : Scheme::Tfhe, static_cast<ObjectType>(1 + i % 5)};
 }
-// And back.
+// And the reverse.
 std::uint8_t number(const Kind& kind) {
   std::uint8_t i = 0;
   while (kind_of(i).scheme != kind.scheme || kind_of(i).type != kind.type) ++i;
   return i;
 }
 
-// What altered bytes came to.
+// The results of loading altered bytes.
 enum class Outcome { Loaded, Refused };
 
 void load_bundle(Source& source, Scheme scheme) {
@@ -268,7 +268,8 @@ TEST(Fuzz, HostileLengthsAreRefusedBeforeAllocation) {
 TEST(Fuzz, ResiduesAboveTheirPrimeAreRefused) {
   for (const auto& [kind, bytes] : corpus()) {
     if (kind.type == ObjectType::Params) continue;
-    if (bytes[8] == kFinalVersion) continue;  // holds no residues: tests/unit/io/final_test.cc
+    // Its payload has no residues: see tests/unit/io/final_test.cc.
+    if (bytes[8] == kFinalVersion) continue;
     Bytes b = bytes;
     // 0xff is over every prime below 2^31 as a top byte, and not ternary as a coefficient: -1 is,
     // so the secret's byte becomes 127.
@@ -279,7 +280,7 @@ TEST(Fuzz, ResiduesAboveTheirPrimeAreRefused) {
 }
 
 TEST(Fuzz, UnknownVersionsAndSchemesAreNamed) {
-  for (const std::size_t at : {std::size_t{8}, std::size_t{16}}) {  // version, scheme
+  for (const std::size_t at : {std::size_t{8}, std::size_t{16}}) {  // version and scheme
     Bytes b = corpus()[3].second;
     b[at] = 0x7f;
     repair(b);
@@ -301,13 +302,14 @@ TEST(Fuzz, FilesOfTheOtherSchemeAreRefused) {
   }
 }
 
-// A word per ciphertext stands for thousands: what a seeded batch claims is held to the memory.
+// A word per ciphertext stands for thousands: the size that a seeded batch states is compared with
+// the memory.
 TEST(Fuzz, SeededBatchesAskForNoMoreThanThereIs) {
   test::TfheWorld& w = tfhe_world();
   const Bytes bytes = saved([&](Sink& s) {
     save_ciphertexts(s, std::vector{w.encrypt({1}, tfhe::Encoding::Padded)}, "");
   });
-  // A part of all memory: what is free grows when another program ends.
+  // A part of all memory, because free memory grows when another program ends.
   const std::uint64_t count = w.context->queue().device().total_bytes / 4096 / 4;
   if (count > (1u << 22)) GTEST_SKIP() << "a file of over 64 MiB for 64 GiB of memory";
   Bytes b(bytes.begin(), bytes.end() - kDigestBytes - 4);
@@ -347,7 +349,7 @@ TEST(Fuzz, RandomMutationsBehindTheChecks) {
       }
       if (b.size() <= kHeaderBytes + metadata) break;
     }
-    // Half of the time the lengths follow the file's new size.
+    // In half of the cases the lengths match the file's new size.
     if (random() % 2 == 0 && b.size() >= kHeaderBytes + 2 * kDigestBytes + metadata) {
       put64(b, kMetadataLengthAt, metadata);
       put64(b, kPayloadLengthAt, b.size() - kHeaderBytes - 2 * kDigestBytes - metadata);

@@ -1,4 +1,5 @@
-"""libFuzzer's targets for what Python reads from strangers: `python_readers.py NAME`, and then libFuzzer's own words.
+"""libFuzzer's targets for what Python reads from untrusted sources: `python_readers.py NAME`, and then libFuzzer's own
+arguments.
 
 `./latticino test --fuzz` runs it. Atheris counts which lines and comparisons of the package an input reaches. An exception
 that is no error of the library, and ten seconds without an end, end the run. `python_readers.py seeds FOLDER` writes valid
@@ -36,10 +37,10 @@ import numpy as np
 from requests_of_http import Requests
 
 CKKS, EXACT = "test-n10-boot-insecure", "test-tfhe-2-2-tiny-insecure"
-_DIGEST, _HEAD = 32, 20  # files/containers.py
+_DIGEST, _HEAD = 32, 20  # see files/containers.py
 
 
-# ---- files of JSON and arrays, without the digest, which is put behind every input ----
+# ---- files of JSON and arrays, without the digest, which is added to every input ----
 
 
 class Containers:
@@ -55,7 +56,7 @@ class Containers:
         return [data[:-_DIGEST] for data in self._seeds()]
 
     def mutated(self, data, most, seed):
-        """Bytes of the head, with a length that fits it; or another value in its JSON, or in an array."""
+        """Changes bytes of the head, with a length that fits; or changes a value in its JSON, or in an array."""
         rng = random.Random(seed)
         if len(data) < _HEAD:
             return atheris.Mutate(data, most)
@@ -67,7 +68,7 @@ class Containers:
                 changed = self.container.magic + changed[8:-_DIGEST]
                 if len(changed) <= most:
                     return changed
-            except (lt.Error, ValueError, RecursionError, IndexError):  # nothing that can be changed
+            except (lt.Error, ValueError, RecursionError, IndexError):  # there is nothing that can be changed
                 pass
         length = int.from_bytes(data[12:_HEAD], "little")
         if length > len(data) - _HEAD or rng.random() < 0.1:
@@ -94,11 +95,11 @@ def networks():
         return [(Path(folder) / name).read_bytes() for name in ("client.network", "server.network")]
 
 
-# ---- others ----
+# ---- other readers ----
 
 
 class Texts:
-    """Inputs that are read as they are."""
+    """Inputs that are read without changes."""
 
     def __init__(self, read, seeds):
         self.read, self.seeds = read, seeds
@@ -120,7 +121,7 @@ def world():
 
 
 def read_notes(data):
-    """Descriptions of arrays of both schemes, beside the same ciphertexts."""
+    """Descriptions of arrays of both schemes, with the same ciphertexts."""
     w, text = world(), data[1:].decode("utf-8", "replace")
     if data[:1] == b"t":
         saving_tfhe._array(w["exact"], w["u"]._parts, text)
@@ -156,7 +157,7 @@ def numbers():
 
 
 def read_manifests(data):
-    """What a front does with the body of a request for a bundle."""
+    """Does what a front does with the body of a request for a bundle."""
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError):
@@ -190,7 +191,7 @@ def main(words):
     if words[1] == "seeds":
         return write_seeds(words[2])
     reader = READERS[words[1]]
-    for data in reader.seeds():  # what the reader works with exists before anything is counted
+    for data in reader.seeds():  # objects that the reader needs are made before anything is counted
         reader.read(data)
 
     def one(data):

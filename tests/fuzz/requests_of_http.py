@@ -20,9 +20,9 @@ import uvicorn
 from starlette.responses import FileResponse
 from uvicorn.server import ServerState
 
-_TIDY = 200  # requests between two times that what they have stored goes
-_QUEUED, _DONE = "1" * 32, "2" * 32  # jobs
-_TURNS = 200  # of the loop, in which every answer without a wait is there
+_TIDY = 200  # number of requests after which stored data are deleted
+_QUEUED, _DONE = "1" * 32, "2" * 32  # number of jobs
+_TURNS = 200  # turns of the event loop, enough for every answer that does not wait
 
 
 class Requests:
@@ -132,7 +132,7 @@ class Requests:
         result = self._blobs.put("results", ids[0], b"result")
         rows = [queue.submit(ids[0], Request(key, digest, manifest.hash, "0" * 64, 10))[0] for key in ("queued", "done")]
         with self._store.write() as c:
-            for row, id_ in zip(rows, (_QUEUED, _DONE)):  # as in the inputs that are kept
+            for row, id_ in zip(rows, (_QUEUED, _DONE)):  # as in the kept inputs
                 c.execute(jobs.update().where(jobs.c.id == row.id).values(id=id_))
             c.execute(jobs.update().where(jobs.c.id == _DONE).values(state="done", result=result, result_size=6))
         with self._store.read() as c:
@@ -153,7 +153,7 @@ class Requests:
 
 
 class Connection:
-    """What the protocol sees of a socket; the tests of its limits use it too."""
+    """Stands for a socket, as the protocol sees it. The tests of its limits use it too."""
 
     def __init__(self):
         self.written, self.closed = bytearray(), False

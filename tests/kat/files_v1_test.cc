@@ -1,6 +1,6 @@
-// Files that version 1 of the format wrote must load for ever, and while version 1 is current,
-// saving what they hold must give the same bytes. `LATTICINO_WRITE_FILES=folder` writes a new
-// corpus (for a new version of the format: never over an old one).
+// Files that version 1 of the format wrote must always load, and while version 1 is current, saving
+// what they hold must give the same bytes. `LATTICINO_WRITE_FILES=folder` writes a new corpus (for
+// a new version of the format: never over an old one).
 #include <gtest/gtest.h>
 
 #include <cstdlib>

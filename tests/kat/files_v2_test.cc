@@ -1,6 +1,6 @@
-// The one kind of file that version 2 of the format is written for must load for ever: switching
-// keys with keys of products (io/container.h). `LATTICINO_WRITE_FILES_V2=folder` writes a new
-// corpus: never over an old one.
+// The one kind of file that version 2 of the format is written for must always load: switching keys
+// with keys of products (io/container.h). `LATTICINO_WRITE_FILES_V2=folder` writes a new corpus:
+// never over an old one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -75,7 +75,7 @@ TEST(FilesV2, Load) {
   EXPECT_EQ(keys->ckks_id, w.secret.id());
   EXPECT_EQ(saved([&](io::Sink& s) { io::save_keys(s, *context, *keys); }), bytes);
 
-  // The keys do what they are for: a table of the stored value, back by a product.
+  // The keys work: a stored value goes through a table, and comes back by a product.
   const auto square = [](double v) { return v * v; };
   const auto dry = Context::create(params, ckks::Context::create_dry(w.params));
   const auto recorder = std::make_shared<rlwe::KeyRecorder>(dry->ckks()->constants());

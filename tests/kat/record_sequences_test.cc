@@ -1,6 +1,6 @@
 // Which records an operation submits, in which order, on which primes and in which domains, the
 // bytes that each counts, and how much memory all hold at once: known answers. A change of the code
-// that submits them must change neither, unless it means to.
+// must change neither, unless that is intended.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -23,7 +23,8 @@ using ckks::Ciphertext;
 using ckks::Evaluator;
 using ckks::World;
 
-// "Transform[2]": a record with its views; `shapes` says which primes and domains these have.
+// For example "Transform[2]": a record with its views; `shapes` says which primes and domains these
+// have.
 struct Seen {
   std::vector<std::string> names;
   std::string shapes;
@@ -47,7 +48,8 @@ struct Seen {
   }
 };
 
-// What a piece of work submits: records, bytes at once (results included), a digest of the shapes.
+// The records that a piece of work submits, the bytes in use at once (with results), and a digest
+// of the shapes.
 struct Known {
   const char* what;
   std::size_t records;
@@ -67,7 +69,7 @@ class RecordSequences : public testing::Test {
   }
   void TearDown() override { seen() = {}; }
 
-  // Runs each piece of work twice: tables and sums of digits are made by the first run.
+  // Runs each piece of work twice, because the first run makes tables and sums of digits.
   static void expect(const Known& known, Queue& queue, const std::vector<Work>& works) {
     Seen all;
     std::uint64_t peak = 0;
@@ -128,7 +130,7 @@ const std::map<std::string, Program>& programs() {
   return all;
 }
 
-// Operations at every level of a set, a level after the other.
+// Operations at every level of a set, one level after the other.
 class OperationSequences : public RecordSequences {
  protected:
   static void check(const char* set, const std::vector<Known>& known) {

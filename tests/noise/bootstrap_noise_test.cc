@@ -26,7 +26,7 @@ TEST_P(NoiseOfBootstrapping, FollowsTheFormulas) {
   const BootstrapWorld& b = BootstrapWorld::of(GetParam().preset, GetParam().slots);
   const int k = b.world().params().bootstrap()->range_k;
   const BootstrapNoise budget = b.world().params().bootstrap_noise(b.slots());
-  // From units of q0 in a coefficient to a slot.
+  // The factor from units of q0 in a coefficient to a slot.
   const double ratio = b.plan().message_ratio();
   const double gain = 2.0 * b.slots() / (ratio * ratio);
   const double trace = static_cast<double>(b.world().params().max_slots()) / b.slots();
@@ -41,7 +41,7 @@ TEST_P(NoiseOfBootstrapping, FollowsTheFormulas) {
     const World::Values y = side_by_side(b, split), v = side_by_side(b, sines);
     for (std::size_t i = 0; i < y.size(); ++i, ++counted) {
       middle += std::norm(y[i] * static_cast<double>(k) - c[i] / trace);
-      // What EvalMod adds to its input's error, which it passes on.
+      // The error that EvalMod adds, without the error of its input.
       const double fraction = y[i].real() * k - std::nearbyint(y[i].real() * k);
       reduced += std::norm(v[i] - fraction);
     }

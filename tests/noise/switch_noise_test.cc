@@ -45,7 +45,7 @@ TEST_P(NoiseOfSwitching, FollowsTheFormulas) {
     const double value = x[static_cast<std::size_t>(samples.index[i])];
     sample.push_back(extracted[i] - value * params.fill() / 4);
   }
-  // The formula has no term for what SlotToCoeff leaves at level 0: far below.
+  // The formula has no term for the error of SlotToCoeff at level 0, which is far smaller.
   EXPECT_NEAR(deviation(sample) / std::sqrt(params.sample_variance()), 1, 0.15);
 
   const auto switched = tfhe.allocate(static_cast<std::uint32_t>(tfhe.params().lwe_dimension()),
@@ -57,7 +57,8 @@ TEST_P(NoiseOfSwitching, FollowsTheFormulas) {
   for (std::size_t i = 0; i < moved.size(); ++i) moved[i] -= extracted[i];
   EXPECT_NEAR(deviation(moved) / std::sqrt(key_switch_variance(tfhe.params().noise())), 1, 0.25);
 
-  // Where the table is flat, all that errs is on the way up; the identity shows the argument.
+  // If the table is flat, all errors arise on the way from TFHE to CKKS. The identity shows the
+  // error of the argument.
   for (const double slope : {0.0, 1.0}) {
     const Table table = make_table(
         w.context(), [slope](double v) { return slope * v + 1 - slope; }, 1);

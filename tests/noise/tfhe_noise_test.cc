@@ -18,7 +18,7 @@ double centred_part(std::uint32_t phase, std::uint32_t expected, std::uint32_t q
   return static_cast<double>(centre(sub_mod(phase, expected, q), q)) / q;
 }
 
-// Each part on its own, relative to the ciphertext that went in.
+// Each part by itself: its result is compared with the ciphertext before it.
 struct Measured {
   double fresh = 0, bootstrap = 0, key_switch = 0, mod_switch = 0;
   std::size_t results = 0;  // samples of `bootstrap`
@@ -74,7 +74,7 @@ Measured measure(TfheWorld& w, Encoding encoding, std::uint32_t count, int t) {
 }
 
 void expect_within_a_factor_2(double measured, double predicted, const char* what) {
-  EXPECT_LT(measured, 4 * predicted) << what;  // of deviations
+  EXPECT_LT(measured, 4 * predicted) << what;  // number of deviations
   EXPECT_GT(measured, predicted / 4) << what;
 }
 
@@ -105,7 +105,7 @@ void expect_formulas(TfheWorld& w, Encoding encoding, std::uint32_t count, int t
       got.bootstrap,
       bootstrap_variance(model) + drop_variance(model) + (fourier ? fourier_variance(model) : 0),
       "bootstrapping");
-  // The failure probability that the measured parts give is near the one predicted.
+  // The failure probability that follows from the measured parts is near the predicted one.
   const double norm = (params.booleans() ? std::sqrt(2) : params.literal().max_norm) * (1 << t);
   const double distance =
       params.booleans() ? 0.125 : std::ldexp(1.0, t - (params.plain_bits() + 2));
@@ -118,7 +118,7 @@ void expect_formulas(TfheWorld& w, Encoding encoding, std::uint32_t count, int t
   const double band = scatter(params, norm * norm * params.result_variance(fourier) / expected,
                               got.results, key_switch_variance(model) / expected,
                               mod_switch_variance(model, t) / expected, count);
-  ASSERT_LT(band, 0.75);  // else samples are too few to tell anything
+  ASSERT_LT(band, 0.75);  // otherwise there are too few samples
   EXPECT_LT(log_failure(variance, distance) / predicted, 1 / (1 - band));
   EXPECT_GT(log_failure(variance, distance) / predicted, 1 / (1 + band));
 }
@@ -149,7 +149,7 @@ TEST(TfheMeasuredNoise, DefaultGates) {
   expect_formulas("tfhe-gates-v2", Encoding::Boolean, 256, BlindRotateArithmetic::Fft64);
 }
 
-// One function of 16 messages, eight of 2. (SmallSets has those in between.)
+// One function of 16 messages, and eight functions of 2. (SmallSets has those in between.)
 TEST(TfheMeasuredNoise, DefaultIntegers) {
   TfheWorld w("tfhe-2-2-v1");
   for (int t : {0, 3}) {

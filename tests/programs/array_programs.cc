@@ -32,7 +32,7 @@ namespace {
 using latticino::Array;
 using latticino::Complex;
 
-// Numbers from -1 to 1 without a pattern, as the test makes them.
+// Numbers from -1 to 1 without a pattern, the same as the Python test makes.
 std::vector<double> numbers(std::size_t count, std::uint64_t state) {
   std::vector<double> out;
   for (std::size_t i = 0; i < count; ++i) {
@@ -88,7 +88,7 @@ std::vector<Array> step(const std::vector<Array>& of, const std::string& text) {
   if (name == "sum") return {x.sum()};
   if (name == "bootstrap") {
     latticino::BootstrapOptions options;
-    const auto kind = integer();  // of values: left to the library, complex, real, merged
+    const auto kind = integer();  // kind of values: chosen by the library, complex, real, merged
     if (kind == 1 || kind == 2) options.real = kind == 2;
     options.merged = kind == 3;
     return {x.bootstrap(options)};

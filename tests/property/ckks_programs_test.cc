@@ -13,7 +13,7 @@ class CkksPrograms : public ::testing::TestWithParam<const char*> {
  protected:
   World& world() { return World::of(GetParam()); }
   int top() { return world().params().default_level(); }
-  // Fresh slots are good to 30 bits at Delta = 2^40.
+  // Fresh slots have at least 30 bits of precision at Delta = 2^40.
   double bits() { return std::min(40.0, world().log_scale()) - 14; }
 };
 
@@ -57,8 +57,8 @@ TEST_P(CkksPrograms, SquaresDownTheChain) {
   }
 }
 
-// Random programs against the same steps in the clear. Values stay within the unit disc, so that
-// errors at most add up.
+// Compares random programs with the same steps in the clear. Values stay within the unit disc, so
+// that errors at most add up.
 TEST_P(CkksPrograms, RandomPrograms) {
   const int slots = world().params().max_slots();
   for (unsigned seed = 1; seed <= 6; ++seed) {

@@ -1,4 +1,5 @@
-// Random requests: a set that keeps what was asked for, or a refusal whose remedies are accepted.
+// Random requests: the result is a set that has everything that was asked for, or a refusal whose
+// remedies are accepted.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -95,7 +96,7 @@ void expect_kept(const ParamsRequest& x, const Params& made) {
   }
 }
 
-// The level that a refusal names; -1: none.
+// The level that a refusal names; -1 if it names none.
 int level_of(const std::string& what) {
   std::smatch m;
   return std::regex_search(what, m, std::regex(R"(\(level (\d+) with a scale)")) ? std::stoi(m[1])
@@ -128,7 +129,8 @@ TEST(OwnRequests, AreKeptOrRefusedWithWhatIsAccepted) {
   EXPECT_GE(kept, 6);
 }
 
-// One scale for all levels, and a level above the base that primes do not make up.
+// One scale for all levels, and another scale for a level above the base, for which there are no
+// primes.
 TEST(OwnRequests, OfOneScaleAreRefusedWithAScaleThatWorks) {
   ParamsRequest x;
   x.n = 1 << 17;

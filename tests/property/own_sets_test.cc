@@ -1,4 +1,4 @@
-// Sets from random lists of scales compute at every level. Some have free terminals.
+// Sets from random lists of scales work at every level. Some have free terminals.
 #include <algorithm>
 #include <cmath>
 #include <random>

@@ -61,7 +61,7 @@ TEST_P(PolynomialIdentities, AutomorphismsFormAGroup) {
     EXPECT_EQ(words(apply(x, 1)), words(x));
     EXPECT_EQ(words(apply(apply(x, g), h)), words(apply(x, g * h % two_n))) << g << " " << h;
     EXPECT_EQ(words(apply(apply(x, two_n - 1), two_n - 1)), words(x)) << "conjugation";
-    std::uint32_t back = 1;  // g^-1 = g^(N/2 - 1): the order of every element divides N/2
+    std::uint32_t back = 1;  // g^-1 = g^(N/2 - 1), because the order of every element divides N/2
     for (int i = 0; i < ring_->n() / 2 - 1; ++i) back = back * g % two_n;
     EXPECT_EQ(words(apply(apply(x, g), back)), words(x));
   }

@@ -1,5 +1,5 @@
 // Random programs of both schemes: linear layers, products and random tables in any order, every
-// result against the same step on what decrypts of the ones before.
+// result is compared with the same step on the decrypted earlier results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +24,9 @@ struct Case {
   }
 };
 
-constexpr int kColumns = 8;      // of matrices
-constexpr double kInside = 0.9;  // values stay in this part of the bound, so that errors fit beside
+constexpr int kColumns = 8;  // entries of matrices
+// Values stay in this part of the bound, to leave a margin for errors.
+constexpr double kInside = 0.9;
 constexpr int kTables = 3;
 
 // A step as it is in the clear. One of CKKS takes a vector; a table's result is f of an argument
@@ -103,7 +104,7 @@ class SwitchPrograms : public testing::TestWithParam<Case> {
   }
   Ciphertext look_up(const Evaluator& e, const Switcher& switcher, const Ciphertext& x) {
     Step step{"table", {}, random_function(), {}, {}};
-    if (below(3) == 0 && x.level > switcher.input_level()) {  // what stays loses a level
+    if (below(3) == 0 && x.level > switcher.input_level()) {  // values that stay lose a level
       step.name = "table of some";
       for (int i = 0; i < x.slots; ++i) {
         if (below(2) == 1) step.which.push_back(i);
@@ -161,7 +162,7 @@ class SwitchPrograms : public testing::TestWithParam<Case> {
     }
   }
 
-  static constexpr double kCkks = 0x1p-12;  // error of a step of CKKS, over the bound
+  static constexpr double kCkks = 0x1p-12;  // error of a CKKS step, divided by the bound
   double bound_ = 1;
   std::vector<Step> steps_;
 

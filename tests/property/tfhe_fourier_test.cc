@@ -1,5 +1,5 @@
 // Blind rotation in FP64 against the exact one: equal words over one prime, whatever the operands;
-// over two primes errors of the size that params/tfhe/noise.h says.
+// over two primes errors of the size that params/tfhe/noise.h predicts.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -74,7 +74,7 @@ TEST(FourierRounding, KeepsIntegersUpToTheLargestSums) {
     for (int trial = 0; trial < 20000; ++trial) {
       const auto x = static_cast<std::int64_t>(random()) >> (10 + trial % 40);
       expect(x, (trial % 3 - 1) * (std::llabs(x) < std::int64_t{1} << 48 ? 0.46875 : 0.25));
-      // About halfway between multiples of Q the error of 1/Q decides.
+      // Values about halfway between multiples of Q, for which the error of 1/Q decides.
       const std::int64_t most = (std::int64_t{1} << (53 - trial % 3)) / q - 2 - trial;
       expect(most * q + q / 2 + trial % 5 - 2, 0);
     }
@@ -93,7 +93,8 @@ TEST(FourierRounding, AddsModuloTwoPrimes) {
     const fourier::Rounding wide(shape);
     const auto q = static_cast<std::int64_t>(product);
     const int bits = bit_length(product);
-    const std::int64_t last = std::int64_t{2} << (bits - 54);  // two places of a double
+    // Two units of the last place of a double.
+    const std::int64_t last = std::int64_t{2} << (bits - 54);
     const auto centred = [&](Big x) {
       const auto y = static_cast<std::int64_t>(x % q);
       return y > q / 2 ? y - q : y < -(q / 2) ? y + q : y;
@@ -182,7 +183,7 @@ struct ExactSet {
   Gadget gadget;
   int group = 1;
 
-  std::size_t polynomials() const {  // of a step
+  std::size_t polynomials() const {  // keys of a step
     return static_cast<std::size_t>((1 << group) - 1) * (k + 1) * (k + 1) * gadget.levels;
   }
 };
@@ -212,7 +213,7 @@ TEST_P(FourierIsExact, OverOnePrime) {
       }
       return x;
     };
-    Words exponents;  // of the steps, then of the start
+    Words exponents;  // exponents of the steps, then that of the start
     for (int i = 0; i < kSteps * group; ++i) {
       exponents.push_back(i % 3 == 0   ? n + 1 + i
                           : i % 3 == 1 ? 2 * n - 3
@@ -273,7 +274,7 @@ TEST(FourierRoundingError, IsThatOfTheFormula) {
     model.bootstrap = gadget;
     model.log_lwe_modulus = 27;
     model.log_ring_modulus = 54;
-    // The variance of one coefficient, with the rows of one component.
+    // The variance of one coefficient, from the rows of one component.
     const double predicted = fourier_variance(model) / (1 + k * n / 2.0) / (k + 1);
     EXPECT_LT(sum / count, 4 * predicted) << log_n << ": " << std::log2(sum / count / predicted);
     EXPECT_GT(sum / count, predicted / 4) << log_n << ": " << std::log2(sum / count / predicted);
@@ -338,7 +339,7 @@ TEST(TfheFourier, TablesDecryptWithTheNoiseOfTheFormulas) {
   EXPECT_GT(measured * measured, predicted / 4);
 }
 
-// What decides() promises is not refused: it counts the error of FP64 as a table does.
+// If decides() returns true, the operation must not be refused: both include the error of FP64.
 TEST(TfheFourier, SumsDecideInTheContextsArithmetic) {
   const auto params = tfhe_preset("tfhe-2-2-v1");
   const auto context = Context::create_dry(params, BlindRotateArithmetic::Fft64);
@@ -346,7 +347,7 @@ TEST(TfheFourier, SumsDecideInTheContextsArithmetic) {
   const Evaluator evaluator(context, keys);
   const Table square = make_table(context, [](auto v) { return v * v % 16; });
   Ciphertext x = evaluator.clear(std::vector<std::uint32_t>{1}, Encoding::Padded);
-  // Between the largest norms of both arithmetics.
+  // A norm between the largest norms of both arithmetics.
   const auto fails = [&](double norm, bool fourier) {
     return log_failure(params->decision_variance(norm, 0, fourier), std::exp2(-6)) >
            params->literal().log_failure;

@@ -1,6 +1,6 @@
 // Random programs on a small set with as much noise as its bound allows: sums, scalar products,
 // tables and choices of operands that share errors. The set states 2^-24 for a bootstrapping, so in
-// some 10^4 of them no value may be wrong; with noise that is not counted many are.
+// some 10^4 of them no value may be wrong; if some noise were not counted, many would be wrong.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 using test::TfheWorld;
 
-// The noisiest GLWE key with which the set still states what it does.
+// The noisiest GLWE key with which the set still has the stated failure probability.
 std::shared_ptr<const TfheParams> noisy(const char* like, double log_failure) {
   TfheLiteral x = tfhe_preset(like)->literal();
   x.name = "test-noisy-insecure";
@@ -73,13 +73,13 @@ class Machine {
     return out;
   }
 
-  // One step of full messages.
+  // One step on full messages.
   Value full_step(const std::vector<Value>& x) {
     const Value &a = any(x), &b = any(x);
     const Ciphertext &u = a.x.blocks[0], &v = b.x.blocks[0];
     const auto k = static_cast<std::int32_t>(below(15)) - 7;
     switch (below(6)) {
-      case 5: {  // one error 32 times, which 16 independent ones would not reach
+      case 5: {  // the same error 32 times, which 16 independent ones would not reach
         const std::uint32_t same[] = {0, 1, 2, 3};
         Ciphertext sum = u;
         for (int i = 0; i < 5; ++i) sum = e_.add_full(sum, take(concatenate({{sum}}), same));
@@ -96,7 +96,7 @@ class Machine {
                                    Encoding::Full};
         return with(e_.lookup_full(u, {&f, 1})[0], a, b, [](auto p, auto) { return 3 * p + 5; });
       }
-      default: {  // places moved: other batches with the same errors
+      default: {  // moves values: other batches with the same errors
         const std::uint32_t places[] = {1, 1, 0, 3};
         Value out{{{take(u, places)}}, {}, 16, true};
         for (const std::uint32_t i : places) out.clear.push_back(a.clear[i]);
@@ -168,7 +168,7 @@ void expect_no_wrong_value(bool full, unsigned programs, int steps) {
       const int bad = m.wrong(x.back());
       values += 4;
       wrong += bad;
-      if (bad > 0) x.pop_back();  // counted once
+      if (bad > 0) x.pop_back();  // the error counts once
     }
   }
   EXPECT_EQ(wrong, 0) << "of " << values << " values";

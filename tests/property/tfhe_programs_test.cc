@@ -60,7 +60,7 @@ class Program {
   static Messages each(const Value& a, const F& f) {
     return each(a, a, [&](std::uint32_t v, std::uint32_t) { return f(v); });
   }
-  // Is it right? Then it takes a place of the pool.
+  // Checks the result, which then replaces an element of the pool.
   void keep(std::vector<Value>& pool, const char* step, Ciphertext x, Messages clear) {
     ++steps[step];
     ASSERT_EQ(w.decrypt(x), clear) << step << " " << x.str();
@@ -86,7 +86,7 @@ class GatePrograms : public testing::TestWithParam<Case>, public Program {
     keep(pool, "gate", e.gate(g, a.x, b.x),
          each(a, b, [&](auto u, auto v) { return test::truth(g, u, v); }));
   }
-  // Two gates in one rotation, of which the second is kept.
+  // Two gates in one rotation, of which the second result is kept.
   void gates(const Value& a, const Value& b, const Value& c) {
     const Gate g[] = {kGates[below(std::size(kGates))], kGates[below(std::size(kGates))]};
     const Ciphertext left[] = {a.x, b.x}, right[] = {b.x, c.x};
@@ -152,7 +152,7 @@ class BlockPrograms : public testing::TestWithParam<Case>, public Program {
  public:
   BlockPrograms() : Program(GetParam(), 6) {}
 
-  // Sums that fit and that a table still takes.
+  // Sums that fit, and that a table still accepts.
   bool fits(double norm2, std::uint32_t largest) const { return largest < 16 && e.decides(norm2); }
   void sum(const Value& a, const Value& b) {
     if (same(a.x, b.x) || !fits(a.x.norm2 + b.x.norm2, a.x.largest + b.x.largest)) return;
@@ -175,7 +175,7 @@ class BlockPrograms : public testing::TestWithParam<Case>, public Program {
     const std::uint32_t m = std::bit_ceil(a.x.largest + 1) - 1;
     keep(padded, "complement", e.complement(a.x, m), each(a, [&](auto v) { return m - v; }));
   }
-  // One of 2^t random functions of as few messages as leave room for them.
+  // One of 2^t random functions of as many messages as leave room for them.
   void several(const Value& a) {
     const int room = std::countl_zero(a.x.largest) - 28;  // the free bits of 4
     const int t = static_cast<int>(below(static_cast<std::uint32_t>(room + 1)));

@@ -1,4 +1,5 @@
-// Digits, and blind rotation with keys that hide nothing: the result is known exactly.
+// Digits, and blind rotation with keys without noise and masks, so that the result is known
+// exactly.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -51,7 +52,7 @@ TEST(GadgetDigits, PairsOfResiduesAreCentredIntegers) {
   }
 }
 
-// Blind rotation under open keys.
+// Blind rotation under such keys.
 class OpenRotation : public testing::TestWithParam<bool> {
  protected:
   // Rows without masks or errors: selector 2^exponent in component c. With digits down to the last
@@ -99,7 +100,8 @@ TEST_P(OpenRotation, GivesTheTableAtThePhase) {
   const Buffer lwe = queue_.allocate(sizeof(std::uint32_t) * kCount * (kSteps + 1));
   Words exponents(kCount * (kSteps + 1));
   for (auto& e : exponents) e = static_cast<std::uint32_t>(random() % (2 * n));
-  for (std::uint32_t i = 0; i < 2 * kSteps; ++i) exponents[i] = i % 2 == 0 ? 0 : n;  // both edges
+  // Both ends of the range.
+  for (std::uint32_t i = 0; i < 2 * kSteps; ++i) exponents[i] = i % 2 == 0 ? 0 : n;
   queue_.copy_in(lwe->data(), exponents.data(), exponents.size() * sizeof(std::uint32_t));
   const Buffer out = queue_.allocate(sizeof(std::uint32_t) * n * 2 * kCount);
   const PolyArray result{

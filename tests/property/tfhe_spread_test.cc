@@ -22,7 +22,7 @@ void PrintTo(const NamedSet& set, std::ostream* out) {
   *out << set.name << (set.arithmetic == BlindRotateArithmetic::Exact ? ", exact" : ", FP64");
 }
 
-// Parameters of TFHE alone, or of the tables of a set of switching.
+// Parameters of TFHE, or those of the tables of a switching set.
 std::shared_ptr<const TfheParams> params_of(const std::string& name) {
   return name.starts_with("switch-") ? switch_preset(name)->tfhe() : tfhe_preset(name);
 }
@@ -40,7 +40,7 @@ struct Rotations {
   std::uint32_t parts() const {
     return static_cast<std::uint32_t>(context->params().glwe_dimension()) + 1;
   }
-  // All components of `count` rotations by these exponents, run `runs` times into the same room,
+  // All components of `count` rotations by these exponents, run `runs` times into the same memory,
   // the last time as a recorded program; empty if the runs differ.
   Words rotate(const Words& exponents, std::uint32_t count, int runs) const {
     const TfheParams& params = context->params();
@@ -92,7 +92,7 @@ TEST_P(RotationsOfNamedSets, AreTheSameInEveryVariant) {
     tuning->watch(true);
     EXPECT_TRUE(cuda.rotate(exponents, count, 2) == expected) << count;
     tuning->watch(false);
-    // Beside it transforms of a key in FP64, which is made once, or of steps.
+    // Together with transforms of a key in FP64, which is made once, or of steps.
     const auto found = std::ranges::find(tuning->seen(), TunedKernel::BlindRotate,
                                          [](const Tuning::Question& q) { return q.key.kernel; });
     ASSERT_NE(found, tuning->seen().end());

@@ -1,4 +1,4 @@
-// What device code needs of CUDA, on the host (machine.h): its words, vectors and integer
+// The parts of CUDA that device code needs, on the host (machine.h): types, vectors and integer
 // intrinsics. Threads are fibers, so that barriers can be waited at.
 #pragma once
 

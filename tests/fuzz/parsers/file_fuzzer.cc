@@ -18,10 +18,10 @@ int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile
 namespace latticino::fuzz {
 namespace {
 
-// What does not grow with a file: rows of the smallest ring, streams, messages.
+// Memory that does not grow with the file: rows of the smallest ring, streams, messages.
 constexpr std::size_t kConstant = 64 << 10;
 
-std::size_t g_most = 0;  // bytes that one allocation may have; 0: any
+std::size_t g_most = 0;  // the most bytes of one allocation; 0: any
 
 void on_malloc(const volatile void*, std::size_t size) {
   if (g_most == 0 || size <= g_most) return;
@@ -38,7 +38,7 @@ const Parser& target() {
 
 void run(const Bytes& file) {
   io::MemorySource source(file);
-  // A signature is read whether or not anybody asks for one; here somebody does, and takes it.
+  // A signature is read whether or not a verifier is set. Here one is set, and it accepts.
   source.verifier = [](io::Message, const std::optional<io::Signature>&) {};
   g_most = file.size() / 4 * std::max<std::size_t>(8, target().bytes_a_word) + kConstant;
   try {
@@ -50,13 +50,13 @@ void run(const Bytes& file) {
 
 using Random = std::minstd_rand;
 
-// Lengths, versions and counts at their edges.
+// Lengths, versions and counts at the ends of their ranges.
 constexpr std::uint64_t kEdges[] = {
     0,    1,        2,        3,          4,          1u << 10,   4096,
     8192, 1u << 16, 1u << 31, 0xffffffff, 1ull << 32, 1ull << 62, ~std::uint64_t{0}};
 
 void alter_field(std::span<std::uint8_t> file, Random& random) {
-  constexpr std::size_t kFields[] = {8, 12, 16, 20, 72, 80};  // io/container.h
+  constexpr std::size_t kFields[] = {8, 12, 16, 20, 72, 80};  // see io/container.h
   const std::size_t at = kFields[random() % 6];
   std::uint64_t x = kEdges[random() % std::size(kEdges)];
   if (random() % 2 == 0) x = file[at] + random() % 3 - 1;
@@ -65,7 +65,8 @@ void alter_field(std::span<std::uint8_t> file, Random& random) {
   }
 }
 
-// Lengths that fit the size: of the metadata where the payload is filled in, else of the payload.
+// Lengths that fit the size: that of the metadata if the payload is filled in, otherwise that of
+// the payload.
 void repair_lengths(std::uint8_t mode, std::span<std::uint8_t> file) {
   if ((mode & kFilled) != 0) {
     put64(file, test::kMetadataLengthAt, file.size() - io::kHeaderBytes);
@@ -92,7 +93,7 @@ std::size_t mutate(std::span<std::uint8_t> data, std::size_t size, Random& rando
     case 2:
       alter_field(data.subspan(1, size - 1), random);
       break;
-    case 3:  // a length that a comparison asked for
+    case 3:  // a length that a comparison in the reader looked for
       LLVMFuzzerMutate(data.data() + 1 + kPayloadLengthAt, 8, 8);
       break;
     default:
@@ -114,7 +115,7 @@ std::size_t mutate(std::span<std::uint8_t> data, std::size_t size, Random& rando
 using latticino::fuzz::Bytes;
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  // What the reader works with exists before anything is counted.
+  // Objects that the reader needs are made before allocations are counted.
   for (const Bytes& seed : latticino::fuzz::target().seeds()) {
     latticino::io::MemorySource source(seed);
     latticino::fuzz::target().load(source);

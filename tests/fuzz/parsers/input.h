@@ -15,13 +15,14 @@ namespace latticino::fuzz {
 using test::Bytes;
 
 enum Mode : std::uint8_t {
-  kFilled = 1,  // zeros up to the header's length of payload, and checks that hold
-  kSigned = 2,  // a signature behind it all
+  kFilled = 1,  // fills in zeros up to the header's length of payload, and correct checks
+  kSigned = 2,  // adds a signature at the end
 };
 
 inline constexpr std::size_t kPayloadLengthAt = 80;
 inline constexpr std::size_t kFrame = io::kHeaderBytes + 2 * io::kDigestBytes;
-inline constexpr std::uint64_t kMaxFilled = 512 << 10;  // the keys of switching are the largest
+// Limit of a payload; the keys of switching are the largest.
+inline constexpr std::uint64_t kMaxFilled = 512 << 10;
 
 inline void put64(std::span<std::uint8_t> b, std::size_t at, std::uint64_t x) {
   for (int i = 0; i < 8; ++i) b[at + i] = static_cast<std::uint8_t>(x >> (8 * i));

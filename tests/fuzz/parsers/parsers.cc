@@ -127,7 +127,7 @@ Seeds ciphertext_files() {
   return out;
 }
 
-// Final answers of full and of few slots, as they are and cut.
+// Final answers of full and of few slots, complete and shortened.
 Seeds answer_files() {
   FileWorld& w = ckks();
   std::vector<ckks::Ciphertext> x{w.encrypt(w.message(), 0), w.encrypt(w.message(), 0)};
@@ -164,7 +164,8 @@ Seeds public_key_files() {
   return {saved([&](Sink& s) { save_public_key(s, w.constants(), w.queue(), key); })};
 }
 
-// A passphrase's key: its bytes do not matter, those that sealed the seeds and open inputs agree.
+// The key of a passphrase. Its bytes do not matter, as long as sealing the seeds and opening inputs
+// use the same.
 constexpr std::array<std::uint8_t, crypto::kSealKeyBytes> kSealKey = {1, 2, 3};
 
 template <class SecretKey>
@@ -223,7 +224,7 @@ Seeds server_key_files() {
 
 Seeds tfhe_secret_files() { return secret_files_of(tfhe_world().secret); }
 
-// One part, and two.
+// Bundles of one part and of two.
 Seeds bundle_files(io::Scheme scheme, const std::string& hash, const rlwe::KeyId& key,
                    const std::function<void(Sink&)>& save) {
   const std::vector<io::BundlePart> parts{

@@ -1,4 +1,4 @@
-"""The owner's measured errors, beside what is claimed."""
+"""The errors that the owner measures, compared with the claimed ones."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def test_measured_on_values_and_on_imaginary_parts(ctx, client, rng):
     ctx.use(client.server_keys(lambda a: (a * a).rotate(3), x))
     y = (client.encrypt(x) * client.encrypt(x)).rotate(3)
     given, parts = client.noise(y, np.roll(x * x, -3)), client.noise(y)
-    z = np.abs(client.decrypt(y).unmarked() - np.roll(x * x, -3))  # the claim is about these
+    z = np.abs(client.decrypt(y).unmarked() - np.roll(x * x, -3))  # the claim is about the real parts
     assert given.mean.unmarked() == pytest.approx(z.mean()) and given.worst.unmarked() == pytest.approx(z.max())
     assert given.rms.unmarked() == pytest.approx(np.sqrt((z**2).mean()))
     assert given.bits.unmarked() == pytest.approx(-np.log2(z.mean()))

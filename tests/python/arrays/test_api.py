@@ -100,7 +100,7 @@ def test_bootstrapping_by_itself(device, rng):
 
     own.use(owner.server_keys(program, x))
     z = owner.decrypt(program(owner.encrypt(x)))
-    # 9 products: 4 from level 7 to the level that SlotToCoeff first needs, then as many again.
+    # 9 products: 4 from level 7 down to the level that SlotToCoeff first needs, then as many again.
     assert own.bootstraps == 2
     assert lt.precision(z, x * 0.9 ** (own.params.default_level + 2)).mean > 12
 
@@ -145,7 +145,7 @@ def test_plans_predict_the_recorded_time_of_a_rotation(monkeypatch):
     assert one.params.limbs(one.level) in range(21, 26)
     assert 0.5 < times["avx512"][0] / 43.7e-3 < 2 and 0.5 < times["avx2"][0] / 143.3e-3 < 2  # at 23 limbs
     assert times["reference"][0] > 2 * times["avx2"][0]
-    one.device = two.device = "cuda:0"  # one stream, whatever the host's threads
+    one.device = two.device = "cuda:0"  # one stream, however many threads the host has
     on_gpu = [c.plan(lambda a: a.rotate(1), lt.Shape((c.slots,))).seconds for c in (one, two)]
     assert on_gpu[0] == on_gpu[1] and 0.5 < on_gpu[0] / 112e-6 < 2
 

@@ -27,8 +27,8 @@ def clear():
 
 @pytest.fixture
 def agrees(ctx, client, clear):
-    """Runs a program on arrays: planned, encrypted, recorded, and on the device that does not encrypt. All must give what
-    numpy gives, at the level that the plan told and with the precision that was claimed."""
+    """Runs a program on arrays: planned, encrypted, recorded, and on the device that does not encrypt. All must give
+    numpy's result, at the level that the plan states and with the claimed precision."""
 
     def check(program, *operands, wanted=None, levels=None, recorded=True, bits=12):
         wanted = program(*operands) if wanted is None else wanted
@@ -58,7 +58,7 @@ def agrees(ctx, client, clear):
             if levels is not None:
                 assert y.level == min(x.level for x in arguments) - levels
             claimed = y._known.errors(y.size, y._full)
-            slack = 2.5 if y.size >= 32 else 4  # claims of few values rest on few samples
+            slack = 2.5 if y.size >= 32 else 4  # claims for few values rest on few samples
             assert error.mean() <= 2**slack * claimed[0], (y, -np.log2(error.mean()))
         return results[0]
 
@@ -301,7 +301,7 @@ def test_encrypted_matrices_times_encrypted_vectors(agrees, rng, a, b):
 
 
 def test_encrypted_products_in_a_row(agrees, rng):
-    """A step of gradient descent: of a transposed matrix, and of one that a product made."""
+    """A step of gradient descent: with a transposed matrix, and with one that is a product."""
     x, w = draw(rng, (12, 4)) * 0.4, draw(rng, (4,)) * 0.4
     agrees(lambda x, w: w - x.T @ (x @ w) * 0.25, x, w, wanted=w - x.T @ (x @ w) / 4, bits=10)
     agrees(lambda x, w: (x @ w) @ x, x, w, wanted=(x @ w) @ x, bits=10)
@@ -334,7 +334,7 @@ def test_products_of_every_layout(agrees, rng):
     agrees(lambda a: a.sum(axis=1) @ w, x, bits=8)
 
 
-# ---- what the values are ----
+# ---- types of values ----
 
 def test_real_values_stay_real_and_complex_ones_complex(client, ctx, rng):
     x, z = draw(rng, (4, 4)), draw(rng, (4, 4), "complex")
@@ -538,7 +538,7 @@ def test_switching_takes_every_layout(device, rng):
 
 
 def test_narrow_products_take_few_diagonals(ctx, rng):
-    """About three for each column, not one for each value of a row."""
+    """About three distances for each column, and not one for each value of a row."""
     x, w = rng.uniform(-1, 1, (40, 250)), rng.uniform(-1, 1, (250, 4))
     few = ctx.plan(lambda a: a @ w, x)
     assert len(few.keys) < 30 and few.levels == (ctx.level - 1,)

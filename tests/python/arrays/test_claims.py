@@ -1,4 +1,4 @@
-"""Precision that is claimed is there: random programs whose errors are measured, and the cases that were once wrong."""
+"""The claimed precision is met: random programs whose errors are measured, and cases whose claims were once wrong."""
 
 import math
 import multiprocessing
@@ -66,7 +66,8 @@ def test_what_misses_a_claim_is_named():
                          (of("calibrated", 1, 3.0), "few slots"), (of("calibrated", 1, *[-3.0] * 9), "few slots"),
                          (of("declared", 1, 5.0), "few slots")):
         assert any(words in m for m in found(good, wrong)), (wrong, found(good, wrong))
-    # With declared ranges, errors of few slots may be much smaller than claimed. Only in a long run their mean may not.
+    # With declared ranges, errors of few slots may be much smaller than claimed. Only over many results their mean may
+    # not.
     low = of("declared", 1, *[-1.2] * 994)
     assert found(low) == [] and found(low, of("declared", 1, *[-0.8] * 6)) == [
         "declared: rms of error over claim is 0.436 of few slots, not in (0.5, 2.0)"]
@@ -75,7 +76,7 @@ def test_what_misses_a_claim_is_named():
     outside = of("calibrated", 512, *[1.2] * 13)
     assert found(good, outside) == []
     assert found(of("calibrated", 512, *[0.1] * 987), outside)[0].startswith("calibrated: within_1_mean")
-    exact = [Claimed("declared", 512, 30.0, 28.0, 996.0, 996.0)]  # better than claimed
+    exact = [Claimed("declared", 512, 30.0, 28.0, 996.0, 996.0)]  # more precise than claimed
     assert found(good, exact) == []
     assert found(good, [Claimed("declared", 512, math.inf, math.inf, 30.0, 28.0)]) != []
 
@@ -130,7 +131,7 @@ def test_large_values(ctx, client, keyed, rng):
         y = program(a)
         assert measured(client, y, x**4) > y.expected_bits - 1
         assert y.range.low >= -1e-9 and y.range.high <= 1e4 * (1 + 1e-6)
-    assert abs(measured(client, y, x**4) - y.expected_bits) < 1  # calibrated
+    assert abs(measured(client, y, x**4) - y.expected_bits) < 1  # the claim is calibrated
 
 
 @pytest.mark.parametrize("name, values", [
@@ -264,7 +265,7 @@ def test_spread_sums_of_large_values(client, keyed, rng, factor, kind):
     # ratio then follows the F distribution with 128 and 128 degrees of freedom, times a factor. The average was 0.44
     # over 10 keys, with a standard deviation of 0.036 in 64 runs. In 128 runs, 0.3 is more than five deviations away.
     ratio = rms_ratio(client, program, make, clear, lambda make: {"like": make()}, 128 if kind == "random" else 24)
-    assert ratio < 2 and (ratio > 0.3 or factor == 1 / 512)  # which is hardly rounded
+    assert ratio < 2 and (ratio > 0.3 or factor == 1 / 512)  # these are hardly rounded
     assert rms_ratio(client, program, make, clear, lambda make: {"range": (-1e3, 1e3)}, 8) < 2
 
 
@@ -330,7 +331,7 @@ def test_what_lies_beside_the_values_takes_nothing_from_them(ctx, client, keyed,
 
 
 def beside(client, y):
-    """The content of all slots behind the values."""
+    """The content of all slots without values."""
     slots = Ciphertext(y.context, y._parts, Layout.plain((1024,), 512), y._known)
     return client.decrypt(slots).unmarked()[y.size:]
 
@@ -344,13 +345,13 @@ def test_numbers_beside_the_values_are_known(ctx, client, keyed, rng):
         assert y.layout.number == pytest.approx(number) and y.layout.bound == pytest.approx(abs(number))
         assert beside(client, y) == pytest.approx(np.full(324, number), abs=1e-6)
     assert (a * client.encrypt(x)).layout.clean
-    # Where no number is known, what is larger than the values is cleared by a mask.
+    # If no number is known there, content that is larger than the values is cleared by a mask.
     unknown = Ciphertext(a.context, a._parts, a.layout.with_rest("filler", 300.0), a._known)
     assert unknown.contiguous().layout.clean and unknown.contiguous().level == a.level - 1
 
 
 def test_recordings_serve_what_lies_beside_the_values(ctx, client, keyed, rng):
-    """A recording cannot know the number that lies there in other arguments."""
+    """A recording does not know the number that is there in other arguments."""
     x = rng.uniform(-1, 1, 700)
 
     def program(a):
@@ -397,7 +398,8 @@ def test_the_largest_error_of_all_slots_is_claimed(ctx, client, keyed, rng):
 
 
 def test_rotations_leave_zeros_beside_the_values(ctx, client, keyed, rng):
-    """Masks take away what a sum with a number left there: a sum that relies on it once came out too small."""
+    """Masks remove what a sum with a number left in slots without values. A sum that relied on it was once too small.
+    """
     x = rng.uniform(-1, 1, 5)
 
     def program(a):
@@ -469,7 +471,7 @@ def test_sums_of_repeated_sums_are_claimed_within_a_bit(ctx, device, rng, name):
     Each key has the error of one normal number. Of 128 keys the root mean square of ratios deviates by 6 %. It lay between
     0.85 and 0.91 in seven runs, and between 0.25 and 0.34 before."""
     program, own = REPEATED[name], lt.Context(ctx.params.name, device, threads=1)
-    low, ratios = 0 if name == "outer product" else -1, []  # products of sums about 0 vary
+    low, ratios = 0 if name == "outer product" else -1, []  # products of sums near 0 vary
     for _ in range(128):
         client, x = lt.keygen(own), rng.uniform(low, 1, 512)
         own.use(client.server_keys(program, lt.Shape((512,)), show=False))
@@ -551,7 +553,7 @@ def test_bootstrappings_claim_their_largest_error_with_slot_to_coeff_first(devic
 
 
 SIGNS = np.where(np.arange(512) % 4 < 2, 1.0, -1.0)
-PATTERN = np.tile([0.9, -0.4], 256)  # of which each value is added as often as it is taken away
+PATTERN = np.tile([0.9, -0.4], 256)  # each of its values is added as often as it is subtracted
 
 
 def by_rotations(a, signs):
@@ -590,7 +592,7 @@ def test_sums_that_cancel_in_the_sample_may_be_large_in_other_data(ctx, client, 
                                 else v @ SIGNS))(rng.choice(PATTERN, 512))).max() for _ in range(64)]
     typical = np.sqrt(np.mean(reach**2))
     assert max(others) < 2 * typical and typical < 8 * np.sqrt(np.mean(np.square(others)))
-    # What does not fit is told: by a plan, and at the operation.
+    # Values that do not fit are reported: by a plan, and by the operation.
     room = 2.0 ** (ctx.params.log_q(0) - 1) / y.scale
     for factor, fits in ((int(0.9 * room / y._known.reach), True), (int(1.1 * room / y._known.reach) + 1, False)):
         with warnings.catch_warnings(record=True) as warned:
@@ -601,7 +603,7 @@ def test_sums_that_cancel_in_the_sample_may_be_large_in_other_data(ctx, client, 
         ctx.plan(lambda x: program(x) * (100 * factor), PATTERN)
 
 
-# Programs whose errors are multiplied by what cancels in the sample, and the same of numpy's arrays.
+# Programs whose errors are multiplied by values that cancel in the sample, and the same programs on numpy arrays.
 MULTIPLIED = {
     "difference": lambda a, b: (30 * (a - b)) ** 2, "times": lambda a, b: (20 * (a - b)) * (40 * (b - rolled(b))),
     "neighbours": lambda a, b: (30 * (a - rolled(a))) ** 2, "power": lambda a, b: (20 * (a + b)) ** 4,
@@ -636,7 +638,7 @@ def test_what_cancels_in_the_sample_multiplies_errors_in_other_data(client, keye
 
 
 def test_functions_of_a_domain_say_where_sums_lie(ctx, client, keyed, rng):
-    """After a function that is told where its argument lies, values beyond the sample no longer count."""
+    """After a function with a declared domain, values beyond the sample no longer matter."""
     program = keyed(lambda a: (a * SIGNS).mean().approximate(np.tanh, (-1, 1)), lt.Shape((512,), None, (-1, 1)))
     assert program(client.encrypt(PATTERN, like=PATTERN))._known.reach < 1.1
 
@@ -829,7 +831,7 @@ def test_replays_check_declared_ranges(ctx, client, keyed):
         replay(client.encrypt(2 * x, range=(-2, 2)))
 
 
-# What a recording was made with, what it is called with, and words of the refusal.
+# The argument of the recording, the argument of the call, and words of the error.
 WEAKER = {
     "wider, assumed": ({"range": (-0.01, 0.01)}, {}, r"had values -1 to 1 \(assumed\); needs values -0.01 to 0.01 \(declared\)"),
     "of a sample, declared": ({"like": np.full(64, 0.01)}, {"range": (-0.01, 0.01)}, r"-0.01 to 0.01 \(declared\).*calibrated"),
@@ -860,7 +862,7 @@ def test_recordings_refuse_results_that_may_be_larger(client, keyed):
     program(x)
     with pytest.raises(lt.ScaleError, match=r"-2 to 2 \(assumed\)"):
         program(x + x)
-    twice = program((x + x).declare(-1, 1))  # whoever knows better says so
+    twice = program((x + x).declare(-1, 1))  # a caller who knows better can say so
     assert twice.expected_bits == pytest.approx(program(x).expected_bits, abs=1.5)
 
 
@@ -872,7 +874,7 @@ def test_files_carry_the_range(ctx, client, tmp_path):
 
 
 def ways_of_saving(ctx, folder):
-    """Name to a function that saves an array and reads it back."""
+    """From a name to a function that saves an array and reads it back."""
     def by_path(x):
         lt.save_ciphertext(folder / "x", x)
         return lt.load_ciphertext(folder / "x", ctx)
@@ -929,7 +931,7 @@ def test_what_is_computed_from_a_calibrated_file_is_calibrated(ctx, client, keye
 
 
 def test_versions_of_files_with_ranges(client):
-    """A file is of the oldest version whose readers understand its note."""
+    """A file has the oldest version whose readers understand its note."""
     x, sample = np.ones(8), np.full(8, 0.5)
     for y, of_array, of_answer in ((client.encrypt(x, like=sample), 5, 6), (client.encrypt(x, range=(-1, 1)), 3, 4),
                                    (client.encrypt(x), 3, 4)):
@@ -959,21 +961,21 @@ def test_the_bound_that_a_refusal_of_sharing_states_is_accepted(client, values_r
             client.decrypt_for_sharing(x, 0.98 * float(stated), queries=1)
         had = re.search(r"noise_bound=([0-9.e+]+);", str(again.value))[1]
         assert float(had) < float(stated)
-        # None is offered only where it is accepted.
+        # None is only suggested if it is accepted.
         assert ("None" in str(refused.value)) == (values_range is not None)
         if values_range is not None:
             client.decrypt_for_sharing(x, None, queries=1)
 
 
 def test_sharing_takes_no_sender_at_his_word(ctx, client, monkeypatch):
-    """An error of 0 is not accepted as a bound: a file may state it, and a product with zero has it."""
+    """An error of 0 is not accepted as a bound, although a file may state it, and a product with zero has it."""
     fresh = 3.19 * ctx.params.n ** 0.5
     x = client.encrypt(np.full(8, 0.5), range=(-1, 1))
     note = files.note_of
     monkeypatch.setattr(files, "note_of", lambda x, *known: re.sub(r'"error": [^,}]+', '"error": 0.0', note(x, *known)))
     forged = lt.from_bytes(lt.to_bytes(x), ctx)
     assert forged.expected_bits > x.expected_bits + 10
-    least = 12**0.5 * 2**15 * 2 * fresh / x.scale  # of the noise that hides it
+    least = 12**0.5 * 2**15 * 2 * fresh / x.scale  # deviation of the noise that hides it
     for y in (forged, x * 0):
         assert client.decrypt_for_sharing(y, None, queries=1).sigma * y.scale >= 0.99 * least * x.scale
         for bound in (1e-300, 1.0, 0.99 * fresh):
@@ -1010,5 +1012,5 @@ def test_errors_of_results_with_common_operands_add_up_linearly(ctx, client, wha
             x = lt.from_bytes(lt.to_bytes(client.encrypt(values, like=sample)), ctx)
         y = program(x)
         squares += float(np.mean(np.abs(np.array(client.decrypt(y)) - program(values)) ** 2)) / runs
-        claimed = float(np.mean(np.asarray(y._known.error) ** 2)) / 2  # of the real part
+        claimed = float(np.mean(np.asarray(y._known.error) ** 2)) / 2  # errors of the real part
     assert math.log2(math.sqrt(squares / claimed)) < 1

@@ -1,4 +1,4 @@
-"""Contexts that do not encrypt, and computations that are checked with the secret key beside them."""
+"""Contexts that do not encrypt, and computations whose results are checked with the secret key."""
 
 import contextlib
 import math
@@ -37,12 +37,12 @@ def test_values_in_the_clear_have_levels_scales_and_errors_of_encrypted_ones(ctx
     ctx.use(client.server_keys(program, X))
     real, shadow = program(client.encrypt(X)), program(clear[1].encrypt(X))
     assert (real.level, real.scale, real.shape, real.slots) == (shadow.level, shadow.scale, shadow.shape, shadow.slots)
-    # The way back from tables depends on the device.
+    # Because the way back from tables depends on the device.
     tables = name in ("table", "some", "compare", "max")
     assert shadow.expected_bits == pytest.approx(real.expected_bits, abs=2.0 if tables else 1e-6) and "NOT ENCRYPTED" in repr(shadow)
     exact = shadow._known.sample[0].reshape(shadow.shape)
     have, want = (lt.precision(client_.decrypt(y), exact) for client_, y in ((client, real), (clear[1], shadow)))
-    if real.size > 100 and name not in ("compare", "max"):  # a comparison errs by chance, at ties
+    if real.size > 100 and name not in ("compare", "max"):  # a comparison may be wrong by chance, for equal values
         assert abs(have.mean - want.mean) < 1.5, (have, want)
 
 
@@ -70,7 +70,7 @@ def test_values_in_the_clear_stay_in_the_process(clear, tmp_path):
 
 
 def test_values_in_the_clear_need_no_keys(ctx, clear):
-    """The one exception to "the same errors", which the documentation of the device states."""
+    """The only exception to "the same errors", which the documentation of the device states."""
     programs = ((lambda a: a * a, X * X), (lambda a: a.rotate(3), np.roll(X, -3)))
     for context in (lt.Context(PRESET, ctx.device, threads=1), lt.Context(PRESET, "not-encrypted")):
         owner = lt.keygen(context)
@@ -82,7 +82,7 @@ def test_values_in_the_clear_need_no_keys(ctx, clear):
             else:
                 assert np.abs(owner.decrypt(program(x)) - result).max() < 2**-20
             context.use(owner.server_keys(lambda a: a * a, X))
-    for program, _ in programs:  # a plan names the keys on both
+    for program, _ in programs:  # a plan names the keys on both devices
         keys, of_clear = (sorted(map(str, c.plan(program, X).keys)) for c in (ctx, clear[0]))
         assert keys and keys == of_clear
     for kind in (lt.Context, lt.tfhe.Context):
@@ -128,7 +128,7 @@ def test_debugging_names_the_first_operation_whose_error_exceeds_its_claim(ctx, 
 
     ctx.use(client.server_keys(program, lt.Shape((512,))))
     with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
-        a = client.encrypt(x, range=RANDOM)  # but constant
+        a = client.encrypt(x, range=RANDOM)  # but it is constant
         with pytest.raises(lt.PrecisionError, match=r"bootstrap: .*test_debug.py:\d+"):
             program(a)
         good = client.encrypt(np.random.default_rng(1).uniform(-1, 1, 512))
@@ -203,7 +203,7 @@ def test_debugging_takes_up_values_that_were_there_before(ctx, client):
 @pytest.mark.slow
 def test_debugging_leaves_good_programs_alone(ctx, client):
     for name, program in PROGRAMS.items():
-        if name == "pair":  # squares are positive, which its bootstrapping is not for
+        if name == "pair":  # squares are positive, for which its bootstrapping is not meant
             continue
         ctx.use(client.server_keys(program, X))
         with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
@@ -229,7 +229,7 @@ def test_tables_check_their_bound_where_values_are_known(ctx, client, clear, kin
         warnings.simplefilter("ignore")
         encrypted = owner.encrypt(x)
         if kind == "debug":
-            encrypted.apply_lut(abs)  # nobody knows
+            encrypted.apply_lut(abs)  # nothing was declared
             manager = lt.debug(ctx, client)
         else:
             manager = warnings.catch_warnings()

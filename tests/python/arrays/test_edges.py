@@ -1,4 +1,4 @@
-"""What users try at the edges: shapes of products, values behind padding, scales of one's own, dtypes, comparisons."""
+"""Unusual uses: shapes of products, values behind padding, own scales, dtypes, comparisons."""
 
 import copy
 import itertools
@@ -11,7 +11,7 @@ import pytest
 import latticino as lt
 from latticino import cli
 
-BITS = 24  # that every result below keeps
+BITS = 24  # bits of precision that every result below has at least
 
 
 def close(values, wanted, bits=BITS, size=1.0):
@@ -20,7 +20,7 @@ def close(values, wanted, bits=BITS, size=1.0):
 
 
 def behind(client, x):
-    """What slots hold that have no value."""
+    """The content of slots without values."""
     return np.concatenate(client._native.decrypt(x._parts))[~x.layout.used]
 
 
@@ -164,7 +164,7 @@ def test_scales_of_ones_own_give_right_results_or_an_error(ctx, client, name, lo
         ctx.use(client.server_keys(program, client.encrypt(x, scale=2.0**log_scale)))
         y = program(client.encrypt(x, scale=2.0**log_scale))
     except lt.ScaleError:
-        assert log_scale != 38  # near the canonical one nothing is refused
+        assert log_scale != 38  # near the canonical scale nothing is refused
         return
     have, want = client.decrypt(y), clear(x)
     error = np.abs(have - want).max()
@@ -215,15 +215,17 @@ def test_a_polynomial_takes_values_of_which_no_bound_is_known(client, encrypted)
 
     def program(x):
         y = x * 1e10
-        y = (y - y).polyval([0.1, 0.2]) + np.full(5, 3.9)  # zeros of infinite reach: that of their products is no number
+        # Zeros times an infinite bound: the bound of these products is NaN.
+        y = (y - y).polyval([0.1, 0.2]) + np.full(5, 3.9)
         reaches.append(y._known.reach)
-        return y.polyval([0.1, 0.2, 0.3, 0.1], "chebyshev", (3.5, 4.5))  # the slots without values lie far outside
+        # The content of the slots without values is far outside.
+        return y.polyval([0.1, 0.2, 0.3, 0.1], "chebyshev", (3.5, 4.5))
 
     close(encrypted(program, np.zeros(5), range=(-1e300, 1e300)), np.full(5, -0.2), bits=16)
     assert np.isnan(reaches[-1])
 
 
-# ---- comparisons in the clear ----
+# ---- comparisons with plain values ----
 
 def test_operators_that_would_need_the_values_are_refused(client):
     x, y = client.encrypt(np.ones(4)), client.encrypt(np.ones(4))
@@ -266,12 +268,12 @@ def test_what_belongs_elsewhere_is_refused_under_the_name_of_the_operation(ctx, 
         with pytest.raises(lt.UnsupportedError, match="of the same scheme") as e:
             use()
         assert e.value.operation == operation
-    second = np.timedelta64(1, "s")  # numpy says that it is an integer
+    second = np.timedelta64(1, "s")  # because numpy treats it as an integer
     for use in (lambda: x * second, lambda: x + second, lambda: x**second, lambda: x.rotate(second), lambda: lt.Scalar(second, 2),
                 lambda: client.encrypt([0.5], scale=second), lambda: x.approximate(np.tanh, (second, 1), 8)):
         with pytest.raises(lt.Error, match=": had .*; needs "):
             use()
-    long = np.ones((1,) * 33)  # numpy has them, and broadcasts up to 32 dimensions
+    long = np.ones((1,) * 33)  # numpy has 64 dimensions, but broadcasts up to 32 only
     for use in (lambda: x + long, lambda: x * long, lambda: u + long.astype(np.uint8)):
         with pytest.raises(lt.ShapeError):
             use()
@@ -331,7 +333,7 @@ def test_equal_values_compare_as_zero_or_one(ctx, client):
 
 
 def test_plans_of_comparisons_say_which_values_their_bits_leave_out(ctx):
-    """Equal values may give 0 or 1. The claims of a comparison leave them out, and nothing said so."""
+    """For equal values the result may be 0 or 1. The claims of a comparison leave them out, and nothing said so."""
     x = lt.Shape((512,), None, (-0.5, 0.5))
     plan = ctx.plan(lambda a: a.compare(0.25, 0.5, "polynomial", gap=0.125, bits=8), x)
     note = "compare: bits are of values that differ by 0.12 or more; nearer ones give a number from 0 to 1"
@@ -352,7 +354,7 @@ def test_the_index_of_equal_largest_values_is_an_integer(ctx, client):
 
 @pytest.mark.parametrize("name", ["max", "argmax"])
 def test_the_largest_value_is_not_looked_for_beside_other_numbers(ctx, client, name):
-    """Where 0.5 is added to five negative values, the slots behind them hold 0.5, which is larger than all of them."""
+    """If 0.5 is added to five negative values, the slots without values hold 0.5, which is larger than all of them."""
     x = client.encrypt(np.array([-0.5, -0.25, -0.75, -0.125, -0.625]))
     with pytest.raises(lt.ShapeError, match=r"other values in the slots.*x\.contiguous\(\)"):
         getattr(x + 0.5, name)()
@@ -416,7 +418,7 @@ def test_arrays_kept_from_inside_a_recorded_function_are_refused(ctx, client):
         for use in (lambda: client.decrypt(inner), lambda: inner + 1, lambda: lt.to_bytes(inner), lambda: replay(inner)):
             with pytest.raises(lt.ContextError, match="return it from the function"):
                 use()
-    close(client.decrypt(out + 1), 0.5 * x + 2)  # results are their own
+    close(client.decrypt(out + 1), 0.5 * x + 2)  # each result has memory of its own
 
 
 def test_encrypted_integers_kept_from_inside_a_recorded_function_are_refused(device):

@@ -1,4 +1,4 @@
-"""Forms of bootstrapping: what is chosen, and that every message keeps its precision."""
+"""Forms of bootstrapping: the choice, and that every kind of message keeps its precision."""
 
 import re
 
@@ -72,7 +72,7 @@ def test_a_plan_says_what_was_chosen_and_why(ctx):
     plan = ctx.plan(lambda a: (a.bootstrap(), a.to_level(2).bootstrap(), a.bootstrap()), np.ones(SLOTS))
     assert len(plan.notes) == 2 and plan.bootstraps == 3
     assert "SlotToCoeff first with OverModRaise" in plan.notes[0] and "level 7" in plan.notes[0]
-    # The form that was not chosen, with what it was predicted to keep.
+    # The form that was not chosen, with its predicted precision.
     assert re.search(r"; instead of the usual order, arcsine of degree 3.*: 2 levels, about \d+\.\d bits", plan.notes[0])
     assert "arcsine" in plan.notes[1] and "not declared random-like" in plan.notes[1]
     assert all(note in str(plan) for note in plan.notes)
@@ -115,7 +115,7 @@ def test_automatic_refreshes_below_that_level_wait(device):
     plan = own.plan(lambda a: a * 0.5 * 0.5, lt.Shape((SLOTS,), level=2))
     assert plan.bootstraps == 0 and plan.levels == (0,)
     assert own.plan(lambda a: a * 0.5 * 0.5, lt.Shape((SLOTS,), level=1)).bootstraps == 1
-    # An operation that would end below it even from the highest level is no reason to refresh.
+    # If an operation would end below it even from the highest level, this is no reason to refresh.
     assert own.plan(lambda a: a.polyval(np.ones(32)), lt.Shape((SLOTS,))).bootstraps == 0
 
 
@@ -150,7 +150,7 @@ def test_tables_refresh_first_where_levels_are_lacking(device, program, want):
     assert own.plan(program, lt.Shape((4,), 7)).bootstraps == 0
     for level in (0, 1, 2):
         plan = own.plan(program, lt.Shape((4,), level))
-        levels, form = (note for note in plan.notes if not note.startswith("compare:"))  # whose ties it is about
+        levels, form = (note for note in plan.notes if not note.startswith("compare:"))  # this test is about its ties
         assert plan.bootstraps == 1 and "takes 3 levels" in levels and "usual order" in form
         if level == 1:
             continue

@@ -1,4 +1,4 @@
-"""The arrays of Python and of C++ give the same bits and claim the same: random programs through both."""
+"""Arrays of Python and of C++ give the same bits and the same claims: random programs run in both."""
 
 import os
 import subprocess
@@ -13,14 +13,14 @@ import latticino as lt
 LEVELED, BOOTSTRAPPED = "test-n10-leveled-insecure", "test-n10-boot-insecure"
 SIZES = (1, 5, 64, 512, 700)
 RUNNER = Path(os.environ.get("LATTICINO_BUILD", ""), "array_programs")
-PROGRAMS = 24  # of each world
+PROGRAMS = 24  # programs of each world
 
 pytestmark = [pytest.mark.slow,
               pytest.mark.skipif(not RUNNER.exists(), reason="LATTICINO_BUILD names no folder with array_programs")]
 
 
 def numbers(count, state):
-    """Numbers from -1 to 1 without a pattern, as array_programs.cc makes them."""
+    """Numbers from -1 to 1 without a pattern, the same as array_programs.cc makes."""
     out = []
     for _ in range(count):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
@@ -29,7 +29,7 @@ def numbers(count, state):
 
 
 class Drawing:
-    """Draws steps for arrays of one size; `left`: levels of each array as far as they are known here."""
+    """Draws steps for arrays of one size. `left`: the levels of each array, as far as they are known here."""
 
     def __init__(self, seed, world):
         self.rng, self.world = np.random.default_rng(seed), world
@@ -46,7 +46,7 @@ class Drawing:
             kinds += ["bootstrap", "bootstrap", "bootstrap_with"]
         for _ in range(int(self.rng.integers(3, 12))):
             self.step(str(self.rng.choice(kinds)))
-        last = int(self.rng.integers(3))  # what ends with another shape
+        last = int(self.rng.integers(3))  # steps whose results have another shape
         if last < 2:
             self.step(("sum", "matmul")[last])
         return self.steps
@@ -84,14 +84,14 @@ class Drawing:
         elif kind == "declare":
             words += ["-1.0", repr(float(rng.uniform(0.5, 1)))]
         elif kind.startswith("bootstrap"):
-            after = self.world.context.params.level_after_bootstrap - 3  # at least
+            after = self.world.context.params.level_after_bootstrap - 3  # at least so many
             words += [str(int(rng.integers(4 if self.size > 512 else 3)))] if kind == "bootstrap" else []
         self.steps.append(" ".join([kind, *words]))
         left += [level - cost if after is None else after] * (1 + (kind == "bootstrap_with"))
 
 
 def performed(of, text):
-    """One step on arrays of Python."""
+    """Computes one step on Python arrays."""
     kind, first, *words = text.split()
     x = of[int(first)]
 
@@ -120,7 +120,7 @@ def performed(of, text):
 
 
 def run(inputs, steps):
-    """What each step made, and its facts; "refused" ends the program where a step raises an error."""
+    """The facts of the result of each step. "refused" ends the program if a step raises an error."""
     arrays, lines = list(inputs), []
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -140,12 +140,12 @@ def run(inputs, steps):
 
 
 def exact(line):
-    """Facts but the bits of precision."""
+    """The facts, without the bits of precision."""
     return line if line == "refused" else [*line[:2], *line[4:]]
 
 
 def data(x):
-    """The bytes of the ciphertexts. (The same facts beside them are worded in two ways.)"""
+    """The bytes of the ciphertexts, because both write the facts in different forms."""
     return lt._native.ciphertexts_to_bytes(x._parts, "", None)
 
 
@@ -159,7 +159,7 @@ class World:
         self.client = lt.keygen(self.context)
 
     def inputs(self, drawing):
-        """Some of a stated range, some real, some of lower levels."""
+        """Some arrays have a declared range, some are real, some are at lower levels."""
         rng = drawing.rng
         for _ in range(drawing.inputs):
             x = rng.uniform(-1, 1, drawing.size) * rng.choice([0.05, 1.0])
@@ -179,7 +179,7 @@ def test_both_front_doors_give_the_same_bits_and_claims(tmp_path, preset, automa
         drawn.append((seed, steps, list(world.inputs(drawing))))
     plans = []
     for _, steps, inputs in drawn:
-        for at in range(len(steps), 0, -1):  # as far as a plan comes: what it refuses, the run refuses or warns of
+        for at in range(len(steps), 0, -1):  # limited by the plan: if it refuses a step, the run refuses it or warns
             try:
                 plans.append(world.context.plan(lambda *x, steps=steps[:at]: planned(x, steps), *inputs))
                 break

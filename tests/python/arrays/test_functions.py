@@ -1,4 +1,4 @@
-"""Functions of encrypted arrays by polynomials: what they promise, measured."""
+"""Functions of encrypted arrays by polynomials: the stated precision is measured."""
 
 import math
 import sys
@@ -29,11 +29,11 @@ def away_from_zero(rng, bound, gap, size):
 
 
 def held(client, y, want, bits, sampled=False):
-    """The result is as precise as asked for, and as it claims."""
+    """The result is as precise as requested, and as claimed."""
     error = np.abs(client.decrypt(y).unmarked() - want)
     mean = -math.log2(error.mean())
     assert error.max() <= 2.0**-bits, (-math.log2(error.max()), y)
-    assert mean > y.expected_bits - 1 or y.size < 100, (mean, y)  # of few values the mean is a matter of luck
+    assert mean > y.expected_bits - 1 or y.size < 100, (mean, y)  # for few values the mean depends on chance
     if sampled:
         assert mean < y.expected_bits + 1, (mean, y)
     return error
@@ -53,7 +53,7 @@ def test_a_fit_is_as_close_as_it_says_with_the_smallest_degree(rng, f, domain, b
     exact = np.array([f(v) for v in x])
     found = np.abs(fit(x) - exact).max()
     assert found <= 1.001 * fit.error <= 1.001 * 2.0**-bits
-    assert found > fit.error / 2  # no bound far off
+    assert found > fit.error / 2  # no bound is far outside
     assert len(fit.coefficients) == fit.degree + 1
     assert fit.levels in (math.ceil(math.log2(fit.degree + 1)), 1 + math.ceil(math.log2(fit.degree + 1)))
     if fit.interval == fit.domain and fit.degree > 1:
@@ -74,7 +74,7 @@ def test_even_and_odd_functions_have_no_other_coefficients_and_cost_fewer_produc
 def test_a_somewhat_wider_interval_saves_a_level():
     fit = lt.fit(np.cos, (-0.9, 0.9))
     assert fit.interval == (-1, 1) and fit.levels == 3 and fit.domain == (-0.9, 0.9)
-    assert lt.fit(np.log, (0.01, 0.9), 6).interval == (0.01, 0.9)  # not finite on the wider one
+    assert lt.fit(np.log, (0.01, 0.9), 6).interval == (0.01, 0.9)  # not finite on the wider interval
 
 
 def test_constants_and_polynomials_are_exact():
@@ -141,7 +141,7 @@ def test_random_functions_and_domains(ctx, client, case):
     for options in ({"range": domain}, {"like": uniform(rng, domain, shape)}):
         a = client.encrypt(x, **options)
         y = a.approximate(f, domain, bits)
-        slope = 3 * 2.0 ** (bits - 26)  # of the noise that the operand has
+        slope = 3 * 2.0 ** (bits - 26)  # the noise of the operand
         assert y.shape == shape
         held(client, y, want, bits - math.log2(1 + slope) - 0.01, "like" in options and x.size > 500)
         assert a.level - y.level == lt.fit(f, domain, bits).levels or bits > 18
@@ -179,7 +179,8 @@ def test_values_that_leave_the_domain(ctx, client):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         client.encrypt(np.linspace(-1, 1, 16)).approximate(np.tanh, (-1, 1), 10)
-        client.encrypt(np.linspace(-1, 1, 16), range=(-1, 1)).approximate(np.tanh, bits=10)  # noise at the ends is allowed for
+        # Noise at the ends is allowed for.
+        client.encrypt(np.linspace(-1, 1, 16), range=(-1, 1)).approximate(np.tanh, bits=10)
 
 
 def test_values_outside_are_found_where_they_are_known():
@@ -223,20 +224,20 @@ def test_noise_that_is_larger_than_what_is_asked_for(ctx, client):
 
 @pytest.mark.parametrize("size", [300, 700])
 def test_slots_behind_the_values_do_no_harm(ctx, client, rng, size):
-    """Zeros are far outside of this domain: their polynomial would leave the modulus, and take all slots along."""
+    """Zeros are far outside of this domain: their polynomial would exceed the modulus, and make all slots wrong."""
     x = uniform(rng, (3, 3.5), size)
     a = client.encrypt(x, range=(3, 3.5))
     y = a.inverse(bits=18)
     held(client, y, 1 / x, 18)
     ctx.use(client.server_keys(lambda a: a.inverse(bits=18).sum(), lt.Shape((size,), None, (3, 3.5))))
-    assert client.decrypt(y.sum()).unmarked() == pytest.approx((1 / x).sum(), abs=1e-2)  # they are zeros again
-    held(client, (a + 1).inverse((4, 4.5), 18), 1 / (x + 1), 18)  # a number other than zero
+    assert client.decrypt(y.sum()).unmarked() == pytest.approx((1 / x).sum(), abs=1e-2)  # the slots hold zeros again
+    held(client, (a + 1).inverse((4, 4.5), 18), 1 / (x + 1), 18)  # the slots hold another number
     held(client, a.polyval([1 / (3.25 - 2.5), 0.125, -0.25] + [0.01] * 21, "chebyshev", (3, 3.5)),
          chebyshev.chebval(4 * x - 13, [1 / (3.25 - 2.5), 0.125, -0.25] + [0.01] * 21), 16)
 
 
 def test_every_layout(ctx, client, rng):
-    """Slices leave other values in slots, transposes and sums of axes other orders."""
+    """Slices leave other values in slots; transposes and sums of axes leave other orders."""
     x = uniform(rng, (1, 2), (20, 30))
 
     def program(a):
@@ -315,7 +316,8 @@ def test_one_polynomial_takes_fewer_levels_and_iterations_reach_further(ctx):
     wide = lt.Shape((512,), BOOT, (1e-5, 1))
     with pytest.raises(lt.PrecisionError, match="degree 511"):
         ctx.plan(lambda a: a.inverse(bits=10, method="polynomial"), wide)
-    with pytest.raises(lt.LevelError, match="and \\d iterations|and 1\\d iterations"):  # chosen, but too long for this context
+    # This would be chosen, but is too long for this context.
+    with pytest.raises(lt.LevelError, match="and \\d iterations|and 1\\d iterations"):
         ctx.plan(lambda a: a.inverse(bits=10), wide._replace(level=7))
 
 
@@ -345,14 +347,14 @@ def test_divisions(ctx, client, rng):
 def test_minimax_polynomials_alternate(degree, a):
     c, error = minimax(degree, a)
     if math.isinf(error):
-        assert degree > 20 and a > 0.6  # less than doubles resolve
+        assert degree > 20 and a > 0.6  # less than doubles can resolve
         return
     x = np.unique(np.clip(np.concatenate([np.geomspace(a, 1, 40001), np.linspace(a, 1, 40001)]), a, 1))
     residual = 1 - chebyshev.chebval(x, c)
     least = error - 1e-2 * min(error, 1 - error)
     extremes = residual[np.abs(residual) > least]
     assert np.abs(residual).max() <= error * (1 + 1e-6) + 1e-14
-    # As many alternations as coefficients and one more: no polynomial of this degree is closer.
+    # There is one alternation more than there are coefficients, so no polynomial of this degree is closer.
     assert 1 + (np.sign(extremes[1:]) != np.sign(extremes[:-1])).sum() == (degree + 1) // 2 + 1
     assert not np.any(c[::2])
 
@@ -403,7 +405,7 @@ def test_a_sign_claims_the_precision_beyond_its_gap(ctx, client, rng):
 def test_sizes_and_positive_parts(ctx, client, name, f, bound, bits):
     rng = np.random.default_rng(3)
     x = rng.uniform(-bound, bound, 600)
-    x[:200] *= 2.0**-bits  # where they are hardest
+    x[:200] *= 2.0**-bits  # near the gap, where signs are hardest
     ctx.auto_bootstrap = True
     try:
         program = lambda a: getattr(a, name)(bound, bits)  # noqa: E731
@@ -464,7 +466,7 @@ def test_programs_are_planned_recorded_debugged_and_refreshed(device, rng):
         assert y.level == z.level and np.abs(owner.decrypt(z) - want).max() <= 2.0**-bits
 
 
-# ---- the evaluator below ----
+# ---- polynomials of the evaluator ----
 
 @pytest.mark.parametrize("level, degree", [(19, 15), (19, 31), (10, 7), (10, 31), (9, 7), (8, 7), (BOOT, 255), (7, 127)])
 @pytest.mark.parametrize("kind", ["smooth", "wave", "odd"])

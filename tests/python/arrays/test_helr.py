@@ -111,7 +111,7 @@ def test_the_demo_replays_recorded_steps(device, capsys):
 
 @pytest.mark.parametrize("recorded", [False, True])
 def test_the_demo_predicts_its_memory(device, recorded):
-    """With all batches, 4 of 64 rows; keys exactly."""
+    """With all batches, 4 of 64 rows. The plan names exactly the keys that are used."""
     row = demo.row(demo.run("test-n12-boot-insecure", device, "digits", iterations=5, rows=64, recorded=recorded))
     assert row["predicted_key_bytes"] == row["key_bytes"]
     assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.03)
@@ -119,7 +119,8 @@ def test_the_demo_predicts_its_memory(device, recorded):
 
 
 def test_a_whole_training_warns_of_no_range(device):
-    """Bounds that follow from the data alone grow from step to step; the training declares where its weights lie."""
+    """Bounds that follow from the data alone grow from step to step, so the training declares the range of its weights.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error", lt.RangeWarning)
         demo.run("test-n10-boot-insecure", device, "digits", iterations=16, rows=128)

@@ -1,4 +1,4 @@
-"""Several ciphertexts at once, chosen scales, DLPack, plans put together, expected errors of replays."""
+"""Several ciphertexts at once, own scales, DLPack, combined plans, expected errors of replays."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ SLOTS = 512
 
 
 class Tensor:
-    """A producer that has nothing but DLPack."""
+    """An object that only supports DLPack."""
 
     def __init__(self, array):
         self._array = array
@@ -70,7 +70,7 @@ def test_sums_of_products_switch_keys_once(ctx, encrypted, rng):
     x, y = rng.uniform(-0.5, 0.5, (2, 4, 700))
 
     def program(*values):
-        values = [values[0].to_level(ctx.level - 1), *values[1:]]  # levels that differ
+        values = [values[0].to_level(ctx.level - 1), *values[1:]]  # the levels differ
         return lt.dot(values[:4], values[4:])
 
     z = encrypted(program, *x, *y)

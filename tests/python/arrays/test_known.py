@@ -47,7 +47,7 @@ def test_threads_compute_on_one_array_at_once():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
 def test_a_fork_goes_on_with_its_own_samples():
-    """While another thread is at work: no lock is left held."""
+    """While another thread works: no lock stays locked."""
     stop = threading.Event()
 
     def work():
@@ -76,7 +76,7 @@ def test_samples_are_read_only_and_outlive_what_they_belong_to():
     x = sampled(8)
     rows = x.sample
     assert rows.shape == (1 + 4 + 2 * 12, 8) and rows.dtype == np.complex128
-    exact = [0, *range(5, 29, 2)]  # the sample, and other data of its kind
+    exact = [0, *range(5, 29, 2)]  # the sample, and other data of the same kind
     assert not rows[exact].any() and np.delete(rows, exact, axis=0).all()
     with pytest.raises(ValueError, match="read-only"):
         rows[0, 0] = 1

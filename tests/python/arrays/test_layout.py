@@ -1,4 +1,4 @@
-"""Slot layouts, on numbers alone."""
+"""Slot layouts, tested on plain numbers."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_repeats_over():
 
 
 class Frame:
-    """Behaves like a frame of pandas: it has values only by __array__, in column order."""
+    """Behaves like a pandas frame: its values are only available by __array__, in column order."""
 
     def __init__(self, values):
         self.values = values
@@ -138,7 +138,7 @@ def test_dlpack_of_another_device_is_refused_by_its_type():
             raise BufferError("not on the CPU")
 
         def __dlpack_device__(self):
-            return 2, 0  # CUDA
+            return 2, 0  # the device type of CUDA
 
     with pytest.raises(errors.ShapeError, match="copy it to the host") as e:
         arrays.as_numpy(OnDevice(), "encrypt")

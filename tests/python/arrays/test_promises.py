@@ -1,5 +1,6 @@
-"""A domain, or a bound, that is narrower than the values may be. Of values of which nothing was stated it is a promise,
-which a plan names. Of declared ones it is a mistake, after which nothing is claimed: both went without a word."""
+"""A domain, or a bound, that is narrower than the values may be. If nothing was stated about the values, the domain is
+an assumption, which a plan names. If a range was declared, the domain is a mistake, after which nothing is claimed. In
+the past, neither was reported."""
 
 import math
 

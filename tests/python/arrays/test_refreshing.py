@@ -1,4 +1,5 @@
-"""How arrays of one or several ciphertexts are refreshed: as complex values, as real ones, or two as one."""
+"""How arrays of one or several ciphertexts are refreshed: as complex values, as real values, or two ciphertexts as one.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def values(kind, rng, count=SLOTS):
 
 @pytest.fixture(scope="module")
 def refreshed(ctx, client):
-    """An array refreshed with exactly the keys of its plan, and the plan."""
+    """An array refreshed with only the keys of its plan, and the plan."""
     bundles = {}
 
     def run(x, level, message=None, **options):
@@ -69,14 +70,14 @@ def test_the_form_follows_from_what_is_known(ctx):
         assert count == 1 and "; real values by themselves, " in note and "as complex ones" in note
         count, note = noted((4, SLOTS), level)
         assert count == 2 and "; real values two ciphertexts as one, " in note and "by themselves" in note
-        assert noted((5, SLOTS), level)[0] == 3  # one is left over
+        assert noted((5, SLOTS), level)[0] == 3  # one ciphertext is left over
         count, note = noted((4, SLOTS), level, lt.Range(-1, 1, (-1, 1)))
         assert count == 4 and "real" not in note
         assert "real" not in noted((4, SLOTS), level, message="complex")[1]
         assert noted((4, SLOTS), level, message="real")[0] == 4
         count, note = noted((4, SLOTS), level, message="merged")
         assert count == 2 and "as asked" in note
-    assert "of 64 slots" in noted((40,), 0)[1]  # sparse
+    assert "of 64 slots" in noted((40,), 0)[1]  # the slots are sparse
 
 
 def test_a_plan_prints_the_choice_and_the_explanation_lists_it(ctx):
@@ -121,7 +122,7 @@ def test_a_context_that_bootstraps_on_its_own_chooses_too(device, rng):
         return a
 
     plan = own.plan(program, lt.Shape(x.shape, 3, (-1, 1)))
-    assert plan.bootstraps == 4 and "two ciphertexts as one" in plan.notes[0]  # refreshed twice
+    assert plan.bootstraps == 4 and "two ciphertexts as one" in plan.notes[0]  # it is refreshed twice
     own.use(client.server_keys(plan))
     y, want = program(client.encrypt(x, level=3)), x
     for _ in range(3):
@@ -154,8 +155,9 @@ def test_claims_of_merged_values_count_the_imaginary_errors_of_the_other(ctx, cl
     assert clean < 11 < 20 < noisy
 
 
-SOME = SLOTS + 300  # values of two ciphertexts, the second of which they do not fill
-BEHIND = {"zero": lambda a: a, "a number": lambda a: a + 0.25, "unknown": lambda a: a[100:]}  # what lies behind the values
+SOME = SLOTS + 300  # values of two ciphertexts, of which the second is not full
+# Content of the slots without values.
+BEHIND = {"zero": lambda a: a, "a number": lambda a: a + 0.25, "unknown": lambda a: a[100:]}
 
 
 def off(x, claim):
@@ -164,7 +166,7 @@ def off(x, claim):
 
 
 def behind(client, y):
-    """What the slots without values hold."""
+    """The content of the slots without values."""
     where = y.layout
     slots = client.decrypt(y._like(y._parts, y._known, True, (where.count * where.slots,)))
     return np.asarray(slots)[~where.used]
@@ -173,7 +175,7 @@ def behind(client, y):
 @pytest.mark.parametrize("level", [0, 4])
 @pytest.mark.parametrize("kind", BEHIND)
 def test_slots_without_values_are_as_claimed_where_two_ciphertexts_are_refreshed_as_one(ctx, client, rng, level, kind):
-    """And sums and products of matrices, which add such slots up or clear them, do so by that claim."""
+    """Also sums and matrix products, which add up or clear such slots, rely on that claim."""
     x = rng.uniform(-0.5, 0.5, SOME + 100 * (kind == "unknown"))
     weights = rng.uniform(-1, 1, (SOME, 4)) / 30
 

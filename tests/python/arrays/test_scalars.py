@@ -1,4 +1,5 @@
-"""Numbers that recorded programs are given at every run: the same bits as with the number itself, within what is claimed."""
+"""Numbers that recorded programs get in every run: results have the same bits as with the number itself, and meet their
+claims."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ def same(client, x, y):
 
 
 def step(a, b, c, d):
-    """Uses the numbers by themselves, in expressions, at several levels, twice, in sums, products and quotients."""
+    """Uses the numbers alone, in expressions, at several levels, twice, in sums, products and quotients."""
     high = (a * b) * (1 + 1j * (1 - c)) + d
     low = high * (c * d / 3 - 2) - c
     return (2 * c - low) / (3 + d), a * c + c * a - a * (d ** 2)
@@ -29,7 +30,7 @@ def step(a, b, c, d):
 
 @pytest.fixture(scope="module", autouse=True)
 def some_keys(ctx, client):
-    """A recorded program holds the keys of its arguments, also where it needs none."""
+    """A recorded program holds the keys of its arguments, even if it needs none."""
     ctx.use(client.server_keys(lambda a: a * a, X))
 
 
@@ -85,7 +86,7 @@ def test_claims_hold_for_the_whole_range(ctx, client):
         plan = ctx.plan(program, lt.Shape((512,), a.level, (-1, 1)))
         assert plan.levels == (y.level,) == ctx.plan(
             lambda v, c: v * c + c, lt.Shape((512,), a.level), c=lt.Scalar(-3, 2)).levels
-    # The largest number of the range decides, not the one of a run.
+    # The largest number of the range decides, and not the number of a run.
     bits = [ctx.plan(lambda v, c: v * c, lt.Shape((512,)), c=lt.Scalar(0, top)).bits[0][0] for top in (2**10, 2**20)]
     assert 9.5 < bits[0] - bits[1] < 10.5
 
@@ -243,7 +244,7 @@ def test_without_encryption_and_while_debugging(ctx, client):
 
 
 def test_slots_without_values_follow_the_number(client):
-    """Sums over an axis read slots beside the values, which hold what the number made of them."""
+    """Sums over an axis read slots without values, which hold what the operation with the number left there."""
     x = np.resize(X, (5, 3))
 
     def program(v, c):
@@ -256,7 +257,7 @@ def test_slots_without_values_follow_the_number(client):
 
 
 def test_the_same_bits_on_every_path():
-    """The plain reference and vector kernels."""
+    """With the plain reference and with vector kernels."""
     got = []
     for simd in (False, True):
         ctx = lt.Context("test-n10-leveled-insecure", "cpu", threads=1, simd=simd)

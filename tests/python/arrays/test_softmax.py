@@ -31,7 +31,7 @@ def rows(rng, domain, shape, axis):
 
 @pytest.fixture(scope="module")
 def large():
-    """The levels and errors of a large set, in the clear."""
+    """The levels and errors with a large set, computed on plain numbers."""
     ctx = lt.Context("n16-d40-boot-v1", "not-encrypted", auto_bootstrap=True)
     return ctx, lt.keygen(ctx)
 

@@ -1,4 +1,4 @@
-"""Sorting encrypted arrays: the network, what is promised in the clear, and encrypted runs on data of all kinds."""
+"""Sorting encrypted arrays: the network, the stated error on plain numbers, and encrypted runs on data of all kinds."""
 
 import json
 import math
@@ -17,7 +17,7 @@ PRESET = "test-n10-boot-insecure"
 
 
 def kinds(count, low=0.0, high=1.0):
-    """Rows of data that sorts meet."""
+    """Rows of data that are typical or difficult for sorts."""
     rng = np.random.default_rng(count)
     random = rng.uniform(low, high, count)
     two = rng.uniform(low, high, 2)
@@ -33,7 +33,7 @@ def kinds(count, low=0.0, high=1.0):
 
 @pytest.mark.parametrize("count", range(1, 13))
 def test_networks_sort_all_zeros_and_ones(count):
-    """Then they sort everything (Knuth, volume 3, section 5.3.4, theorem Z)."""
+    """A network that sorts all zeros and ones sorts everything (Knuth, volume 3, section 5.3.4, theorem Z)."""
     values = np.arange(2**count)[:, None] >> np.arange(count) & 1
     for stage in network.stages(count):
         distance, lower = stage.distance, stage.lower
@@ -51,7 +51,7 @@ def test_the_network_of_the_papers_has_105_stages():
     assert lt.fit_sort(8).comparisons == 19
 
 
-# ---- in the clear ----
+# ---- on plain numbers ----
 
 @pytest.mark.slow
 @pytest.mark.parametrize("domain, bits", [((0, 1), 12), ((-3, 5), 8), ((10, 10.5), 14)])
@@ -62,7 +62,8 @@ def test_a_sort_in_the_clear_is_within_its_bounds(domain, bits):
     error = np.abs(fit(data) - np.sort(data))
     assert error.max() <= fit.error
     assert error.mean(axis=1).max() < 4 * 2.0**-bits  # errors of stages hardly add up
-    assert np.abs(fit(data).sum(axis=1) - data.sum(axis=1)).max() < 1e-7 * np.abs(domain).max()  # exchanges keep sums
+    # Exchanges keep the sum.
+    assert np.abs(fit(data).sum(axis=1) - data.sum(axis=1)).max() < 1e-7 * np.abs(domain).max()
     assert f"100 values: 28 stages of {fit.levels} levels" in repr(fit) and fit.levels == fit.sign.levels + 1
 
 
@@ -273,7 +274,7 @@ def test_options_that_a_demo_would_not_read_are_refused(options, message, capsys
 
 @pytest.mark.parametrize("domain", [(-1, 1), (0, 4), (0, 1)])
 def test_levels_that_a_first_stage_lacks_are_missed_before_it(ctx, client, device, domain):
-    """A part of the stage was computed first, and the remedy did not help."""
+    """Before, a part of the stage was computed first, and the remedy did not help."""
     bare, many = lt.Context(PRESET, device, threads=1), 0
     values = lt.keygen(bare).encrypt(np.full(8, 0.5), level=0, range=domain)
     with pytest.raises(lt.LevelError, match=r"^sort: had level 0; needs level \d, .*auto_bootstrap=True"):

@@ -1,4 +1,5 @@
-"""numpy's ufuncs and functions of encrypted arrays: those that the arrays have compute, the others say what to call."""
+"""numpy's ufuncs and functions of encrypted arrays: those that the arrays have are computed, the others name an
+alternative."""
 
 import numpy as np
 import pytest

@@ -25,7 +25,7 @@ PRESET = "test-n10-boot-insecure"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Two programs that follow each other, one of TFHE, and one of another set."""
+    """Two programs that follow each other, a TFHE program, and one with another set."""
     folder = tmp_path_factory.mktemp("plan")
     ctx = lt.Context(PRESET, "cpu", threads=1)
     lt.save_program(folder / "first.lt", lambda x: (x * x).bootstrap(), ctx, lt.Shape((16,), None, (-1, 1)))
@@ -41,9 +41,9 @@ def test_a_batch(files):
     program = lt.load_program(files["first"])
     facts, s = Model(program, answers=False).facts(), program.prepared_seconds
     encoding = program.predicted_seconds - s
-    assert encoding > 0  # of the matrices of the bootstrapping
+    assert encoding > 0  # bytes of the matrices of the bootstrapping
     made = predicted([program], [1000], 4, 10, 1e6)
-    assert made.one == s and made.computing == pytest.approx(3 * s)  # a worker has 3 of the 10
+    assert made.one == s and made.computing == pytest.approx(3 * s)  # a worker has 3 of the 10 items
     assert made.traffic.keys == 4 * (facts.key_bytes // 2) and made.traffic.programs == 4000
     assert made.traffic.inputs == 10 * facts.request_bytes and made.traffic.results == 10 * facts.result_bytes
     assert made.traffic.between == 0 and made.first == pytest.approx(made.traffic.at_first / 1e6)
@@ -54,10 +54,10 @@ def test_a_batch(files):
 def test_a_pipeline(files):
     programs = [lt.load_program(files[name]) for name in ("first", "second")]
     one, two = (p.prepared_seconds for p in programs)
-    assert one > 10 * two  # bootstrapping
+    assert one > 10 * two  # the bootstrapping
     made = predicted(programs, [10, 20], 1, 8, 1e6)
     assert made.computing == pytest.approx(8 * (one + two) + two)
-    wide = predicted(programs, [10, 20], 4, 8, 1e6)  # each worker but the last has the first program alone
+    wide = predicted(programs, [10, 20], 4, 8, 1e6)  # each worker except the last has only the first program
     assert made.computing / 4 < wide.computing < made.computing / 2
     first = Model(programs[0], answers=False).facts()
     assert wide.traffic.between == 2 * 8 * first.result_bytes
@@ -74,7 +74,7 @@ def test_bundles_have_the_predicted_bytes(files):
 
 
 def test_the_formula_of_the_page():
-    """The example of docs/scaling.md, and its condition: G devices pay where T(1) is above the right side."""
+    """The example of docs/scaling.md, and its condition: G devices are worth it if T(1) is above the right side."""
     params = lt.preset("n16-d40-boot-v1")
     s = planning._switch(params, "cuda", params.top_level)
     assert (s.level, s.limbs, planning.auxiliary(params), params.n) == (28, 47, 12, 65536)

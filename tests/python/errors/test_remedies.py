@@ -1,4 +1,4 @@
-"""What errors advise works, and what they show is not data."""
+"""The advice in errors works, and errors show no data."""
 
 import re
 from decimal import Decimal

@@ -15,7 +15,7 @@ CKKS = "test-n10-boot-insecure"
 
 
 class Hostile:
-    """Every conversion of it raises something of its own."""
+    """Every conversion of this object raises an error of its own."""
 
     def _fail(self, *arguments, **options):
         raise LookupError("hostile")
@@ -174,17 +174,20 @@ def described(value):
 
 
 def misfits(w, every):
-    """What calls made of nonsense that is neither a result nor an error that says what to do."""
+    """The calls for which a wrong argument caused neither a result nor an error that says what to do."""
     bad = []
     for name, call in every.items():
         for value in nonsense(w):
-            start = time.process_time()  # not of what runs beside it; what hangs is ended by the time of the test
+            # Processor time, because other processes run at the same time; a call that hangs is ended by the test's
+            # time limit.
+            start = time.process_time()
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     call(value)
             except Exception as e:
-                hostile = isinstance(e, LookupError) and str(e) == "hostile"  # raised by the argument's own reflected operator
+                # Raised by the argument's own reflected operator.
+                hostile = isinstance(e, LookupError) and str(e) == "hostile"
                 if not passed(value, e):
                     bad.append(f"{name}({described(value)}): {type(e).__name__}: {str(e).splitlines()[0][:120] if str(e) else ''}")
                 elif isinstance(e, lt.Error) and not hostile and (
@@ -203,4 +206,4 @@ def misfits(w, every):
 def test_nonsense(world, tmp_path):
     bad = misfits(world, calls(world, tmp_path))
     assert not bad, f"{len(bad)} of them:\n" + "\n".join(bad)
-    assert lt.precision(world.client.decrypt(world.x), np.linspace(-1, 1, 64)).worst > 15  # operands stay usable
+    assert lt.precision(world.client.decrypt(world.x), np.linspace(-1, 1, 64)).worst > 15  # operands are still usable

@@ -10,7 +10,7 @@ import latticino as lt
 
 __all__ = ["world"]
 
-TESTED = {  # by test_wrong_arguments.py
+TESTED = {  # tested in test_wrong_arguments.py
     "Context.use", "Context.bind", "Context.plan", "Context.table_report", "Context.encrypt", "Context.encode",
     "Context.bootstrapper", "Context.switch_set", "Context.switching", "Session.adopt", "preset", "keygen",
     "Client.server_keys", "Client.encrypt", "Client.decrypt", "Client.decrypt_for_sharing", "ServerKeys.missing",
@@ -24,7 +24,7 @@ TESTED = {  # by test_wrong_arguments.py
     "tfhe.Client.server_keys", "tfhe.Client.encrypt", "tfhe.Client.decrypt", "tfhe.EncryptedArray.reshape",
     "tfhe.EncryptedArray.transpose", "tfhe.EncryptedArray.astype", "tfhe.EncryptedArray.sum", "tfhe.EncryptedArray.min",
     "tfhe.EncryptedArray.any", "tfhe.EncryptedArray.apply", "tfhe.EncryptedArray.apply_many"}
-# What only the library calls, what computes in the clear, and what needs a service (tests/service).
+# Functions that only the library calls, that compute on plain values, or that need a service (tests/service).
 LEFT = {"Context.note", "Context.table", "Context.count_bootstraps", "Scalar.mapped", "nn.Network.encrypt",
         "nn.Network.decrypt", "nn.Network.save", "nn.Network.server_keys", "nn.Compiled.save", "nn.Compiled.shadow",
         "nn.Compiled.measured_bits", "Profile.plot", "nn.Affine.apply", "nn.Affine.scaled", "nn.Lowered.evaluate",
@@ -33,7 +33,7 @@ LEFT = {"Context.note", "Context.table", "Context.count_bootstraps", "Scalar.map
 
 @pytest.fixture(scope="module")
 def more(world, tmp_path_factory):
-    """What functions, maps and programs are called on."""
+    """The objects that functions, maps and programs are called with."""
     folder, w = tmp_path_factory.mktemp("programs"), world
     w.map, w.fit = lt.matrix_map(np.ones((4, 64))), lt.fit(np.tanh, (-1, 1), 8)
     w.fitted_sign, w.fitted_sort = lt.fit_sign(1.0, 0.1, 8), lt.fit_sort(4, (-1, 1), 8)
@@ -45,7 +45,7 @@ def more(world, tmp_path_factory):
 
 
 def varied(call, arguments, options=()):
-    """For each argument and option a call in which it is the one that varies."""
+    """For each argument and option, a call in which only this one is wrong."""
     def put(i):
         return lambda v: call(*arguments[:i], v, *arguments[i + 1:])
 
@@ -147,7 +147,7 @@ def of_the_rest(w):
         "nn.Series": (lt.nn.Series, ((0.0, 1.0), (-1, 1)), ()), "profile": (lambda v: entered(lt.profile(v)), (None,), ()),
         "Profile": (lt.Profile, (None,), ()), "progress": (lambda v: entered(lt.progress(v)), (None,), ()), "loads": (lt.loads, (b"x", ctx), ()),
         "unpickling": (lambda v: entered(lt.unpickling(v)), (None,), ()),
-        # Right ones would be waited for: nothing answers there.
+        # With right values these would wait, because no server answers there.
         "connect": (lambda url, token: lt.connect(url, token), ("no address", "\n"), ()),
         "connect files": (lambda **o: lt.connect("https://127.0.0.1:1", "t", cafile="/none", **o), (), ("certificate",)),
         "connect authorities": (lambda v: lt.connect("https://127.0.0.1:1", "t", cafile=v if v is not None else 0), ("/none",), ()),
@@ -163,14 +163,14 @@ def calls(groups):
 @pytest.mark.slow
 @pytest.mark.parametrize("group", [of_arrays, of_fits_and_maps, of_the_rest])
 def test_nonsense(more, group, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a text may be the name of a file to write
+    monkeypatch.chdir(tmp_path)  # because a text may be the name of a file to write
     bad = misfits(more, calls(group(more)))
     assert not bad, f"{len(bad)} of them:\n" + "\n".join(bad)
-    assert lt.precision(more.client.decrypt(more.x), np.linspace(-1, 1, 64)).worst > 15  # operands stay usable
+    assert lt.precision(more.client.decrypt(more.x), np.linspace(-1, 1, 64)).worst > 15  # operands are still usable
 
 
 def public():
-    """Functions that take arguments, and such methods, by the names of docs/api.md."""
+    """The functions that take arguments, and such methods, by the names of docs/api.md."""
     for prefix, module in (("", lt), ("tfhe.", lt.tfhe), ("nn.", lt.nn)):
         for name in module.__all__:
             found = getattr(module, name)

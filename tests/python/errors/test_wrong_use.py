@@ -71,7 +71,7 @@ def test_what_is_no_integer(client, pair, bad):
         with pytest.raises(lt.ValueError, match="an integer") as e:
             use()
         assert states(e)
-    assert a.rotate(np.int64(0)) is a  # numpy's integers are integers
+    assert a.rotate(np.int64(0)) is a  # numpy's integers are accepted as integers
 
 
 def test_numbers_of_decryption_for_sharing(client, pair):
@@ -100,7 +100,7 @@ def test_division(client, pair):
     d = np.linspace(1, 2, 64)
     assert lt.precision(client.decrypt(a / d), x / d).worst > 15
     for use in (lambda: a / a, lambda: 1 / a, lambda: d / a):
-        with pytest.raises(lt.ValueError, match="divide: had no domain") as e:  # test_functions.py: with one
+        with pytest.raises(lt.ValueError, match="divide: had no domain") as e:  # with one: see test_functions.py
             use()
         assert states(e)
     for divisor in (0, np.zeros(64), float("nan")):
@@ -249,7 +249,7 @@ def test_remedies_for_levels_fit_the_context(device, auto):
             ctx.plan(deep, lt.Shape((2,), None, (-1, 1)))
         assert states(e) and not (auto and "bootstrap()" in str(e.value))
         if auto and ctx.params.has_bootstrap:
-            continue  # multiplication refreshes by itself
+            continue  # the multiplication refreshes automatically
         client = lt.keygen(ctx)
         with pytest.raises(lt.LevelError, match=remedy):
             client.encrypt([1.0, 2.0], level=0, range=(0, 2)) * [1.0, 2.0]
@@ -350,13 +350,13 @@ def test_recorded_programs_refuse_what_they_were_not_recorded_for(ctx, client, r
     ctx.use(client.server_keys(total._function, x))
     assert abs(client.decrypt(total(client.encrypt(x))) - x.sum()) < 2**-12
     with pytest.raises(lt.ShapeError, match="zeros in slots"):
-        total(client.encrypt(x) + 1)  # the sum that was recorded would count the ones behind x
+        total(client.encrypt(x) + 1)  # the recorded sum would include the ones after x
     with pytest.raises(lt.ShapeError):
         total(x)
     with pytest.raises(lt.ShapeError):
         lt.record(lambda a: 3)(client.encrypt(x))
     with pytest.raises(lt.KeyError):
-        total.record(client.encrypt(np.zeros(64)))  # other rotations: the first recording stays
+        total.record(client.encrypt(np.zeros(64)))  # other rotations: the first recording still works
     assert abs(client.decrypt(total(client.encrypt(x))) - x.sum()) < 2**-12
 
 
@@ -451,7 +451,7 @@ def test_programs_that_did_not_run_have_no_plan(ctx, pair):
     with pytest.raises(lt.UnsupportedError, match="has not run"):
         ctx.plan(lambda v: coroutine, x)
     coroutine.close()
-    x = lt.Shape((8,))  # of samples claims differ by chance
+    x = lt.Shape((8,))  # claims from samples differ by chance
     named, listed = ctx.plan(lambda v: {"sum": v + v, "more": [v * v]}, x), ctx.plan(lambda v: (v + v, v * v), x)
     assert named.levels == listed.levels and named.bits == listed.bits and len(named.levels) == 2
 

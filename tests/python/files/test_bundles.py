@@ -65,7 +65,7 @@ def test_pipes_carry_several_objects(ctx, client, keys, exact, tmp_path):
     read, write = os.pipe()
 
     def send():
-        with os.fdopen(write, "wb", buffering=0) as file:  # unbuffered: writes may be short
+        with os.fdopen(write, "wb", buffering=0) as file:  # unbuffered, so writes may be short
             lt.save_server_keys(file, ctx, keys)
             lt.save_server_keys(file, tfhe, theirs)
             file.write(b"more")
@@ -206,8 +206,8 @@ def test_final_answers_keep_values_beyond_level_0(ctx, client, rng, size):
             got = lt.from_bytes(sent, ctx)
             low = y.to_level(got.level)
             final, direct = lt.precision(client.decrypt(got), x * x), lt.precision(client.decrypt(low), x * x)
-            # The claimed error grows with the declared bounds. The bits that are left out follow from that claim.
-            assert final.mean > min(direct.mean, y.expected_bits) - 0.06 - 0.1  # 0.1: of 300 values
+            # The claimed error grows with the declared bounds, and the dropped bits follow from that claim.
+            assert final.mean > min(direct.mean, y.expected_bits) - 0.06 - 0.1  # 0.1 bits: there are 300 values
             assert ("Answer" in repr(got)) == (y.range.high < 512)
             assert len(sent) < len(lt.to_bytes(y)) or y.level == got.level
 
@@ -243,8 +243,8 @@ def test_slots_without_values_count_for_what_an_answer_cuts_above(ctx, client):
 
 @pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
 def test_arrays_of_which_no_error_is_known(ctx, client):
-    """Of such a product the bound of the error is infinite, and later that of the values too. Its files are read back, and
-    an answer stays whole, because no rounding is known to be small beside the error."""
+    """Of such a product the bound of the error is infinite, and later that of the values too. Its files are read back,
+    and an answer keeps all bits, because no rounding is known to be small compared with the error."""
     y = client.encrypt(np.zeros(8))
     while np.isfinite(y._known.error) or np.isfinite(y.range.high):
         y = y * 2**20
@@ -258,7 +258,7 @@ def test_arrays_of_which_no_error_is_known(ctx, client):
 
 @pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
 def test_arrays_of_a_declared_range_whose_bounds_are_no_numbers(ctx, client):
-    """Infinity times 0 is none. Such an array has a file and an answer as any other."""
+    """Infinity times 0 is NaN. Such an array has a file and an answer like any other."""
     y = client.encrypt(np.zeros(8), range=(-1, 1))
     while np.isfinite(y.range.high):
         y = y * 2**20

@@ -1,4 +1,4 @@
-"""Files from strangers: whatever their bytes and paths are, a loader gives an object or an lt.Error."""
+"""Files from untrusted sources: whatever their bytes and paths are, a loader gives an object or an lt.Error."""
 
 import hashlib
 import json
@@ -13,12 +13,12 @@ import latticino as lt
 from latticino.measure import records
 from latticino.serve.models import file_of
 
-HEADER, DIGEST, KEY_AT, METADATA_AT, PAYLOAD_AT = 96, 32, 56, 72, 80  # src/io/container.h
+HEADER, DIGEST, KEY_AT, METADATA_AT, PAYLOAD_AT = 96, 32, 56, 72, 80  # see src/io/container.h
 SECRET = ("secret", "tfhe secret")
 
 
 def reseal(data):
-    """The same bytes with checks that hold, as anybody can make them."""
+    """The same bytes with correct checks, as anybody can make them."""
     b = bytearray(data)
     b[HEADER - 8:HEADER] = hashlib.sha256(b[:HEADER - 8]).digest()[:8]
     end = HEADER + int.from_bytes(b[METADATA_AT:METADATA_AT + 8], "little")
@@ -44,7 +44,7 @@ def exact():
 
 @pytest.fixture(scope="module")
 def files(exact, tmp_path_factory):
-    """Every kind of file: its bytes, and what loads it from a path."""
+    """Every kind of file: its bytes, and the function that loads it from a path."""
     ctx = lt.Context("test-n10-boot-insecure", "cpu", threads=1)
     folder, client, owner = tmp_path_factory.mktemp("files"), lt.keygen(ctx), lt.keygen(exact)
     lt.save_params(folder / "params", ctx.params)
@@ -76,7 +76,7 @@ def place(path, data, name):
 
 
 def attempt(load, path):
-    """Loads and shows what there is; None if the loader refused it with an error of the library."""
+    """Loads an object and displays it. None if the loader refused it with an error of the library."""
     try:
         loaded = load(path)
     except lt.Error as why:
@@ -167,7 +167,7 @@ def test_notes_are_checked(files, tmp_path, kind):
         bad += [written(range=r) for r in (None, [], 3, {})]
         assert load_with(written(range=RANGE)).shape == (8,)
     else:
-        bad.append(written(shape=[]))  # one value, where there are three
+        bad.append(written(shape=[]))  # one value instead of three
         bad += [written(dtype=d) for d in ("u²", "float64", "\ud800", "", None, 3, "uint" + "9" * 5000)]
     for note in bad:
         with pytest.raises(lt.FileError):
@@ -187,7 +187,7 @@ def test_loaders_take_regular_files_only(files, tmp_path, monkeypatch):
     paths = [empty, pipe, sparse, dangling, tmp_path, tmp_path / "none", "/dev/zero", "/dev/null", "empty/below", "",
              "a\0b", b"a\0b", "\udcff", b"\xff", "x" * 5000]
     for name, (_, load) in files.items():
-        native = "." in name  # of the bundle's other files, whose paths latticino.files makes
+        native = "." in name  # paths of the bundle's other files, which latticino.files makes
         for path in paths:
             if native and (isinstance(path, bytes) or path == "\udcff"):
                 continue
@@ -237,7 +237,7 @@ def test_saving_replaces_regular_files_only(ctx, client, tmp_path):
                 save(path)
     assert target.read_bytes() == b"mine" and link.is_symlink() and pipe.is_fifo() and os.path.exists("/dev/null")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "pipe", "target"]
-    # What lies where an older bundle had its public key goes only if it is a file.
+    # If something is where an older bundle had its public key, it is only removed if it is a file.
     (tmp_path / "keys.public").symlink_to(target)
     with pytest.raises(lt.FileError, match="regular file"):
         lt.save_server_keys(tmp_path / "keys", ctx, keys)
@@ -253,7 +253,7 @@ def test_pipes_and_devices_are_not_read(ctx, tmp_path):
         for c in (ctx, exact))]
     for load in loads:
         for path in (pipe, tmp_path, "/dev/zero", "/dev/null", tmp_path / "none"):
-            with pytest.raises(lt.FileError):  # at once: a pipe without a writer would never end
+            with pytest.raises(lt.FileError):  # immediately: a pipe without a writer would never end
                 load(path)
     with pytest.raises(lt.FileError, match="a pipe"):
         records.require_writable(pipe)
@@ -315,7 +315,7 @@ def test_signed_files_load_and_altered_ones_do_not(ctx, client, exact, key, tmp_
         path.write_bytes(signed[:-112])
         with pytest.raises(lt.FileError, match="without a signature"):
             load(verify=public)
-    # Each file of a bundle is signed by itself.
+    # Each file of a bundle has a signature of its own.
     lt.save_server_keys(path, ctx, keys, sign=key)
     (tmp_path / "f.public").write_bytes((tmp_path / "f.public").read_bytes()[:-112])
     assert lt.load_server_keys(path, ctx).public_key is not None

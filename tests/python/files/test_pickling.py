@@ -1,4 +1,4 @@
-"""Pickles hold the file format: round trips, worker processes, and what refuses."""
+"""Pickles contain files of the library: round trips, worker processes, and objects that cannot be pickled."""
 
 import copy
 import copyreg
@@ -102,7 +102,7 @@ def test_a_damaged_pickle_is_a_file_error(client):
 
 
 class Greedy:
-    """What asks for more memory than any machine has, when it is loaded."""
+    """Asks for more memory than any machine has when it is loaded."""
 
     def __reduce__(self):
         return bytearray, (1 << 62,)
@@ -136,7 +136,7 @@ def damaged(data, random):
 
 @pytest.mark.parametrize("kind", ["array", "keys", "context", "session", "params", "mixed"])
 def test_damaged_pickles_raise_only_the_librarys_errors(ctx, client, keys, exact, kind):
-    """What a damaged pickle names, calls and passes is anything: of 3,000 about 700 raised exceptions of Python."""
+    """A damaged pickle may name, call and pass anything: of 3,000 about 700 raised exceptions of Python."""
     thing = {"array": client.encrypt(np.ones(4)), "keys": exact[0].keys, "context": exact[0], "session": ctx.bind(keys),
              "params": ctx.params, "mixed": {"a": [client.encrypt(np.ones(4)), "text", 3, 0.5, None],
                                              "b": (exact[1].encrypt([1, 2], "u8"), {1, 2}, np.arange(3))}}[kind]
@@ -214,7 +214,7 @@ def test_a_process_without_the_context_says_what_to_do(client, child_environment
 
 
 def test_pickles_name_functions_that_stay_where_they_are(ctx, client, keys, exact):
-    """A pickle finds what loads it by module and name: one of an earlier version must find it still."""
+    """A pickle finds its loading function by module and name. Pickles of an earlier version must still find it."""
     clear = lt.Context("test-n10-boot-insecure", "not-encrypted")
     things = [client.encrypt([1.0]), keys, ctx, ctx.bind(keys), ctx.params, exact[0], exact[0].params,
               exact[0].bind(exact[0].keys), exact[1].encrypt([1], "u8"), clear.bind(lt.keygen(clear).server_keys())]

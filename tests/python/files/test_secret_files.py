@@ -27,7 +27,7 @@ def test_a_passphrase_opens_what_it_sealed(ctx, client, gates, tmp_path):
     path, x = tmp_path / "key", np.array([0.5, -0.25])
     lt.save_secret_key(path, client, passphrase=PASSPHRASE)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    owner = lt.load_client(path, ctx, passphrase="correct ho\u0308rse")  # the same letters, as another keyboard sends them
+    owner = lt.load_client(path, ctx, passphrase="correct ho\u0308rse")  # the same letters in another Unicode form
     assert owner.key_id == client.key_id
     assert np.allclose(owner.decrypt(client.encrypt(x)), x, atol=1e-3)
     other, secret = gates

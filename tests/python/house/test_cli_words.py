@@ -1,4 +1,4 @@
-"""Words and options of commands come in any order, and names that hold what formats or shells would read."""
+"""Arguments and options of commands in any order, and names with characters that formats or shells interpret."""
 
 import pytest
 

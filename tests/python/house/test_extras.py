@@ -1,4 +1,5 @@
-"""The extras of the package, by name: what its metadata says of them, what the code asks for, and what is pinned for tests."""
+"""The extras of the package, by name: compared are its metadata, the extras that the code names, and the versions
+pinned for tests."""
 
 import ast
 import re
@@ -17,13 +18,14 @@ LIBRARY = ROOT / "python" / "latticino"
 PINNED = {"demo": [], "nn": ["networks"], "serve": ["serve"], "cluster": ["cluster"], "sign": [], "test": []}
 # What the code imports by another name, or by way of a package of the extra.
 NAMES = {"sklearn": "scikit-learn", "prometheus_client": "prometheus-client", "starlette": "fastapi"}
-# Those without which the library only does without: a progress bar, notebooks, hints of types, programs of others.
+# Optional packages, without which only some features are missing: a progress bar, notebooks, type hints, programs of
+# others.
 FREE = {"IPython", "tenseal", "openfhe", "typing_extensions"}
 
 
 @pytest.fixture(scope="module")
 def metadata(tmp_path_factory):
-    """What a wheel says of itself, as the build makes it; nothing is compiled."""
+    """The metadata of a wheel, as the build makes it. Nothing is compiled."""
     build = pytest.importorskip("scikit_build_core.build")
     folder = tmp_path_factory.mktemp("metadata")
     with pytest.MonkeyPatch.context() as patch:
@@ -69,7 +71,8 @@ def test_the_metadata_names_every_extra(extras):
 
 @pytest.mark.parametrize("name", PINNED)
 def test_what_is_pinned_is_what_an_extra_allows(extras, name):
-    """So what tests run with is what somebody gets who installs the extra: no package lacks, and each version fits."""
+    """Tests run with the same packages that a user gets who installs the extra: no package is missing, and each version
+    fits."""
     own = [ROOT / "requirements" / f"{file}.txt" for file in PINNED[name]]
     versions = pinned(ROOT / "requirements.txt", *own)
     for need in extras[name]:
@@ -77,7 +80,8 @@ def test_what_is_pinned_is_what_an_extra_allows(extras, name):
         for version, parts in versions[need.name.lower()]:
             assert need.specifier.contains(version), f"[{name}] needs {need}; {version} is pinned"
             assert need.extras <= parts
-    if name in ("serve", "cluster"):  # files of their own: what they pin beside belongs to packages of the extra
+    # These have files of their own; other packages that they pin belong to packages of the extra.
+    if name in ("serve", "cluster"):
         assert set(pinned(*own)) - {need.name.lower() for need in extras[name]} <= {"dask"}
 
 
@@ -96,7 +100,7 @@ def asked_for():
 
 
 def test_errors_name_extras_that_bring_what_lacks(extras):
-    """Who follows an error gets the package whose lack it was about."""
+    """A user who follows an error's advice gets the package that was missing."""
     files = list(asked_for())
     assert {name for _, names, _ in files for name in names} == set(extras) - {"test"}
     brought = {name: {need.name for need in needs} for name, needs in extras.items()}

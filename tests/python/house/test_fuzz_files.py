@@ -28,7 +28,7 @@ def test_every_reader_has_a_program_and_a_kept_corpus(fuzz_files):
     text = (ROOT / "tests" / "fuzz" / "parsers" / "parsers.cc").read_text()
     written = re.findall(r'^      \{"(\w+)", (?:true|false),', text, re.MULTILINE)
     assert sorted(set(fuzz_files.READERS) - set(fuzz_files.PYTHON_READERS)) == sorted(built) == sorted(written)
-    # Whatever reads a source has a target.
+    # Every function that reads a source has a target.
     loaders = {name for path in (ROOT / "src" / "io").glob("*files.h") for name in
                re.findall(r"\b(load_\w+)\(Source&", path.read_text())}
     assert len(loaders) >= 9 and [name for name in loaders if f"io::{name}(" not in text] == []
@@ -43,14 +43,14 @@ def test_every_reader_has_a_program_and_a_kept_corpus(fuzz_files):
 def test_what_python_reads_has_a_target(fuzz_files):
     text = (ROOT / "tests" / "fuzz" / "python_readers.py").read_text()
     assert set(re.findall(r'"(\w+)": (?:Containers|Texts)\(', text)) == set(fuzz_files.PYTHON_READERS)
-    # Each kind of file that Python writes by itself.
+    # Each kind of file that only Python writes.
     sources = [path.read_text() for path in (ROOT / "python" / "latticino").rglob("*.py")]
     kinds = sum(len(re.findall(r"\bContainer\(b\"", source)) for source in sources)
     assert kinds == len(re.findall(r": Containers\(", text)) == 2
 
 
 def test_readers_that_cannot_run_are_no_success(fuzz_files, capsys, tmp_path):
-    """Without Atheris the readers of Python are left out of a run of all, and a run of them alone fails."""
+    """Without Atheris, a run of all readers leaves out those of Python, and a run of them alone fails."""
     programs = fuzz_files.Programs(tmp_path, tmp_path / "python")
     programs.python.write_text("#!/bin/sh\nexit 1\n")
     programs.python.chmod(0o755)
@@ -63,7 +63,7 @@ def test_readers_that_cannot_run_are_no_success(fuzz_files, capsys, tmp_path):
 
 
 def test_readers_run_beside_each_other_and_each_is_counted(fuzz_files, capsys, tmp_path, monkeypatch):
-    """Two programs that each wait for the other: one reads 7 inputs, the other crashes after 3."""
+    """Two programs that wait for each other: one reads 7 inputs, the other crashes after 3."""
     monkeypatch.setenv("LATTICINO_JOBS", "2")
     for name, other, inputs, status in (("header", "note", 7, 0), ("note", "header", 3, 77)):
         program = tmp_path / f"fuzz_{name}"
@@ -171,7 +171,7 @@ def test_the_record_is_of_ten_million_inputs(fuzz_files, recorded):
     counts = {name: row["value"] for name, row in recorded.items()}
     assert all(count >= 3 * 10**5 for count in counts.values())
     assert sum(counts.values()) >= 10**7
-    # What a service reads of strangers, beside the files of the library: ten million of its own.
+    # The readers of a service, apart from files of the library: ten million inputs of its own.
     assert sum(counts[name] for name in fuzz_files.PYTHON_READERS) >= 10**7
     assert not any(row["failed"] or row["dirty"] for row in recorded.values())
     assert all(row["rate"] > 0 and row["core_hours"] > 0 for row in recorded.values())

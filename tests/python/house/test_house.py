@@ -1,4 +1,4 @@
-"""The rules of the house that a program can check (CONTRIBUTING.md)."""
+"""The rules of CONTRIBUTING.md that a program can check."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-# Each room may include itself and the rooms before it; errors.h is for everybody.
+# Each folder may include itself and the folders before it. Every folder may include errors.h.
 ROOMS = ["math", "crypto", "params", "poly", "ops", "backend", "runtime", "rlwe", "tfhe", "conformance", "ckks", "switch", "io", "session", "wasm"]
 ALLOWED = {
     "math": {"math"}, "crypto": {"math", "crypto"},
@@ -40,7 +40,8 @@ def test_includes_point_down():
         assert parts[1] in ALLOWED, f"{path}: a room without a place in the order"
         for name in includes(path):
             room = name.split("/")[0]
-            # The interface is of the session layer; errors and ranges, which it shares with all, are light.
+            # The interface belongs to the session layer. Errors and ranges, which it shares with all layers, have no
+            # other includes.
             public = room == "latticino" and name not in ("latticino/errors.h", "latticino/values.h")
             if public and parts[1] != "session":
                 upward.append(f"{'/'.join(parts)} includes {name}")
@@ -53,7 +54,7 @@ def test_schemes_never_name_a_backend():
     named = [f"{p.relative_to(ROOT)}: {n}" for p in tracked(".cc", ".h")
              if p.relative_to(ROOT).parts[:2] in {("src", r) for r in ("rlwe", "tfhe", "ckks", "switch", "session", "io")}
              for n in includes(p) if n.startswith(("backend/cpu", "backend/cuda"))
-             and (p.name, n) != ("device.cc", "backend/cpu_choice.h")]  # where a context chooses its device
+             and (p.name, n) != ("device.cc", "backend/cpu_choice.h")]  # here a context chooses its device
     assert named == []
 
 
@@ -90,20 +91,21 @@ def test_random_numbers_come_from_one_place():
     assert found == []
 
 
-MAX_FILES = 30  # of one folder, that a reader can take in
+MAX_FILES = 30  # so many files of one folder that a reader keeps an overview
 
 
 def test_no_folder_is_crowded():
     held = Counter(p.parent.relative_to(ROOT).as_posix() for p in tracked()
                    if p.relative_to(ROOT).parts[0] in ("src", "include", "python", "tests"))
     held += Counter(p.parent.relative_to(ROOT).as_posix() for p in tracked(".cc", ".h", ".cu", ".py", ".sh")
-                    if p.relative_to(ROOT).parts[0] in ("bench", "docs", "examples"))  # beside records, pages and notebooks
+                    # Apart from records, pages and notebooks.
+                    if p.relative_to(ROOT).parts[0] in ("bench", "docs", "examples"))
     assert min(held["src/params"], held["bench"], held["docs"]) > 0
     assert {folder: n for folder, n in held.items() if n > MAX_FILES} == {}
 
 
 def test_headers_within_a_room_do_not_include_in_circles():
-    """The headers of params, ckks and io, where the folder itself counts as a room, too."""
+    """The headers of params, ckks and io, where the folder itself counts as a sub-folder too."""
     for room in ("params", "ckks", "io"):
         uses = {}
         for path in tracked(".h"):

@@ -12,7 +12,7 @@ import pytest
 BUILD = os.environ.get("LATTICINO_BUILD")  # the launcher names the build folder
 ROOT = Path(__file__).resolve().parents[3]
 PUBLIC = sorted(p.name for p in (ROOT / "include/latticino").glob("*.h"))
-# Small sets: what the examples show, not how fast it is.
+# Small sets, because this tests the examples and not their speed.
 EXAMPLES = {
     "bootstrapping": ["test-n10-boot-insecure"], "leveled": ["test-n10-leveled-insecure"],
     "tfhe_integers": ["test-tfhe-2-2-tiny-insecure"], "switching": ["test-n10-boot-insecure"], "own_parameters": [],
@@ -91,7 +91,7 @@ def compiler():
 
 @pytest.mark.slow
 def test_examples_build_and_run(tmp_path):
-    """With the static library, then with the shared one in its place: the same objects, linked anew."""
+    """With the static library, then with the shared one instead: the same objects, linked again."""
     prefix, folder = tmp_path / "prefix", tmp_path / "build"
     objects = []
     for kind in ("static", "shared"):
@@ -99,7 +99,7 @@ def test_examples_build_and_run(tmp_path):
         installed(kind, prefix)
         run(cmake(), "-S", ROOT / "examples", "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}",
             "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
-        # The library's own flags stay its own.
+        # The library's own compiler flags are not passed on to users.
         commands = (folder / "compile_commands.json").read_text()
         assert "ffp-contract" not in commands and "std=c++20" in commands.replace("gnu++", "c++")
         run(cmake(), "--build", folder)

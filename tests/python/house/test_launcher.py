@@ -1,4 +1,4 @@
-"""The file `latticino`: help without a build, and no traceback where whoever reads has enough."""
+"""The file `latticino`: help without a build, and no traceback if the reader of its output closes the pipe."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def launcher(monkeypatch):
-    """Its functions, with this interpreter as the environment's, and nothing that sets up."""
+    """Its functions, with this interpreter as the environment's, and without set-up."""
     loader = SourceFileLoader("launcher_of_test", str(ROOT / "latticino"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
@@ -50,12 +50,12 @@ def test_help_that_cannot_be_shown_is_set_up_for(launcher, monkeypatch):
         with pytest.raises(AssertionError, match="set-up"):
             launcher.main()
     monkeypatch.setattr(sys, "argv", ["latticino", "bench", "service-kills", "--help"])
-    with pytest.raises(AssertionError, match="set-up"):  # of packages, which may be all that lacks
+    with pytest.raises(AssertionError, match="set-up"):  # packages, which may be all that is missing
         launcher.main()
 
 
 def test_commands_take_the_place_of_the_launcher(launcher, monkeypatch):
-    """So that Ctrl-C and SIGTERM reach them, and that nobody kills them a quarter of a second later."""
+    """So that Ctrl-C and SIGTERM reach the processes, and nothing kills them a quarter of a second later."""
     became = []
     monkeypatch.setattr(os, "execve", lambda *words: became.append(words))
     monkeypatch.setattr(launcher, "setup", lambda **_: "build/x")
@@ -78,7 +78,7 @@ def test_whoever_reads_may_have_enough(words):
 
 
 def installed():
-    """What pip makes of the entry point."""
+    """The script that pip makes for the entry point."""
     with open(ROOT / "pyproject.toml") as file:
         module, _, function = re.search(r'^latticino = "(.*)"$', file.read(), re.M)[1].partition(":")
     return [sys.executable, "-c", f"import sys; from {module} import {function}; sys.exit({function}())", "info"]
@@ -90,7 +90,7 @@ def test_an_interrupt_while_a_command_loads_prints_nothing(launcher, way):
     command = installed() if way == "installed" else launcher.program("info", [])
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                              env=dict(os.environ, PYTHONPATH=str(ROOT / "python"), PYTHONVERBOSE="1"))
-    for line in child.stderr:  # loads a module of the package, and many come after it
+    for line in child.stderr:  # loads a module of the package, and many follow
         if "latticino.errors" in line:
             break
     child.send_signal(signal.SIGINT)
@@ -101,7 +101,7 @@ def test_an_interrupt_while_a_command_loads_prints_nothing(launcher, way):
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["signal.SIG_IGN", "signal.default_int_handler"])
 def test_the_entry_point_leaves_the_interrupt_as_it_was(way):
-    """A shell ignores it in what it starts in the background."""
+    """A shell lets background processes ignore it."""
     words = installed()
     words[2] = words[2].replace("sys.exit(main())", f"import signal; signal.signal(2, {way}); main(); print(signal.getsignal(2))")
     done = subprocess.run(words, capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))

@@ -1,4 +1,5 @@
-"""What docs/house_numbers.py counts, on trees that are known, and what the house promises of itself."""
+"""The counts of docs/house_numbers.py, on trees whose counts are known, and the limits that docs/architecture.md
+states."""
 
 import importlib.util
 import re
@@ -82,7 +83,7 @@ def test_a_method_touches_four_places(files):
 
 
 def test_the_table_of_the_house_is_of_this_tree(files):
-    """Exact in what the house promises; counts and sizes may drift by a tenth before the table is written again."""
+    """Exact for the stated limits. Counts and sizes may differ by a tenth before the table must be written again."""
     columns = numbers.on_page(numbers.PAGE.read_text())
     assert list(columns) == [f"before: {numbers.BEFORE}", "now"]
     said, counted = columns["now"], numbers.column(files)
@@ -122,7 +123,7 @@ def test_the_package_has_no_circle_of_imports(package_imports):
     assert numbers.cycles(package_imports) == []
 
 
-# Rooms that name each other's types: methods of arrays hand over to functions, which name the array's class.
+# Folders that name each other's types: methods of arrays call functions, which name the array's class.
 ARRAYS_AND_THEIR_FUNCTIONS = ({"ckks", "ops", "linear", "functions"}, {"tfhe"})
 
 
@@ -140,7 +141,8 @@ def test_types_make_circles_only_of_arrays_and_their_functions(files):
     assert of_schemes == set()
 
 
-# Each room of the Python package may import itself and those before it. `arrays` reads arguments: it is of `common`.
+# Each folder of the Python package may import itself and those before it. `arrays` reads arguments, so it belongs to
+# `common`.
 ROOMS = ["_native", "_provenance", "errors", "common", "claims", "ops", "linear", "functions", "ckks", "tfhe", "programs", "files",
          "key_generation", "pickling", "array_functions", "nn", "saved", "serve", "cluster", "latticino", "measure", "workloads", "cli", "__main__"]
 

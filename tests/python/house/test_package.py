@@ -1,4 +1,4 @@
-"""What the package ships beside code: stubs, versions."""
+"""What the package contains besides code: stubs, versions."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_the_committed_stub_is_what_the_extension_offers(tmp_path, child_environment):
     pytest.importorskip("nanobind")
     pinned = re.search(r"^nanobind==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE).group(1)
-    if version("nanobind") != pinned:  # each version words stubs its own way
+    if version("nanobind") != pinned:  # each version writes stubs in its own style
         pytest.skip(f"nanobind {version('nanobind')} is installed; the stub is that of {pinned}")
     made = tmp_path / "_native.pyi"
     subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-m", "latticino._native", "-o", made], check=True,
@@ -41,12 +41,12 @@ def test_each_scheme_has_its_types():
     for function in (lt.keygen, lt.load_ciphertext, lt.from_bytes, lt.load_server_keys, lt.load_client):
         seen = [o.__annotations__ for o in typing.get_overloads(function)]
         assert [a["context"] for a in seen[:2]] == ["Context", "tfhe.Context"]
-        for overload in seen:  # from_bytes has two for arrays and two for keys
+        for overload in seen:  # from_bytes has two overloads for arrays and two for keys
             assert overload["return"].startswith("tfhe.") == (overload["context"] == "tfhe.Context")
 
 
 def test_versions_agree():
     project = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE).group(1)
     assert lt.__version__ == project
-    # The one place: CMake reads it from there.
+    # The only place with the version: CMake reads it from there.
     assert not re.search(r"VERSION \d+\.\d+\.\d+", (ROOT / "CMakeLists.txt").read_text())

@@ -63,7 +63,7 @@ def test_counts_of_a_report(tmp_path, tiers):
     assert tiers.counted(report, 1) == tiers.Counts(passed=2, failed=2, skipped=1, gpu=2)
     report.write_text("<testsuite><testcase/></testsuite>")
     assert tiers.counted(report, 0) == tiers.Counts(passed=1)
-    assert tiers.counted(report, 1) == tiers.Counts(passed=1, failed=1)  # a status without a test that failed
+    assert tiers.counted(report, 1) == tiers.Counts(passed=1, failed=1)  # a failed status without a failed test
 
 
 def test_counts_of_suites(tmp_path, tiers):

@@ -20,7 +20,7 @@ def found(limit, seeds):
 
 
 def evaluated(how, a, b):
-    """The result of `product` in the clear, on the values in the slots of one image: shape (batch, r, m)."""
+    """The result of `product` on plain values, on the values in the slots of one image: shape (batch, r, m)."""
     held = {}
     for side, values in (("left", a), ("right", b)):
         where, index = how.places(side)
@@ -40,7 +40,7 @@ def evaluated(how, a, b):
 
 
 def test_every_arrangement_gives_the_product():
-    """In the clear: the values in the slots are rotated, multiplied and added up."""
+    """On plain values: the values in the slots are rotated, multiplied and added up."""
     kinds, rng = set(), np.random.default_rng(1)
     for limit, seeds in ((1 << 8, 30), (1 << 10, 20), (1 << 13, 6)):
         for how in found(limit, seeds):
@@ -81,7 +81,7 @@ def test_numbers_that_do_not_fit(given):
 
 
 def arranged(client, how, side, values, level):
-    """Values encrypted as a side needs them; of shape (images, ...)."""
+    """Values encrypted in the arrangement that a side needs, of shape (images, ...)."""
     layout, index = how.layout(side)
     flat = values.reshape(how.images, -1)
     entries = flat if index is None else flat[:, index]
@@ -115,7 +115,7 @@ def test_encrypted_products(ctx, client, rng, sizes, values):
         assert z.level == 2 and z.shape == want.shape
         got = client.decrypt(z).unmarked()
         error = np.sqrt(((got - want) ** 2).mean())
-        claimed = z._known.error / math.sqrt(2)  # of the real part
+        claimed = z._known.error / math.sqrt(2)  # deviation of the real part
         # With k = 8 or more normal errors, their root mean square exceeds twice the deviation in fewer than 1e-6 runs.
         # Fewer results get a larger factor. All factors leave some room for what a key adds. Equal values do not make
         # errors larger.

@@ -1,4 +1,4 @@
-"""Errors of copies that rotations make: what all copies have in common, and what each copy has."""
+"""Errors of copies that rotations make: the part that all copies have in common, and the part of each copy."""
 
 import math
 
@@ -11,7 +11,7 @@ from latticino.ops import moves
 SLOTS = 64
 STEPS = {"some slots": ((4, 8),), "neighbours": ((1, 16),), "all slots": ((1, 64),), "two axes": ((1, 4), (8, 8)),
          "no power of two": ((3, 5),), "half of the slots": ((2, 16), (1, 2))}
-# Windows of two axes that share slots, and of rotations that are not doublings, are only estimated.
+# For windows of two axes that share slots, and for rotations that are not doublings, errors are only estimated.
 ROUGH = {"no power of two": 0.7, "half of the slots": 0.4}
 
 

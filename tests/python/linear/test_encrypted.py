@@ -51,7 +51,7 @@ def test_transposes_chains_and_powers(ctx, client, rng):
 
 
 def test_every_tiling_gives_the_product(rng):
-    """In the clear: a and b, as a tiling places them, are rotated, multiplied and added up."""
+    """On plain values: a and b, placed as in a tiling, are rotated, multiplied and added up."""
     for r, n, m in ((3, 5, 4), (8, 8, 8), (1, 7, 2), (6, 3, 6), (5, 16, 1), (20, 8, 9)):
         a, b = rng.uniform(-1, 1, (r, n)), rng.uniform(-1, 1, (n, m))
         found = list(of_matrices._tilings(r, n, m, m, 1 << 10))

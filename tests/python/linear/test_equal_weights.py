@@ -20,7 +20,7 @@ def equal(n, m):
 
 
 def band(n, width):
-    """Result r is the sum of `width` values from r on, times a weight of its own."""
+    """Result r is the sum of `width` values starting at r, times a weight of its own."""
     own = rows.uniform(-1, 1, n)
     return sum(np.roll(np.eye(n), k, axis=0) for k in range(width)) * own
 
@@ -39,7 +39,7 @@ def turned(w):
 
 
 JOINED = equal(1400, 30)
-# A program, and the shape of its argument: of one ciphertext and several, in order and in other places.
+# Programs, with the shape of the argument: one ciphertext and several, in order and in other places.
 EQUAL = {
     "square": (product(equal(64, 64)), (64,)), "wide": (product(equal(64, 200)), (64,)),
     "tall": (product(equal(512, 128)), (512,)), "tall, of few rows": (product(equal(300, 40)), (300,)),
@@ -132,5 +132,5 @@ def test_maps_know_their_equal_diagonals():
     four = alike(lambda r, c: own[r % 2], step=2, count=4)
     assert four.growth(np.ones(8, complex)) == pytest.approx(np.sqrt(8))
     assert four.growth(np.array([1, -1] * 4, complex)) == pytest.approx(0.5)
-    # The same without that period.
+    # The same, but without that period.
     assert alike(lambda r, c: own[r], step=2, count=4).growth(np.ones(8, complex)) == pytest.approx(np.sqrt(8))

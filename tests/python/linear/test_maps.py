@@ -23,7 +23,7 @@ def random_map(rng, size_in, size_out, count, **options):
 
 @pytest.fixture
 def applied(ctx, client):
-    """The decrypted result, which must have the precision that it claims: declared and calibrated."""
+    """The decrypted result. It must have the claimed precision, with declared and with calibrated ranges."""
 
     def run(m, x, program=None):
         program = program or (lambda a: m(a))
@@ -33,7 +33,7 @@ def applied(ctx, client):
             want = m.evaluate(x)
             assert y.shape == want.shape and y.level == ctx.level - 1
             found = lt.precision(client.decrypt(y), want)
-            few = 3 if want.size < 100 else 1  # values whose errors may be large by chance
+            few = 3 if want.size < 100 else 1  # number of values below which errors may be large by chance
             assert found.mean > y.expected_bits - few and found.worst > y.expected_worst_bits - 2
             if "like" in options and want.size > 100:
                 assert found.mean < y.expected_bits + 2
@@ -97,7 +97,7 @@ def test_layouts_of_arguments_and_results(applied, rng):
     want = lambda v: m.evaluate(v[3, ::2])  # noqa: E731
     one = lt.linear_map([0], [0], [1.0], 1, 1)
     one.evaluate = want
-    y = applied(one, x, lambda a: m(a[3, ::2]))  # beside other values
+    y = applied(one, x, lambda a: m(a[3, ::2]))  # next to other values
     assert y.layout.clean
     spread = lt.Layout((30,), 256, 1, np.arange(30) * 8)
     given = random_map(rng, 60, 30, 200, target=spread)
@@ -107,7 +107,7 @@ def test_layouts_of_arguments_and_results(applied, rng):
 
 def test_narrow_results_are_folded(applied, ctx, client, rng):
     m = lt.matrix_map(rng.uniform(-1, 1, (16, 512)))
-    assert m.diagonals == 16 and m.target.slots == 16  # not 512
+    assert m.diagonals == 16 and m.target.slots == 16  # and not 512
     y = applied(m, rng.uniform(-1, 1, 512))
     assert y.slots == 16
     cost = m.cost(y.context, level=3)
@@ -129,7 +129,7 @@ def test_periods_take_less_memory(rng):
     periodic = lt.diagonal_map({d: np.tile(row, ctx.slots // 64) for d, row in enumerate(v)})
     other = lt.diagonal_map({d: rng.uniform(-1, 1, ctx.slots) for d in range(2)})
     costs = [m.cost(ctx, level=2).bytes for m in (periodic, other)]
-    assert costs[0] == costs[1] / 64  # in the ring of degree 1,024, the smallest there is
+    assert costs[0] == costs[1] / 64  # in the ring of degree 1,024, which is the smallest
 
 
 def test_batches(applied, ctx, client, rng):
@@ -186,12 +186,12 @@ def test_memory_is_kept_or_not_as_asked(ctx, client, rng):
     exact = lt.matrix_map(w, memory=size)
     exact(a)
     with pytest.raises(lt.OutOfMemoryError):
-        exact(a.to_level(2))  # a second level is beside the first
+        exact(a.to_level(2))  # the diagonals of a second level are kept too
     other, before = lt.matrix_map(w), len(ctx._maps)
     other(a)
     assert len(ctx._maps) == before + 1
     del other
-    assert len(ctx._maps) == before  # with the map its diagonals go
+    assert len(ctx._maps) == before  # its diagonals are released together with the map
 
 
 def test_two_clients_and_threads(ctx, rng):
@@ -308,7 +308,7 @@ def in_slots(way, x, rng):
 
 
 def random_layout(rng, size, most):
-    """Values anywhere, a step apart, or row by row, in one ciphertext or several."""
+    """Values at any addresses, a step apart, or row by row, in one ciphertext or several."""
     slots = 1 << int(rng.integers(0, most.bit_length()))
     needed = -(-size // slots)
     kind = rng.integers(3)

@@ -36,7 +36,7 @@ def test_variances_take_two_levels(ctx, client, rng, name):
         assert y.level == ctx.level - 2 and y.dtype == np.float64
         errors = np.abs(client.decrypt(y).unmarked() - want)
         assert errors.mean() < 2.0 ** -(y.expected_bits - 3) and errors.max() < 2.0**-24
-    if name == "far":  # not rounded as squares of 100 are
+    if name == "far":  # these are not rounded, as squares of 100 are
         assert y.expected_bits > 30
 
 

@@ -1,4 +1,4 @@
-"""`latticino bench`: which programs run, and what becomes of their rows."""
+"""`latticino bench`: which programs run, and how their rows are used."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from latticino import cli, tfhe
 from latticino.measure import exactness, peer_environments, peers, programs, records, report, targets
 from record_rows import timed
 
-# Stands for a C++ program: writes rows that tell its options, and ends as it is told.
+# Stands for a C++ program: writes rows that contain its options, and ends with the requested status.
 PROGRAM = """#!{python}
 import json, os, sys
 options = dict(a[2:].split("=", 1) for a in sys.argv[1:])
@@ -64,7 +64,7 @@ def test_precision_runs_the_program_and_writes_its_rows(fake):
 @pytest.mark.parametrize("arithmetic", ["exact", "fft64"])
 def test_exactness_counts_on_the_default_and_small_sets(tmp_path, monkeypatch, capsys, arithmetic):
     record = tmp_path / "record.json"
-    monkeypatch.setattr(exactness, "BATCH", 64)  # every kind of gate comes up
+    monkeypatch.setattr(exactness, "BATCH", 64)  # every kind of gate occurs
     monkeypatch.setattr(exactness, "GATES", {"exact": "test-tfhe-gates-insecure",
                                              "fft64": "test-tfhe-gates-v2-insecure"})
     monkeypatch.setattr(exactness, "INTEGERS", "test-tfhe-2-2-tiny-insecure")
@@ -76,7 +76,7 @@ def test_exactness_counts_on_the_default_and_small_sets(tmp_path, monkeypatch, c
     assert (rows["tables_shared"]["cases"], rows["tables_shared"]["bootstrappings"]) == (8 * 2 + 4 * 4 + 2 * 16, 2 + 4 + 32)
     assert (rows["tables_full"]["cases"], rows["tables_full"]["bootstrappings"]) == (3 * 16, (1 + 1 + 2 + 1) * 16)
     assert rows["gates"]["cases"] == 16 * 64 and rows["tables"]["cases"] == 48
-    assert rows["gates"]["bootstrappings"] == 17 * 64  # a MUX takes two
+    assert rows["gates"]["bootstrappings"] == 17 * 64  # because a MUX takes two
     assert all(row["params"]["arithmetic"] == arithmetic for row in rows.values())
     assert all(row["value"] == 0 and row["unit"] == "wrong results" for row in rows.values())
     assert "0 wrong results in" in capsys.readouterr().out
@@ -107,7 +107,7 @@ def test_exactness_measures_noise(tmp_path, monkeypatch, capsys, arithmetic):
         for part in ("result", "switch"):
             assert row[f"{part}_log2_measured"] == pytest.approx(row[f"{part}_log2_predicted"], abs=0.5)
         assert 0.5 < row["value"] / row["log2_failure_predicted"] < 2
-    # Twice the deviation that was predicted is seen.
+    # A deviation of twice the predicted one is noticed.
     part = exactness._Part("test-tfhe-gates-insecure", argparse.Namespace(
         device="cpu", threads=1, arithmetic="exact"))
     sigmas = [2 * v**0.5 for v in part.ctx.params.variances(False)]
@@ -211,7 +211,7 @@ def test_switching_that_is_stopped_leaves_its_rows(fake, tmp_path, monkeypatch, 
     (tmp_path / "bench_switch").write_text(good.replace("sys.exit", stop))
     assert cli.main(["bench", "switching", "--record", str(record)]) != 0
     assert not record.exists() and "bench_switch" in capsys.readouterr().err
-    for i in range(2):  # what the first program wrote to its end, the second one so far
+    for i in range(2):  # the first program's complete rows, and the second one's rows so far
         row, = json.loads((tmp_path / f"record.json.part{i}").read_text())
         assert row["name"] == "bench_switch"
     (tmp_path / "bench_switch").write_text(good)
@@ -243,7 +243,7 @@ def test_gates_have_targets_that_one_arithmetic_has_to_reach(monkeypatch, capsys
     assert "0.80 ms (fft64)" in capsys.readouterr().out
     assert not targets.check_gates([row(1.1, "exact"), row(0.8, "fft64", batch=2)])
     capsys.readouterr()
-    three = row(0.5, "fft64") | {"preset": "chameleon-630-group3-legacy"}  # does not answer for single bits
+    three = row(0.5, "fft64") | {"preset": "chameleon-630-group3-legacy"}  # it does not apply to single bits
     assert targets.check_gates([three]) and not targets.check_gates([row(1.1, "fft64"), three])
     assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()] == ["met", "MISSED", "met"]
     many = [row(60_000, "fft64", "tfhe.gate_throughput", "1/s", 4096),
@@ -321,7 +321,7 @@ def test_other_libraries_run_in_an_environment_of_their_own(tmp_path, monkeypatc
     own = f"3.{sys.version_info.minor}"
     monkeypatch.setattr(peer_environments, "FOLDER", tmp_path)
     monkeypatch.setattr(peer_environments, "NEEDS", {"tenseal": {own: ["tenseal==0"]}, "openfhe": {"3.999": ["x"]}})
-    folder = tmp_path / f"tenseal-{own}"  # stands for the library: version and operations are made up
+    folder = tmp_path / f"tenseal-{own}"  # stands for the library; its version and operations are invented
     folder.mkdir()
     (folder / "complete").write_text("")
     (folder / "tenseal.py").write_text(

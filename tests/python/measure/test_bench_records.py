@@ -1,4 +1,4 @@
-"""`latticino bench compare` and `bench report`: what is said of records."""
+"""`latticino bench compare` and `bench report`: their output for given records."""
 
 from latticino import cli
 from latticino.measure import compare, records, report
@@ -25,7 +25,7 @@ def test_compare_flags_changes_over_noise(tmp_path, capsys):
     assert status == 0 and "faster" in out and "1 faster, 1 within noise" in out
     status, out = compare(100, None)
     assert status == 1 and "MISSING ckks.rotate" in out
-    assert compare(None, 100)[0] == 0  # a new benchmark
+    assert compare(None, 100)[0] == 0  # this benchmark is new
     assert cli.main(["bench", "compare", str(a)]) == 1
     assert "two" in capsys.readouterr().err
 
@@ -52,7 +52,7 @@ def test_compare_keeps_shapes_steps_and_devices_apart(tmp_path):
     rows += [timed("poly.mod_up", 60.0, "us", **more) for more in ({}, {"shared_limit": 101376}, {"tile": 2})]
     rows += [timed("host.helr.step", 5.0, "ms", level=level) for level in (12, 8)]
     assert len(compare.keyed(rows)) == len(rows)
-    # Rows from before a parameter was added stand for its usual value.
+    # Rows from before a parameter existed stand for its usual value.
     old = {"axis": "batch"}, {"axis": "batch", "operands": "cold"}
     assert len(compare.keyed([timed("growth.rotate", 100.0, "us", limbs=47) | of for of in old])) == 1
     ms = compare.keyed([rows[0] | {"value": 0.1, "unit": "ms"}])

@@ -1,4 +1,4 @@
-"""`latticino bench roofline`, its counters and the growth of times: formulas, records and what is drawn of them."""
+"""`latticino bench roofline`, its counters and the growth of times: formulas, records and plots."""
 
 import itertools
 import json
@@ -29,7 +29,7 @@ def test_the_roofline_names_what_binds(tmp_path, capsys):
     assert copy["binding"] == "memory" and copy["ceiling_fraction"] == pytest.approx(49_283_072 / 4.2e12 / 20e-6, abs=1e-3)
     passes = [roofline.work(name, roofline.Shape(65536, 47, 12)) for name in roofline.PASSES]
     assert rotate["instructions"] == round(sum(p.issue for p in passes))
-    assert "DRAM reads 1.25, L2 bytes 1.10" in capsys.readouterr().out  # of 47 limbs read, of all bytes
+    assert "DRAM reads 1.25, L2 bytes 1.10" in capsys.readouterr().out  # reads of 47 limbs, as part of all bytes
     assert tile["issue_percent"] == 51.0 and "issue_percent" not in copy
     records.write(a, [timed("ckks.rotate", 1.0, "us", limbs=47) | {"device": "other"}])
     assert cli.main(["bench", "roofline", str(a)]) == 1
@@ -59,12 +59,12 @@ def test_least_work_of_one_digit_and_of_rescaling_by_hand():
     n, shape = 2**16, roofline.Shape(2**16, 7, 12)
     assert shape.one_aux == 7
     inner = roofline.work("poly.key_inner_one_digit", shape)
-    assert inner.issue == n * ((7 + 14) * 4 * 10 + 14 * 1 + 14 * 5)  # rows and rows back, products, one reduction
+    assert inner.issue == n * ((7 + 14) * 4 * 10 + 14 * 1 + 14 * 5)  # rows forward and back, products, one reduction
     assert inner.multiply == n * ((7 + 14) * 4 * 5 + 14 * 2 + 14 * 3)
     assert roofline.work("poly.mod_up_one_digit", shape).matrix == n * 7 * 7 * 16
     last = roofline.work("poly.subtract_scale_one_digit", shape)
     assert last.issue == n * 14 * (4 * 10 + 9 + 6) and last.shared == n * 7 * 4
-    tile = roofline.work("poly.rescale_tile", shape)  # two sources: no matrix units
+    tile = roofline.work("poly.rescale_tile", shape)  # two sources, so no matrix units
     assert tile.matrix == 0 and tile.multiply == 2 * n * ((2 + 5) * 4 * 4 + 2 * 4 + 5 * (2 * 2 + 3))
     whole = roofline.work("ckks.rotate_one_digit", shape)
     assert whole.shared == last.shared and whole.matrix == n * 7 * 7 * 16 * 3
@@ -108,13 +108,13 @@ def test_the_roofline_is_drawn(tmp_path, monkeypatch):
     axes, = drawn[0].axes
     ceiling, *kernels = axes.lines
     assert len(kernels) == len(roofline.DRAWN) == len(axes.get_legend().get_texts())
-    for line in kernels:  # a kernel that memory or the instructions limit lies below the roof
+    for line in kernels:  # a kernel that is limited by memory or by instructions lies below the roof
         assert len(line.get_xdata()) == 4
         assert all(y < min(4.2 * x, 31) for x, y in line.get_xydata())
     assert max(ceiling.get_ydata()) == 31
 
 
-# Stands for the profiler: three counters of every kernel that it is asked for, as its CSV.
+# Stands for the profiler: writes three counters for every kernel that it is asked for, as CSV.
 PROFILER = """#!{python}
 import sys
 metrics = sys.argv[sys.argv.index("--metrics") + 1].split(",")

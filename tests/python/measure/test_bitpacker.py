@@ -19,7 +19,7 @@ def test_primes_are_recognised(n):
 
 @pytest.mark.parametrize("n", [0, 1, 4, 25, 3215031751, 3825123056546413051, 2**61 - 3, 18446744073709551556])
 def test_composites_are_not_primes(n):
-    """Strong pseudoprimes to the first bases among them."""
+    """These include strong pseudoprimes to the first bases."""
     assert not packing_counts.is_prime(n)
 
 

@@ -1,4 +1,4 @@
-// Words between blocks on the host: threads change places while they wait (emulation/machine.h).
+// Words between blocks, on the host: threads switch while they wait (emulation/machine.h).
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Copies that arrive as late as they may: when their group is waited for. What their places held is
-// lost at once.
+// Copies that arrive as late as possible: when their group is waited for. The old content of their
+// target is lost at once.
 #pragma once
 
 #include <cuda_runtime.h>

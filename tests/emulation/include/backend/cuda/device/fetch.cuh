@@ -1,4 +1,4 @@
-// To the emulated device everything is near.
+// The emulated device has no caches, so this does nothing.
 #pragma once
 
 #include <cuda_runtime.h>
