@@ -19,7 +19,7 @@ FORMS = {"BASE-NTT": "radix 2", "BD-NTT-2": "BD-2", "BD-NTT-3": "BD-3", "TA-NTT-
          "OSSP-TA-NTT-2": "TA-2, switching point", "OSSP-PCS-TA-NTT-2": "TA-2, switching point, shuffled",
          "ours": "ours"}
 SYNCS = ("simple", "tree", "lock-free", "grid", "local")
-SEEN = 0.5  # cycles: a reason that is below in every form is summed with the others
+SEEN = 0.5  # cycles: a stall reason that is below this in every form is summed with the others
 
 
 def having(rows: Iterable[Row], name: str, **wanted: Any) -> Row | None:
@@ -32,7 +32,7 @@ def beside(values: Iterable[float | None], form: str = ".0f") -> str:
 
 
 def stalls(rows: list[Row], n: int = 2**16) -> Cells:
-    """Cycles of a warp for each instruction, by what it waits for; forms whose blocks wait for their neighbours."""
+    """Cycles of a warp for each instruction, by stall reason, for forms whose blocks wait for their neighbours."""
     found = {key: having(rows, "form", N=n, form=key, sync="none" if key == "ours" else "local") for key in FORMS}
     made = {key: row for key, row in found.items() if row}
     reasons = sorted({k for row in made.values() for k in row if k.startswith("stalled_") and row[k] >= SEEN},

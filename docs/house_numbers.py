@@ -23,12 +23,12 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ("src", "include", "python", "tests", "bench")
 CODE = (".cc", ".h", ".cu", ".cuh", ".py", ".pyi")
-PLUMBING = ("src/ops/", "src/backend/", "src/runtime/", "src/conformance/")  # what every record passes through
+PLUMBING = ("src/ops/", "src/backend/", "src/runtime/", "src/conformance/")  # what every record uses
 RECORD = "SampleGaussian"  # the record that was added last
 PAGE = ROOT / "docs" / "architecture.md"
 BEFORE = "2cdb7c5"
 MARKED = re.compile(r"(?<=<!-- house -->\n).*?(?=<!-- end -->)", re.DOTALL)
-ARRAY = "python/latticino/ckks/ciphertext.py"  # CKKS arrays of Python
+ARRAY = "python/latticino/ckks/ciphertext.py"  # CKKS arrays in Python
 METHODS = ("bootstrap_with", "relu")  # methods of Ciphertext that were added late; only C++ and Python have the first
 Tree = dict[str, str]
 
@@ -63,7 +63,7 @@ def crowded(files: Tree) -> Counter[str]:
 
 
 def upward(files: Tree) -> list[str]:
-    """Includes that point to a room above, by the order of the rooms as the tests have it today."""
+    """Includes that point to a later folder, in the order that the tests use today."""
     rules, found = house(), []
     for name, text in code(files, "src").items():
         room = name.split("/")[1]
@@ -79,7 +79,7 @@ def upward(files: Tree) -> list[str]:
 
 
 def at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when a module is imported: none of functions, none under TYPE_CHECKING."""
+    """The statements that run when a module is imported: none inside functions, none under TYPE_CHECKING."""
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
@@ -94,7 +94,7 @@ def at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def at_run_time(node: ast.AST) -> Iterator[ast.AST]:
-    """All that can run, in functions too: nothing under TYPE_CHECKING."""
+    """All statements that can run, also inside functions, but nothing under TYPE_CHECKING."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             yield from at_run_time(ast.Module(child.orelse, []))
@@ -134,7 +134,8 @@ def imports(files: Tree, when: str = "import") -> dict[str, set[str]]:
 
 
 def cycles(uses: dict[str, set[str]]) -> list[list[str]]:
-    """The groups of modules in which each leads to each other (strongly connected components of two and more)."""
+    """The groups of modules that can all reach each other by imports (strongly connected components of two and more).
+    """
     def reached(start: str) -> set[str]:
         seen, waiting = set[str](), [start]
         while waiting:

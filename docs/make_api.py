@@ -43,7 +43,7 @@ GROUPS = {
 
 
 def markdown(text):
-    """A docstring with its tables and sessions as Markdown has them."""
+    """A docstring, with its tables and interpreter sessions in Markdown."""
     out, lines, rules = [], text.splitlines(), re.compile(r"=+( +=+)+$")
     while lines:
         if rules.match(lines[0]):
@@ -56,7 +56,7 @@ def markdown(text):
                 cells = [lines[0][a:b].strip() for a, b in cut]
                 if cells[0]:
                     rows.append(cells)
-                else:  # a row goes on
+                else:  # the row continues
                     rows[-1] = [" ".join(filter(None, pair)) for pair in zip(rows[-1], cells)]
                 lines.pop(0)
             lines.pop(0)
@@ -72,7 +72,7 @@ def markdown(text):
 
 
 def signature(name, thing):
-    # Only newer versions of NumPy tell the signature of an array: none is written.
+    # Only newer versions of NumPy know the signature of an array, so none is written.
     if isinstance(thing, type) and issubclass(thing, np.ndarray):
         return name
     try:
@@ -110,13 +110,14 @@ def members(cls):
         elif isinstance(member, (classmethod, staticmethod)) or inspect.isfunction(member):
             plain = inspect.unwrap(getattr(member, "__func__", member))
             shown = not name.startswith("_") or name in ("__matmul__", "__call__", "__getitem__")
-            # Without a text of their own, special methods have the one of `object`.
+            # Special methods without a docstring have that of `object`.
             if shown and (plain.__doc__ if name.startswith("_") else inspect.getdoc(plain)):
                 yield entry("." + name, plain, 4)
 
 
 def native_members(cls):
-    """The same of a class of the extension, a line each: `.name` or `.name(arguments) -> type`, and what it is."""
+    """The same for a class of the extension, with one line per member: `.name` or `.name(arguments) -> type`, and its
+    description."""
     for name, member in vars(cls).items():
         if name.startswith("_") or not (isinstance(member, property) or callable(member)):
             continue

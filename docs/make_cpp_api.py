@@ -20,7 +20,8 @@ OWN = "For the library's own code."
 
 
 def statements(text):
-    """Comment and declaration, one after another, at the depth of the text; bodies in braces are kept apart."""
+    """Comments and declarations, one after another, at the depth of the text. Bodies in braces are returned separately.
+    """
     at, comment = 0, []
     while at < len(text):
         line_end = text.find("\n", at)
@@ -42,7 +43,7 @@ def statements(text):
         if behind:
             comment = [*comment, behind[1]]
             at = end
-            # A comment behind a member may go on below it.
+            # A comment after a member may continue on the next line.
             while (more := re.match(r"\n\s*///<\s*(.*)", text[at:])):
                 comment.append(more[1])
                 at += more.end()
@@ -90,7 +91,7 @@ def without_comments(text):
 
 
 def shown(head):
-    head = head.replace("](", "] (")  # no link
+    head = head.replace("](", "] (")  # without links
     return re.sub(r"\b(LATTICINO_API|explicit|inline|constexpr) ", "", head)
 
 
@@ -114,7 +115,7 @@ def entries(text):
         if head.startswith("namespace latticino") or head == "namespace latticino":
             yield from entries(body)
         elif head.startswith("namespace") or (body is None and re.match(r"(class|struct) \w+$", head)):
-            continue  # what stands behind the interface
+            continue  # members behind the interface
         elif body is not None:
             yield f"### `{shown(head).split(' : ')[0]}`\n\n{comment}\n"
             listed = "\n".join(members(shown(head), body))

@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", "docs/functions.md",
          "docs/network_layers.md", "docs/parameters.md", "docs/workloads.md", "docs/lab/primes.md",
          "docs/lab/roofline.md", "docs/lab/transform-forms.md")
-# The record of each subject: the newest one that was taken whole.
+# The record of each subject: the newest one that is complete.
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
@@ -56,7 +56,7 @@ RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-
 D40 = "n16-d40-boot-v1"
 LIMBS = (47, 23, 13, 7)
 CHEDDAR = "Cheddar 1.0, measured 2026-11"
-# From one run: each kernel launched by itself, and the same captured into a CUDA graph, as ours are.
+# From one run: each kernel launched by itself, and the same kernels captured into a CUDA graph, as ours are.
 CHEDDAR_BOTH = (f"{CHEDDAR}, in one run with its graphs", f"{CHEDDAR}, captured into a CUDA graph")
 Row = dict[str, Any]
 
@@ -91,14 +91,14 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def three(value: float) -> str:
-    """Three digits that count, without an exponent."""
+    """Three significant digits, without an exponent."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def rounded(rate: float) -> str:
-    """A rate to hundreds."""
+    """A rate, rounded to hundreds."""
     return f"{round(rate, -2):,.0f}"
 
 
@@ -350,7 +350,7 @@ TRIES = {"a model of scikit-learn": ["sklearn_model"], "a multilayer perceptron"
 
 
 def lines_of_code(path: Path) -> int:
-    """Lines with code: none that are blank, comments or docstrings."""
+    """Lines with code: no blank lines, comments or docstrings."""
     with path.open("rb") as file:
         tokens = list(tokenize.tokenize(file.readline))
     beside = {tokenize.ENCODING, tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
@@ -366,7 +366,7 @@ def lines_of_code(path: Path) -> int:
 
 
 def tries() -> list[tuple[str, int, int]]:
-    """What a program does, and its lines in numpy and on encrypted data."""
+    """The title of a program, and its lines in numpy and on encrypted data."""
     folder = ROOT / "examples" / "side_by_side"
     return [(what, *(sum(lines_of_code(folder / side / f"{name}.py") for name in names)
                      for side in ("in_numpy", "encrypted"))) for what, names in TRIES.items()]
@@ -502,7 +502,7 @@ def _cost(lowered: Lowered) -> tuple[int, float, int]:
 
 
 def packing() -> str:
-    """What became of random schedules, by the terminals that a level may have."""
+    """Results for random schedules, by the terminals that a level may have."""
     layouts = {"lists": "the first ones of one list or of two", "free": "any"}
     rows = []
     for layout, label in layouts.items():

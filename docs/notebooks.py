@@ -43,12 +43,12 @@ def tagged(cell: dict[str, Any], tag: str) -> bool:
 
 
 def run(path: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Each code cell and its outputs. What a cell raises reaches the caller; the traceback has the cell's number."""
+    """Each code cell and its outputs. Exceptions of a cell reach the caller; the traceback has the cell's number."""
     names: dict[str, Any] = {"__name__": "__main__"}
     without = importlib.util.find_spec("torch") is None
     os.environ.setdefault("MPLBACKEND", "agg")
     if plt := sys.modules.get("matplotlib.pyplot"):
-        plt.close("all")  # a notebook begins without figures
+        plt.close("all")  # a notebook starts without figures
     with folder_for(path) as folder:
         for number, cell in enumerate(codes(path), 1):
             if without and tagged(cell, "torch"):
@@ -94,7 +94,7 @@ def inside(folder: Path) -> Iterator[None]:
 
 
 def figures() -> list[dict[str, Any]]:
-    """What Jupyter shows behind a cell: the open figures of matplotlib, as pictures. They are closed."""
+    """The output that Jupyter shows below a cell: the open figures of matplotlib, as pictures. They are then closed."""
     plt = sys.modules.get("matplotlib.pyplot")
     outputs = []
     for number in plt.get_fignums() if plt else ():
@@ -107,7 +107,7 @@ def figures() -> list[dict[str, Any]]:
 
 
 def shown(value: Any) -> dict[str, list[str]]:
-    """What Jupyter keeps of a value: its text, and its HTML where it has some."""
+    """The output that Jupyter stores for a value: its text, and its HTML if it has one."""
     html = getattr(value, "_repr_html_", lambda: None)()
     return {**({"text/html": lines(html)} if html else {}), "text/plain": lines(repr(value))}
 

@@ -1,4 +1,5 @@
-"""What `./latticino test --sanitize` runs on a GPU, and a record of it in the format of docs/lab/index.md."""
+"""Runs the programs of `./latticino test --sanitize` on a GPU, and writes a record in the format of docs/lab/index.md.
+"""
 
 import importlib.util
 import json
@@ -8,13 +9,13 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
-SOURCES = ("src", "include", "cmake", "tests", "CMakeLists.txt")  # what the programs that run are built from
-# Memcheck and racecheck end each program with one.
+SOURCES = ("src", "include", "cmake", "tests", "CMakeLists.txt")  # sources of the programs that run
+# Memcheck and racecheck end each program with such a line.
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 
 
 def _load(path):
-    """A module of the package without the package, whose extension nobody has built yet."""
+    """Loads a module of the package without the package, because the extension is not built yet."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -43,7 +44,7 @@ def racecheck_parts():
 
 
 def errors_in(lines):
-    """The sum of all summaries; None if no tool wrote one, as when it died."""
+    """The sum of all summaries; None if no tool wrote one, for example because it crashed."""
     found = [int(m.group(1)) for m in map(SUMMARY.search, lines) if m]
     return sum(found) if found else None
 
@@ -58,14 +59,15 @@ def kernels_in(options):
 
 
 class SanitizerRecord:
-    """Rows of one run, written after each so that a run that is stopped leaves what it did; without a path none."""
+    """Rows of one run, written after each program, so that a run that is stopped keeps what it did. Without a path
+    nothing is written."""
 
     def __init__(self, path):
         self.path, self.rows, self.start = path and Path(path), [], time.monotonic()
 
     def add(self, tool, tests, failed, *, errors=None, left_out=0, device=None, architectures=None, options=None):
-        """Adds one program. `failed` is its status, `errors` the count of the tool if it counts, and `options` are the
-        program's own."""
+        """Adds one program. `failed`: its status. `errors`: the count of the tool, if it counts. `options`: those of
+        the program."""
         now = time.monotonic()
         row = {"name": "sanitize." + tool, "value": int(failed != 0) if errors is None else errors,
                "unit": "failed runs" if errors is None else "errors", "tests": tests,
@@ -85,7 +87,7 @@ def write(path, rows):
 
 
 def write_tidy(path, found, files, seconds):
-    """Writes what `./latticino lint --tidy` found, and in how many files."""
+    """Writes the findings of `./latticino lint --tidy`, and the number of files."""
     write(Path(path), [{"name": "lint.tidy", "value": found, "unit": "findings", "files": files, "failed": found > 0,
                         "device": _provenance.cpu_name(), "seconds": round(seconds, 1), **_provenance.commit(SOURCES),
                         "date": time.strftime("%Y-%m-%d", time.gmtime())}])

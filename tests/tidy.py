@@ -1,4 +1,5 @@
-"""clang-tidy over many files: what `./latticino lint --tidy` runs. It keeps what it found, so a run that is stopped goes on."""
+"""clang-tidy over many files, as `./latticino lint --tidy` runs it. It keeps its findings, so a run that was stopped
+continues."""
 
 import hashlib
 import json
@@ -27,7 +28,7 @@ class Tidy:
         self.kept.mkdir(exist_ok=True)
 
     def key(self, path):
-        """None where the preprocessor fails: then clang-tidy says why."""
+        """None if the preprocessor fails. Then clang-tidy reports why."""
         entry = self.commands[path]
         words = shlex.split(entry["command"])
         at = words.index("-o")
@@ -36,7 +37,7 @@ class Tidy:
         return None if done.returncode else hashlib.sha256(self.base + done.stdout).hexdigest()
 
     def of_file(self, path):
-        """Lines of findings, and the seconds that they took when they were found."""
+        """Lines of findings, and the seconds that it took to find them."""
         key = self.key(path)
         kept = self.kept / f"{key}.json"
         if key and kept.exists():

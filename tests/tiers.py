@@ -1,4 +1,4 @@
-"""Runs the tests of C++ and of Python in tiers, and counts them: what `./latticino test` does once all is built."""
+"""Runs the tests of C++ and of Python in tiers, and counts them. `./latticino test` uses it after the build."""
 
 import os
 import re
@@ -10,20 +10,20 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-# Tests of CKKS and switching take their device from outside; those of TFHE alone name theirs.
+# Tests of CKKS and switching get their device from outside. Tests that only concern TFHE name theirs.
 ON_THE_GPU = ["--label-regex", "^(unit|kat|property|noise)$", "--exclude-regex", "Tfhe|RotationsOf|RotationsIn"]
-MAX_AT_ONCE = 4  # processes: the largest tests take gigabytes of memory, on the GPU as well
+MAX_AT_ONCE = 4  # number of processes: the largest tests take gigabytes of memory, also on the GPU
 # Without the suites that take more than three seconds.
 QUICK = ["--label-exclude", "^(conformance|emulation|noise)$", "--exclude-regex",
          r"^unit\.(Sets/)?(Switch(Matvec|RoundTrip|Words)|Bootstrap(Forms|Choice)?)$"]
 NEEDS_GPU = re.compile(r"no CUDA device|built without CUDA|needs a GPU")
-# A line of ctest for a test that is done.
+# A line of ctest for a finished test.
 DONE = re.compile(r" *(\d+)/(\d+) Test +#\d+: (.+?) \.* *(?:\*\*\*)?(Passed|Skipped|Not Run).*")
 
 
 @dataclass
 class Counts:
-    """The counts of test cases. Those that only lack a GPU are not among `skipped`."""
+    """The counts of test cases. `skipped` does not include those that only lack a GPU."""
 
     passed: int = 0
     failed: int = 0
@@ -89,13 +89,14 @@ def ctest(program, folder, options, environ=None):
 
 
 def processes():
-    """How many run tests at a time."""
+    """How many tests run at the same time."""
     return int(os.environ.get("LATTICINO_JOBS") or min(os.cpu_count() or 1, MAX_AT_ONCE))
 
 
 def in_processes(count):
-    """Pytest's options. Where a test ends its process, so ends the run: a new process would meet the same test again."""
-    order = ["--dist", "loadfile", "--no-loadscope-reorder"]  # that of tests/conftest.py: the longest files first
+    """Pytest's options. If a test ends its process, the run ends too, because a new process would run into the same
+    test again."""
+    order = ["--dist", "loadfile", "--no-loadscope-reorder"]  # the option of tests/conftest.py: the longest files first
     return ["-n", str(count), *order, "--max-worker-restart", "0"] if count > 1 else []
 
 

@@ -1,4 +1,4 @@
-"""The source distribution and wheels: built as anybody would, and tried where there is no compiler and no GPU. What
+"""The source distribution and wheels: built as any user would, and tested where there is no compiler and no GPU. What
 `./latticino wheel` and `./latticino test --more package` run."""
 
 import glob
@@ -19,14 +19,14 @@ from launcher import PYTHON, ROOT, Step, deps, die, make_environment, must, nvcc
 
 # Debian 12, where these wheels are built, has this C library. Wheels that need a later one do not run there.
 NEWEST_PLATFORM = (2, 36)
-# What a package index takes of a file by default.
+# The largest file that a package index accepts by default.
 MAX_BYTES = 100_000_000
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "nvcc", "cmake", "ninja")
 
 
 @dataclass
 class Wheel:
-    """A wheel that was built, and what came of it. Times are in seconds."""
+    """A wheel that was built, with the results of its tests. Times are in seconds."""
 
     path: Path
     built: float
@@ -95,7 +95,7 @@ def check_platform(path):
 
 
 def try_installed(wheel, interpreter):
-    """Installs the wheel where no compiler is found, and runs a program that knows nothing of the checkout."""
+    """Installs the wheel in an environment without a compiler, and runs a program that does not know the checkout."""
     with tempfile.TemporaryDirectory() as folder:
         python = make_environment(os.path.join(folder, "environment"), interpreter)
         environ = dict(offline(), PATH=os.path.dirname(python))
@@ -128,8 +128,8 @@ def make(folder, interpreters, cuda):
 
 
 def try_container(wheel):
-    """The steps of the Containerfile without an image: its folders are those of a temporary one, and packages of Debian are this
-    machine's. True if the service answers, and ends when it is told to."""
+    """Runs the steps of the Containerfile without an image: its folders are those of a temporary one, and packages of
+    Debian are this machine's. True if the service answers, and ends when it is told to."""
     with tempfile.TemporaryDirectory() as folder:
         where = {"/opt/latticino": f"{folder}/opt", "/wheels": f"{folder}/wheels", "/src": ROOT, "/build": f"{folder}/build"}
         os.makedirs(where["/wheels"])
@@ -170,18 +170,18 @@ def free_port():
 
 
 def until_ready(url, process):
-    """Whether the address gives 200 within two minutes."""
+    """Whether the address answers 200 within two minutes."""
     last = time.monotonic() + 120
     while time.monotonic() < last and process.poll() is None:
         try:
             with urllib.request.urlopen(url, timeout=10):
                 return True
-        except OSError:  # refused, or 503 while no worker has started
+        except OSError:  # refused, or 503 as long as no worker has started
             time.sleep(0.2)
     return False
 
 
 def version(interpreter):
-    """(3, 12), say."""
+    """A version as numbers, for example (3, 12)."""
     told = must([interpreter, "-c", "import sys; print(*sys.version_info[:2])"], f"asking {interpreter} for its version")
     return tuple(map(int, told.split()))

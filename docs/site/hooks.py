@@ -1,4 +1,4 @@
-"""What the documentation site adds to the pages of docs/: README as the first page, the notebooks of examples/, and
+"""Additions of the documentation site to the pages of docs/: README as the first page, the notebooks of examples/, and
 links to files of the repository."""
 
 import re
@@ -22,7 +22,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links that leave docs/ lead to the repository."""
+    """Links that leave docs/ point to the repository."""
     if page.file.src_uri == "index.md":
         return markdown
     return _to_repository(markdown, config, "../" * (1 + page.file.src_uri.count("/")))

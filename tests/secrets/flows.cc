@@ -22,7 +22,7 @@
 #include "tfhe/client.h"
 #include "tfhe/public_key.h"
 
-// The library's own do nothing (crypto/secure_memory.h).
+// The library's own versions do nothing (crypto/secure_memory.h).
 namespace latticino::crypto {
 void mark_secret(const void* p, std::size_t bytes) noexcept { secrets::poison(p, bytes); }
 void declassify(const void* p, std::size_t bytes) noexcept { secrets::unpoison(p, bytes); }
@@ -47,7 +47,7 @@ void require(bool holds, const char* what) {
   std::abort();
 }
 
-// Ciphertexts and keys are public: their words may be looked at once they are made.
+// Ciphertexts and keys are public, so their words may be used as soon as they are made.
 void publish(const Poly& x) { unpoison(x.buffer->data(), x.buffer->bytes()); }
 
 void publish(const ckks::Ciphertext& x) {
@@ -104,7 +104,7 @@ void tfhe_client(const std::string& set, bool simd) {
   const tfhe::Ciphertext x = tfhe::encrypt(context, secret, messages, encoding, random);
   unpoison(x.view.data, x.view.words() * sizeof(std::uint32_t));
   require(tfhe::decrypt(secret, x) == messages, "TFHE decryption");
-  // What is drawn under the public key is a secret of who draws it.
+  // Random values of an encryption under the public key are secrets of the sender.
   const tfhe::PublicKey key = tfhe::make_public_key(*context, secret, random);
   const tfhe::Context::Lwe zeros = tfhe::encrypt_zeros(*context, key, 4, random);
   require(zeros.view.count == 4, "encryptions of zero");
@@ -121,13 +121,13 @@ void switch_client(const std::string& set, bool simd) {
   switching::make_switch_keys(*context, secret, between, random, {&shape, 1});
 }
 
-// Nothing is kept of it.
+// Nothing of it is kept.
 class NoSink : public io::Sink {
  public:
   void write(std::span<const std::uint8_t>) override {}
 };
 
-// Files of secret keys, as they are and sealed.
+// Files of secret keys, unencrypted and encrypted.
 void secret_files(const std::string& set, bool simd) {
   rlwe::Random random = fixed_random(5);
   const rlwe::SecretKey secret = rlwe::SecretKey::generate(preset(set), random);
@@ -149,7 +149,8 @@ struct Interrupted {};
 
 std::atomic<int> g_steps_left{0};
 
-// The same work given up after 1, 2, 4 .. of its steps: what it had made so far is cleared too.
+// The same work, interrupted after 1, 2, 4 .. of its steps: what was made until then must be
+// cleared too.
 void interrupted(void (*client)(const std::string&, bool), const std::string& set, bool simd) {
   interrupt::handle = +[] {
     if (--g_steps_left == 0) throw Interrupted();
@@ -172,7 +173,8 @@ void interrupted(void (*client)(const std::string&, bool), const std::string& se
 }
 #endif
 
-// Every form of the sampler that this processor has, apart from what chooses the fastest.
+// Every version of the sampler that this processor supports, without the code that chooses the
+// fastest.
 void sampling() {
   const std::vector<crypto::Wide> table = crypto::gaussian_table(3.19);
   std::array<std::uint8_t, 16 * 1000> words{};
@@ -203,7 +205,7 @@ std::vector<Flow> flows(bool simd, bool all) {
   add("test-tfhe-ternary-insecure", tfhe_client);
   add("test-tfhe-group3-insecure", tfhe_client);
   add("test-n10-boot-insecure", secret_files, ", files");
-#if !defined(LATTICINO_MSAN)  // which does not follow exceptions through an ordinary libstdc++
+#if !defined(LATTICINO_MSAN)  // it does not follow exceptions through an ordinary libstdc++
   const auto give_up = [](auto* client) {
     return [client](const std::string& set, bool with) { interrupted(client, set, with); };
   };

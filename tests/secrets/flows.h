@@ -1,4 +1,4 @@
-// What clients do with secrets, each by itself and with nothing else in it.
+// The operations of clients that use secrets, each by itself and without other code.
 #pragma once
 
 #include <functional>

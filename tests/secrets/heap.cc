@@ -48,7 +48,7 @@ bool holds_secret(const void* p, std::size_t bytes) {
 
 }  // namespace
 
-// Before a block goes back.
+// Called before a block is released.
 void look(void* p) {
   if (p == nullptr || checker() == nullptr || !holds_secret(p, malloc_usable_size(p))) return;
   ++g_left;

@@ -1,10 +1,10 @@
-// What leaves secrets behind: memory of the heap that goes back and still holds some.
+// Finds heap memory that is released while it still holds secrets.
 #pragma once
 
 namespace latticino::secrets {
 
-// Blocks of operator new that were freed with bits of secrets in them, so far. Where each was freed
-// is printed. For a run under memcheck; 0 in others.
+// The number of blocks of operator new so far that were freed with bits of secrets in them. Prints
+// where each was freed. Only for a run under memcheck; 0 otherwise.
 long blocks_left_with_secrets();
 
 }  // namespace latticino::secrets

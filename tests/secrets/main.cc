@@ -26,7 +26,7 @@ long errors() { return static_cast<long>(VALGRIND_COUNT_ERRORS); }
 long errors() { return 0; }  // MemorySanitizer sets the status of the process at its end
 #endif
 
-// A branch on a secret: a checker that does not see it sees nothing.
+// Branches on a secret. A checker that does not notice this does not work.
 [[gnu::noinline]] int leak() {
   volatile int secret = std::rand();
   poison(const_cast<const int*>(&secret), sizeof secret);
@@ -34,7 +34,7 @@ long errors() { return 0; }  // MemorySanitizer sets the status of the process a
 }
 
 #if defined(LATTICINO_MEMCHECK)
-// A vector that nobody clears.
+// A vector that is not cleared.
 [[gnu::noinline]] void leave_behind() {
   std::vector<char> secret(100);
   poison(secret.data(), secret.size());

@@ -19,7 +19,7 @@
 
 namespace latticino::secrets {
 
-// Null where nothing follows secrets in this run.
+// Null if secrets are not followed in this run.
 inline const char* checker() {
 #if defined(LATTICINO_MSAN)
   return "MemorySanitizer";
@@ -39,8 +39,8 @@ inline void poison(const void* p, std::size_t bytes) {
   static_cast<void>(p), static_cast<void>(bytes);
 }
 
-// MemorySanitizer sees neither explicit_bzero nor what the standard library writes: a block that
-// held secrets would stay secret for whoever has it next.
+// MemorySanitizer does not see writes of explicit_bzero nor of the standard library: a block that
+// held secrets would stay secret for its next user.
 inline void give_defined_memory() {
 #if defined(LATTICINO_MSAN)
   __sanitizer_install_malloc_and_free_hooks(

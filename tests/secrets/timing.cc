@@ -19,9 +19,9 @@
 namespace latticino::secrets {
 namespace {
 
-constexpr double kLeak = 10;         // |t|: what dudect calls certain
-constexpr std::size_t kBatch = 500;  // measurements between looks at the clock
-std::mt19937_64 choice(12345);       // of classes and inputs; nothing here is a secret
+constexpr double kLeak = 10;         // |t| from which dudect reports a leak as certain
+constexpr std::size_t kBatch = 500;  // measurements between two checks of the clock
+std::mt19937_64 choice(12345);       // random choice of classes and inputs, which are not secret
 
 double now_ns() {
   const auto t = std::chrono::steady_clock::now().time_since_epoch();
@@ -105,9 +105,9 @@ rlwe::Random seeded(std::uint64_t x) {
   return rlwe::Random::insecure_from_seed(seed);
 }
 
-volatile std::uint64_t sink = 0;  // keeps results
+volatile std::uint64_t sink = 0;  // keeps the results alive
 
-// What the test has to see: a comparison that ends at the first difference.
+// A leak that the test must find: a comparison that ends at the first difference.
 Case early_exit() {
   static std::array<std::uint8_t, 4096> x, zero{};
   return {"self-test (leaks)",
@@ -215,7 +215,8 @@ struct RingWorld {
   void prepare(int c) {
     const std::size_t r = choice() % keys.size();
     key = &keys[c == 0 ? 0 : r];
-    // Into the cache, where the fixed key lies already: how long ago a key was used is no secret.
+    // Loads it into the cache, where the fixed key already is, because how long ago a key was used
+    // is no secret.
     for (const std::int8_t s : key->coefficients()) sink = sink + static_cast<std::uint64_t>(s);
   }
 };

@@ -11,10 +11,10 @@ import pytest
 if not os.environ.get("LATTICINO_SERVICE_TESTS"):
     collect_ignore_glob = ["*"]
 else:
-    sys.path += [str(Path(__file__).parent / "apart"),  # what a process that was taken over tries
+    sys.path += [str(Path(__file__).parent / "apart"),  # code that a process runs after it was taken over
                  str(Path(__file__).parents[1] / "python" / "nn"),  # networks that its tests build
                  str(Path(__file__).parents[1] / "fuzz"),  # a connection without a socket
-                 str(Path(__file__).parents[2] / "bench" / "service")]  # how a service is started
+                 str(Path(__file__).parents[2] / "bench" / "service")]  # starts a service
     import psycopg
     from world import Clock, Rows
 
@@ -78,7 +78,7 @@ def rows(store, blobs):
 
 @pytest.fixture
 def hang_ups():
-    """Processes that this test starts end at SIGHUP, also where the tests run under nohup."""
+    """Processes that this test starts end at SIGHUP, even if the tests run under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)

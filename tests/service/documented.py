@@ -31,7 +31,7 @@ def require(app, method, path, status, headers, body):
 
 
 def template(document, path):
-    """The path of the document that a path of a request is of, a fixed one before one with a name in it."""
+    """The path of the document that a request's path belongs to. A fixed path comes before one with a name in it."""
     for found in sorted(document["paths"], key=lambda p: p.count("{")):
         if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(found)), path, re.DOTALL):
             return found
@@ -39,7 +39,7 @@ def template(document, path):
 
 
 def of(document, schema, value, at="body"):
-    """What of a value is not as its schema says. Fields that the schema does not name are faults as well."""
+    """The parts of a value that differ from its schema. Fields that the schema does not name are also differences."""
     assert set(schema) <= KNOWN, schema
     if "$ref" in schema:
         yield from of(document, document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], value, at)

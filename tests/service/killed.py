@@ -1,9 +1,9 @@
 """Ends or disturbs this process at a step of a shard or of a job, once for each mark in the folder LATTICINO_MARKS.
 
 A mark is a file: ``load`` (before programs and keys are read), ``compute`` (after a step of the program) and ``written`` (after
-a result was stored) kill the process; ``other`` changes a bit of a result. Whoever removes a mark obeys it. A mark with ``.always``
-behind its name stays. Before a worker of a service dies, it writes the number of jobs that it holds into the file ``held.STEP``
-beside that folder: it may have taken the next job while it computed or stored one.
+a result was stored) kill the process; ``other`` changes a bit of a result. The process that removes a mark executes it.
+A mark with ``.always`` behind its name stays. Before a worker of a service dies, it writes the number of jobs that it
+holds into the file ``held.STEP`` beside that folder: it may have taken the next job while it computed or stored one.
 
 It is a worker of `Local` (as a program), a preload of `dask worker`, and, as sitecustomize, part of every Python of a service.
 """

@@ -1,4 +1,4 @@
-"""A saved program over HTTP, whatever its arguments and results are: what each of them must do."""
+"""A saved program over HTTP, whatever its arguments and results are: checks that all of them must pass."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def beside_a_direct_run(path, folder, values, numbers, right, final=True, unfit=
         assert data == messages.result_to_bytes(program.run(session, *inputs, **numbers), final)
         assert link.send("GET", f"/v1/jobs/{job.id}/result", headers={"Range": "bytes=8-39"}) == data[8:40]
         assert right(job.result()) and right(remote.run(*values, **numbers))
-        assert service.use(clients[0]).bundle == remote.bundle  # which it finds by the client's key
+        assert service.use(clients[0]).bundle == remote.bundle  # it is found by the client's key
         for wrong in (body[:-16], body + b"x", body[1:]):
             with pytest.raises(lt.ServiceError, match="bytes") as why:
                 remote.send(wrong)

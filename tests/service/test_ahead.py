@@ -1,4 +1,5 @@
-"""A worker's other threads: the next job is taken while one is computed, and the result before is stored meanwhile."""
+"""A worker's other threads: the next job is taken while one is computed, and the result before is stored at the same
+time."""
 
 import dataclasses
 import threading
@@ -43,7 +44,8 @@ def at_work(world, monkeypatch, worker, patience=60.0):
 
 
 def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
-    """And the result of the one before is stored meanwhile. Without that the three would wait for each other in turn."""
+    """The result of the job before is stored at the same time. Otherwise the three would wait for each other in turn.
+    """
     worker, body = world.worker(), world.body(0)
     events, lock = [], threading.Lock()
 
@@ -70,7 +72,7 @@ def test_the_next_job_is_taken_while_one_is_computed(world, monkeypatch):
 
 
 def test_a_job_that_was_taken_ahead_goes_back_at_the_end(world, monkeypatch):
-    """It was not tried: its attempts stay as they were, and another worker takes it at once."""
+    """It was not run, so its attempts stay the same, and another worker takes it at once."""
     worker, body = world.worker(), world.body(0)
     first, second = (world.submit(0, body) for _ in range(2))
     with at_work(world, monkeypatch, worker):
@@ -131,7 +133,7 @@ def test_no_job_waits_for_keys_that_are_loaded(world, monkeypatch):
 
 
 def test_a_store_that_is_away_while_a_job_is_stored(world, monkeypatch):
-    """The worker goes on with others. The lease of that job is renewed no more, so that it is run again."""
+    """The worker continues with others. The lease of that job is not renewed any more, so the job is run again."""
     worker = world.worker()
     real, tries = worker._jobs.finish, []
 
@@ -205,7 +207,7 @@ def test_a_deadline_that_passes_while_a_job_is_held_ahead(world, monkeypatch):
 
 
 def test_a_store_that_is_away_while_a_job_is_held_ahead(world, monkeypatch):
-    """It is run once, when the store is back."""
+    """It is run once, when the store is available again."""
     worker = world.worker()
 
     def away(id_):
@@ -225,7 +227,8 @@ def test_a_store_that_is_away_while_a_job_is_held_ahead(world, monkeypatch):
 
 @pytest.mark.parametrize("fails", ["run", "put"])
 def test_an_error_that_nobody_foresaw_ends_the_worker(world, monkeypatch, fails):
-    """A job that was taken ahead goes back untried. The lease of the other is renewed no more, and it is run again."""
+    """A job that was taken ahead goes back without a try. The lease of the other is not renewed any more, so it is run
+    again."""
     worker, gate, ended = world.worker(), threading.Event(), []
     worker._open_models()
     model, facts = worker._models[world.facts.digest]
@@ -263,14 +266,15 @@ def test_an_error_that_nobody_foresaw_ends_the_worker(world, monkeypatch, fails)
     if fails == "run":
         row = world.rows.job(second)
         assert (row.state, row.attempts, row.lease) == ("queued", 0, None)
-    assert world.rows.job(first).state == "running"  # until its lease lapses
+    assert world.rows.job(first).state == "running"  # until its lease expires
     with world.store.write() as c:
         c.execute(jobs.update().where(jobs.c.id.in_((first, second)), jobs.c.state == "running").values(lease_until=0.0))
     assert [row.state for row in world.run(world.worker(), [first, second])] == ["done", "done"]
 
 
 def test_a_disk_that_is_full_while_a_result_is_stored_behind(world, monkeypatch):
-    """The job goes back untried, and is done when there is room. The one that was computed meanwhile is stored."""
+    """The job goes back without a try, and is done when there is room. The one that was computed in the meantime is
+    stored."""
     monkeypatch.setattr("latticino.serve.worker._FULL", 0.1)
     monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)
     worker = world.worker()

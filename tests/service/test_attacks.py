@@ -1,4 +1,4 @@
-"""The programs that attack a service (bench/service): a short run of each, and what their comparison finds."""
+"""The programs that attack a service (bench/service): a short run of each, and that their comparison finds errors."""
 
 import argparse
 import json
@@ -41,7 +41,7 @@ def test_nothing_is_found_where_nothing_is_wrong():
     assert faults([sent(), sent(key="unanswered", ids=set(), state="queued", result=None)], [row()], {"a": 1}, at_the_end=True) == []
     asked = dict(cancelled=True, state="cancelled", result=None)
     assert faults([sent(**asked)], [row(state="cancelled", result=None)], {}, at_the_end=True) == []
-    assert faults([sent(cancelled=True)], [row(result=None)], {"a": 1}, at_the_end=True) == []  # taken away after its end
+    assert faults([sent(cancelled=True)], [row(result=None)], {"a": 1}, at_the_end=True) == []  # deleted after its end
     waits = sent(state="queued", result=None)
     assert faults([waits], [row(state="running", result=None)], {}) == []
     assert faults([waits], [row(state="poisoned", result=None, attempts=3)], {}, at_the_end=True) == []
@@ -70,7 +70,7 @@ def test_each_fault_is_found(said, rows, done, found):
 
 def test_lost_bundles_are_found():
     mine, other = ("t", "a" * 64), ("t", "b" * 64)
-    assert bundle_faults([mine, other], {mine: "ready"}, [mine]) == []  # the other one was removed meanwhile
+    assert bundle_faults([mine, other], {mine: "ready"}, [mine]) == []  # the other one was removed in the meantime
     assert "now lost" in bundle_faults([mine], {}, [mine])[0]
     assert "now refused" in bundle_faults([mine], {mine: "refused"}, [mine])[0]
 
@@ -78,7 +78,8 @@ def test_lost_bundles_are_found():
 def test_a_ledger_notes_what_tenants_were_told():
     kept = Ledger()
     kept.sent("t", "k", "good")
-    assert kept.states() == {} and faults(kept.snapshot()[0], [], {}, at_the_end=True) == []  # no answer, no promise
+    # Without an acknowledgement nothing is guaranteed.
+    assert kept.states() == {} and faults(kept.snapshot()[0], [], {}, at_the_end=True) == []
     kept.told("t", "k", {"id": "a", "state": "queued", "result": None})
     kept.told("t", "k", {"id": "a", "state": "done", "result": "good"})
     assert kept.states() == {"done": 1} and kept.snapshot()[0] == [sent()]
@@ -98,7 +99,7 @@ def test_completions_are_read_from_the_log(tmp_path):
 
 
 def test_a_line_of_the_log_is_written_at_once(monkeypatch):
-    """Processes of a service share a file: a line in two pieces would let another one's in between."""
+    """Processes of a service share a file, so a line must be written in one piece."""
     written = []
     monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=written.append, flush=lambda: None))
     log("request", status=200)
@@ -117,7 +118,8 @@ def test_growth_of_memory():
 
 
 def test_a_process_with_too_few_samples_is_wrong():
-    """Also where nothing is left after the warm-up: no figures are no success, and those of other processes stay."""
+    """Also if there are no samples after the warm-up: missing figures are no success, and those of other processes are
+    kept."""
     steady, wrong = [(float(t), 1000) for t in range(100)], []
     found = soak.judged({("front", 1): steady, ("worker", 2): steady[-5:]}, 20, 2, wrong)
     assert list(found) == [("front", 1)] and wrong == ["worker: 5 samples after the warm-up; ten are needed: run for longer"]
@@ -197,13 +199,13 @@ def test_a_lost_job_ends_the_run_with_status_1(monkeypatch, tmp_path, capsys):
     ("service-soak", "--minutes", "0"), ("service-soak", "--warm-up=-1"), ("service-soak", "--workers", "0"),
     ("service-kills", "--kills", "0"), ("service-kills", "--minutes", "0")])
 def test_numbers_that_measure_nothing(words):
-    """They are refused at once: no service is started for them."""
+    """They are refused at once, before a service is started."""
     done = subprocess.run([sys.executable, ATTACKS, *words], capture_output=True, text=True)
     assert done.returncode == 2 and "is no " in done.stderr and words[1].partition("=")[0] in done.stderr
 
 
 def test_a_short_load(attack):
-    """A queue, connections and uploads of a size that any machine bears; times are what they are."""
+    """A queue, connections and uploads of a size that any machine can handle. Times are not checked."""
     options = ("--connections", "40", "--tenants", "10", "--queued", "60", "--rate", "20", "--seconds", "3", "--workers", "1")
     _, rows, out = attack("service-load", "--part", "front", *options)
     assert rows[-1]["params"]["route"] == "all" and rows[-1]["requests"] == 60 == sum(rows[-1]["statuses"].values()), out
@@ -214,7 +216,8 @@ def test_a_short_load(attack):
 
 
 def test_threads_that_end_or_begin_while_their_priority_is_lowered(monkeypatch):
-    """Ids of threads that have ended are listed, and threads begin and end all the time: those that live are nice at last."""
+    """Threads begin and end all the time, so ids of ended threads may be listed. In the end all living threads are
+    nice."""
     program = ("import threading, time\nstays = threading.Thread(target=time.sleep, args=(60,), daemon=True)\nstays.start()\n"
                "print(stays.native_id, flush=True)\n"
                "while True:\n    t = threading.Thread(target=time.sleep, args=(0.001,))\n    t.start()\n    t.join()\n")
@@ -228,7 +231,7 @@ def test_threads_that_end_or_begin_while_their_priority_is_lowered(monkeypatch):
         stays = int(process.stdout.readline())
         steady.be_nice(process.pid)
         assert all(os.getpriority(os.PRIO_PROCESS, task) == 10 for task in (process.pid, stays))
-        steady.be_nice(process.pid, least=5)  # is never made less nice
+        steady.be_nice(process.pid, least=5)  # its niceness is never reduced
         assert os.getpriority(os.PRIO_PROCESS, stays) == 10
     finally:
         process.kill()
@@ -238,7 +241,7 @@ def test_threads_that_end_or_begin_while_their_priority_is_lowered(monkeypatch):
 
 
 def test_a_load_without_a_request_of_some_routes(attack):
-    """Twelve requests over eight routes."""
+    """Twelve requests to eight routes."""
     options = ("--connections", "4", "--tenants", "2", "--queued", "30", "--rate", "12", "--seconds", "1", "--workers", "1")
     _, rows, out = attack("service-load", "--part", "front", *options)
     assert rows[-1]["requests"] == 12 == sum(r["requests"] for r in rows[:-1]) and all(r["requests"] for r in rows), out

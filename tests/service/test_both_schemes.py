@@ -35,7 +35,7 @@ def saved(tmp_path_factory):
 
 
 def test_the_keys_of_both_schemes(saved):
-    """A bundle that lacks those of switching, or those of a way back, is refused, though it has all of CKKS."""
+    """A bundle without the switching keys, or without those of a way back, is refused, even if it has all CKKS keys."""
     model, part = open_model(file_of(saved), "cpu", threads=1), Part(lt.load_program(saved).client_bytes())
     facts, client = model.facts(), lt.keygen(part.context("cpu"))
     data = lt.to_bytes(part.keys(client))

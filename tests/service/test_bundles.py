@@ -1,4 +1,4 @@
-"""Uploads in chunks: what is missing, what is shared, what is refused, what is left behind."""
+"""Uploads in chunks: missing chunks, shared chunks, refusals, and cleanup."""
 
 import hashlib
 import io
@@ -25,7 +25,7 @@ def manifest_of(data):
 
 
 def upload(rows, tenant, data, chunks=None):
-    """Puts chunks, as the front does."""
+    """Stores chunks as the front does."""
     for at in range(0, len(data), 1000):
         piece = data[at : at + 1000]
         if chunks is None or hashlib.sha256(piece).hexdigest() in chunks:
@@ -42,7 +42,7 @@ def test_an_upload_that_is_resumed(rows):
     assert row.state == "uploading" and missing == manifest.chunks and len(missing) == 4
     upload(rows, tenant, data, missing[:2])
     assert refused(409, rows.bundles.commit, tenant, model, row.hash).missing == missing[2:]
-    _, rest = rows.bundles.announce(tenant, model, manifest)  # after a lost connection, from the beginning
+    _, rest = rows.bundles.announce(tenant, model, manifest)  # after a lost connection it starts again
     assert rest == missing[2:]
     upload(rows, tenant, data, rest)
     assert rows.bundles.commit(tenant, model, row.hash).state == "uploaded"
@@ -57,7 +57,7 @@ def test_chunks_are_shared_within_a_tenant_only(rows):
     upload(rows, a, data)
     _, more = rows.bundles.announce(a, model, manifest_of(data + b"x"))
     assert more == (hash_of("x"),)
-    _, all_ = rows.bundles.announce(b, model, manifest_of(data))  # b learns nothing of what a has
+    _, all_ = rows.bundles.announce(b, model, manifest_of(data))  # b learns nothing about a's bundles
     assert all_ == missing
     refused(409, rows.bundles.commit, b, model, manifest_of(data).hash)
     assert rows.bundles.expected(a, missing[0]) == (1000, True) and rows.bundles.expected(b, missing[0]) == (1000, False)
@@ -79,7 +79,8 @@ def test_sizes_and_quotas(rows, monkeypatch):
         refused(413, rows.bundles.announce, tenant, model, manifest_of(bytes(4001))))
     first = manifest_of(os.urandom(3000))
     rows.bundles.announce(tenant, model, first)
-    refused(413, rows.bundles.announce, tenant, model, manifest_of(os.urandom(2001)))  # reserved, not only stored
+    # Bytes that are reserved, not only those that are stored.
+    refused(413, rows.bundles.announce, tenant, model, manifest_of(os.urandom(2001)))
     rows.bundles.delete(tenant, model, first.hash)
     rows.bundles.announce(tenant, model, manifest_of(os.urandom(2001)))
     monkeypatch.setattr(rows.blobs, "reserve", 1 << 60)
@@ -95,7 +96,7 @@ def test_a_tenant_has_so_many_bundles(rows, monkeypatch):
     for manifest in manifests[:3]:
         rows.bundles.announce(a, model, manifest)
     assert "delete bundles" in str(refused(413, rows.bundles.announce, a, model, manifests[3]))
-    rows.bundles.announce(a, model, manifests[0])  # one that is there is no new one
+    rows.bundles.announce(a, model, manifests[0])  # a bundle that exists already is not new
     rows.bundles.announce(b, model, manifests[3])
     rows.bundles.delete(a, model, manifests[1].hash)
     rows.bundles.announce(a, model, manifests[3])
@@ -103,7 +104,7 @@ def test_a_tenant_has_so_many_bundles(rows, monkeypatch):
 
 @pytest.mark.stores
 def test_reasons_are_texts_that_a_store_takes(rows):
-    """What a hostile file made an error say."""
+    """An error message that a hostile file controls."""
     tenant, model = rows.tenant("a"), rows.model()
     for k, text in enumerate(("\0", "\ud800", "x" * 100_000)):
         hash_ = rows.bundle(tenant, model, k, state="uploaded")
@@ -219,5 +220,5 @@ def test_a_damaged_chunk_is_asked_for_again(rows):
     upload(rows, a, data, manifest.chunks[:1])
     assert rows.bundles.commit(a, model, manifest.hash).state == "uploaded"
     assert rows.bundles.file(a, manifest).read() == data
-    shutil.rmtree(rows.blobs.folder / "chunks")  # a disk that is away
+    shutil.rmtree(rows.blobs.folder / "chunks")  # the disk is not mounted
     assert rows.bundles.withdraw_damaged(a, manifest) == 0 and rows.bundles.get(a, model, manifest.hash).state == "uploaded"

@@ -1,4 +1,4 @@
-"""Programs over processes of this machine: workers that are killed at every step, and everything that can be wrong."""
+"""Programs over processes of this machine: workers that are killed at every step, and all kinds of errors."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ KILLED = Path(__file__).with_name("killed.py")
 
 
 class Killed(lt.cluster.Local):
-    """Workers that obey marks."""
+    """Workers that execute marks."""
 
     def _command(self):
         return [sys.executable, str(KILLED)]
@@ -44,7 +44,7 @@ class Idle(lt.cluster.Local):
 
 
 class World:
-    """Two programs, of which the second takes what the first gives, a bundle for both, and encrypted inputs."""
+    """Two programs, of which the second takes the results of the first, a bundle for both, and encrypted inputs."""
 
     def __init__(self, folder):
         self.folder, self.context = folder, lt.Context(PRESET, "cpu", threads=1)
@@ -91,7 +91,7 @@ def names(files):
 
 
 def stored(folder):
-    """The arrays among the blobs, without inputs and numbers."""
+    """The arrays among the blobs, except inputs and numbers."""
     return {p.name for p in (folder / ARRAYS / OWNER).rglob("*") if p.is_file()}
 
 
@@ -107,7 +107,7 @@ def test_three_workers_are_killed_at_every_step(world, tmp_path, marks):
         assert stored(tmp_path / "blobs") == set(names(world.between)) | set(names(world.inputs))
         for r, v in zip(results, world.values):
             assert np.abs(r.decrypt(world.client).unmarked() - (v * v + 0.25)).max() < 2**-8
-        # The results are a batch of their own.
+        # The results are also a batch.
         marks(*STEPS)
         again = executor.map(world.second, world.keys, results, numbers={"rate": 0.5})
         assert not list(left.iterdir()) and [r.data() for r in again] == world.right
@@ -147,7 +147,7 @@ def test_a_worker_that_is_lost_too_often(world, tmp_path, marks):
         with pytest.raises(lt.ClusterError, match=r"item \d of the batch, which lost its worker 2 times.*SIGKILL"):
             executor.map(world.first, world.keys, world.inputs)
         (tmp_path / "marks" / "compute.always").unlink()
-        results = executor.map(world.first, world.keys, world.inputs[:2])  # the executor goes on
+        results = executor.map(world.first, world.keys, world.inputs[:2])  # the executor continues to work
         assert [r.data() for r in results] == world.between[:2]
 
 
@@ -175,7 +175,7 @@ def test_blobs_with_other_bytes(world, tmp_path):
 
 
 def test_keys_that_do_not_match(world, tmp_path):
-    """Bundles are compared with programs here; files of bundles by the workers."""
+    """Bundles are compared with programs here; workers compare the files of bundles."""
     few = world.client.server_keys(lambda x: x * x, np.zeros(4))
     other_context = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
     other = lt.keygen(other_context).server_keys(lambda x: x * x, np.zeros(4))
@@ -236,7 +236,7 @@ def test_a_generator_that_uses_the_executor(world, tmp_path):
 
 
 def test_a_program_that_follows_itself(world, tmp_path):
-    """Results of its first run are no answers yet, and its second run has workers too where it takes no time."""
+    """Results of its first run are no answers yet. Its second run gets workers, even if its predicted time is zero."""
     level = world.programs[0].outputs[0].level
     x = world.client.encrypt(np.full(16, 0.9), level=level)
     with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"] * 2)) as executor:
@@ -249,7 +249,7 @@ def test_a_program_that_follows_itself(world, tmp_path):
 
 
 def test_two_executors(world, tmp_path):
-    """They may share a folder, and not an engine."""
+    """They may share a folder, but not an engine."""
     engine = lt.cluster.Local(["cpu"])
     with lt.cluster.Executor(tmp_path / "blobs", engine) as one:
         with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as two:
@@ -264,7 +264,8 @@ def test_two_executors(world, tmp_path):
 
 
 def test_executors_that_cannot_compute(world, tmp_path):
-    """One that is closed, now or while it computes, and one of another process: an error, and nothing that waits for ever."""
+    """An executor that is closed, before or while it computes, or that belongs to another process: an error, and
+    nothing hangs."""
     executor = lt.cluster.Executor(tmp_path / "blobs", Idle(["cpu"]))
     keys = executor.put_keys(world.keys)
     child = os.fork()
@@ -295,7 +296,7 @@ def test_workers_that_do_not_start(world, tmp_path):
             pytest.raises(lt.ClusterError, match="ended 3 times before it took a shard.*status 7"):
         executor.map(world.first, world.keys, world.inputs[:1])
 
-    class Failing(lt.cluster.Local):  # it says why
+    class Failing(lt.cluster.Local):  # it gives the reason
         def _command(self):
             line = Outcome.of(lt.DeviceError.explain("Context", "no GPU", "one", "check it")).to_json()
             return [sys.executable, "-c", f"print({line!r})"]
@@ -310,7 +311,7 @@ def test_workers_that_do_not_start(world, tmp_path):
 
 
 def test_workers_end_with_their_program(world, tmp_path):
-    """Where the program that spreads a batch is killed, its workers end."""
+    """If the program that distributes a batch is killed, its workers end."""
     code = f"""
 import sys, time, latticino as lt
 executor = lt.cluster.Executor({str(tmp_path / "blobs")!r}, lt.cluster.Local(["cpu"] * 2))
@@ -363,7 +364,7 @@ def test_shares():
     assert [list(slots(share, 2)) for share in shares] == [[0], [0, 1], [1]]  # round(0.5) = 0, round(1.5) = 2
     assert [list(slots(share, 1)) for share in shares] == [[0]] * 3
     assert shares_of([0.0, 0.0]) == [(0.0, 0.5), (0.5, 1.0)]
-    for workers in range(1, 9):  # nobody is left without work
+    for workers in range(1, 9):  # no worker is left without work
         assert {slot for share in shares for slot in slots(share, workers)} == set(range(workers))
 
 

@@ -1,4 +1,4 @@
-"""Commands in the hands of an operator, or of a tenant, who mistook something: each says what to do."""
+"""Commands with mistakes of an operator or a tenant: each error says what to do."""
 
 import os
 
@@ -14,7 +14,7 @@ def said(capsys, *words):
     """The status of a command and what it wrote on standard error."""
     try:
         status = cli.main([str(word) for word in words])
-    except SystemExit as end:  # of the parser
+    except SystemExit as end:  # an error of the parser
         status = end.code
     return status, capsys.readouterr().err
 
@@ -50,7 +50,7 @@ def test_folders_with_odd_names(capsys, tmp_path):
 
 
 def test_a_store_that_refuses(capsys, monkeypatch, tmp_path):
-    """As on a full disk."""
+    """As if the disk were full."""
     def full(*_):
         raise sa.exc.OperationalError("INSERT", {}, Exception("database or disk is full"))
 
@@ -60,7 +60,7 @@ def test_a_store_that_refuses(capsys, monkeypatch, tmp_path):
 
 
 class Answers:
-    """A service that has nothing: it notes what it was asked for."""
+    """A service that has nothing. It notes the requests."""
 
     def __init__(self, monkeypatch):
         self.paths = []
@@ -80,7 +80,7 @@ class Answers:
 
 
 def test_names_of_bundles_and_jobs(capsys, monkeypatch, tmp_path):
-    """Whatever a tenant types is one name, and no other path."""
+    """Whatever a tenant types is one name, and never another path."""
     monkeypatch.setenv("LATTICINO_TOKEN", "lt_x")
     at = ("--url", "http://127.0.0.1:1")
     answers = Answers(monkeypatch)

@@ -1,4 +1,4 @@
-"""Programs over workers of Dask, as on many machines: killed at every step, lost for good, and refused."""
+"""Programs over workers of Dask, as on many machines: killed at every step, lost permanently, and refused."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def world(tmp_path_factory):
 
 
 class Cluster:
-    """A scheduler and workers, by Dask's own commands, in a folder."""
+    """A scheduler and workers in a folder, started by Dask's own commands."""
 
     def __init__(self, folder):
         self.folder, self.address, self.running = folder, f"tcp://127.0.0.1:{free_port()}", []
@@ -97,7 +97,7 @@ def test_errors_come_from_workers(world, cluster, tmp_path):
 
 
 def test_a_client_of_ones_own(world, cluster, tmp_path):
-    """It stays open behind an executor. Only hashes travel: 64 digits each, to workers and back."""
+    """It stays open after an executor is closed. Only hashes are sent: 64 digits each, to workers and back."""
     with distributed.Client(cluster.address, set_as_default=False) as client:
         submit, sent = client.submit, []
 
@@ -137,7 +137,7 @@ def test_no_workers_and_wrong_ones(world, tmp_path):
             with lt.cluster.Executor(tmp_path / "blobs", made) as executor, \
                     pytest.raises(lt.ClusterError, match=r"no worker for 1\.5 s"):
                 executor.map(world.first, world.keys, world.inputs[:1])
-            assert made._alone_since is None  # the next batch has patience again
+            assert made._alone_since is None  # the next batch may wait as long again
             own.start("worker", own.address, "--nthreads", "2", "--no-nanny", "--no-dashboard")
             client.wait_for_workers(1)
             with pytest.raises(lt.UnsupportedError, match="a worker with several threads"):

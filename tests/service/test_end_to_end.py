@@ -84,7 +84,7 @@ def test_results_are_those_of_direct_runs_though_a_worker_is_killed(running, ten
 
 
 def test_objects_of_one_tenant_are_not_there_for_another(running, tenants):
-    """All pairs: every object of one tenant, asked for by another one, gives 404."""
+    """All pairs of tenants: every object of one, requested by another, gives 404."""
     jobs = [tenant.remote.submit(np.zeros(16)) for tenant in tenants]
     for job in jobs:
         job.wait(600)
@@ -106,7 +106,7 @@ def test_objects_of_one_tenant_are_not_there_for_another(running, tenants):
 
 
 def test_a_request_under_another_ones_key_fails(running, tenants):
-    """A ciphertext that names another tenant's key is run with the keys of its sender, and so not at all."""
+    """A ciphertext that states another tenant's key is run with the keys of its sender, which the run refuses."""
     body = tenants[1].encrypted(np.zeros(16))
     job = tenants[0].remote.send(body)
     with pytest.raises(lt.ServiceError, match=r"failed \(KeyError.*an object under key"):
@@ -189,7 +189,8 @@ def test_a_chunk_that_is_not_what_it_says(running, tenants):
 
 
 def test_bundles_that_a_checker_refuses(running, tenants):
-    """Damaged, cut, with bytes behind, and of keys that the model does not need: each is refused with its reason."""
+    """Bundles that are damaged, cut, followed by other bytes, or of keys that the model does not need: each is refused
+    with its reason."""
     tenant, whole = tenants[0], tenants[0].bundle
     other = lt.to_bytes(tenant.client.server_keys(lambda x: x * x, np.zeros(4)))
     folder = running.folder
@@ -203,7 +204,7 @@ def test_bundles_that_a_checker_refuses(running, tenants):
 
 
 def test_an_upload_is_resumed_and_shared(running, tenants):
-    """The chunks that are there are not sent again."""
+    """Chunks that were uploaded are not sent again."""
     tenant = tenants[2]
     sent, put = [], tenant.link.send
 
@@ -216,7 +217,7 @@ def test_an_upload_is_resumed_and_shared(running, tenants):
         (running.folder / "again").write_bytes(tenant.bundle)
         assert tenant.service.push(running.folder / "again") == tenant.remote.bundle
         assert not [path for method, path in sent if method == "PUT"]
-        assert tenant.service.use(tenant.client).bundle == tenant.remote.bundle  # found by the key that made it
+        assert tenant.service.use(tenant.client).bundle == tenant.remote.bundle  # it is found by the key that made it
     finally:
         tenant.link.send = put
 
@@ -309,7 +310,7 @@ def test_postgresql_and_workers_that_join(network, tmp_path, postgresql):
 
 
 def test_a_graceful_stop(network, tmp_path):
-    """SIGTERM: no new jobs, those that wait stay for the next start; nothing is lost."""
+    """After SIGTERM there are no new jobs, and waiting jobs stay for the next start. Nothing is lost."""
     running = Running(tmp_path / "service", [f"mlp={network[0]}/server.network"])
     tenant = Tenant(running, "a")
     body = tenant.encrypted(np.zeros(16))
@@ -332,7 +333,7 @@ def test_a_graceful_stop(network, tmp_path):
 
 
 def test_processes_end_with_their_service(network, tmp_path):
-    """Where the service itself is killed, none of its processes stays."""
+    """If the service itself is killed, all of its processes end."""
     running = Running(tmp_path / "service", [f"mlp={network[0]}/server.network"])
     pids = [until(lambda role=role: running.pids(role), role)[0] for role in ("front", "checker", "worker")]
     os.kill(running.process.pid, signal.SIGKILL)

@@ -63,7 +63,7 @@ def test_one_key_makes_one_job(rows):
     again, newer = rows.jobs.submit(tenant, request)
     assert (first.id, new, newer) == (again.id, True, False)
     rows.jobs.finish(rows.jobs.claim([model]), hash_of("r"), 7, 1.0)
-    assert rows.jobs.submit(tenant, request)[0].result == hash_of("r")  # a replay gives the same answer
+    assert rows.jobs.submit(tenant, request)[0].result == hash_of("r")  # a repeated request gets the same answer
     assert rows.jobs.claim([model]) is None
     for change in (dict(input=hash_of("x")), dict(final=False)):
         refused(409, rows.jobs.submit, tenant, rows.request(model, bundle, **{
@@ -101,7 +101,7 @@ def test_a_lapsed_lease_gives_the_job_to_another_worker(rows, clock):
     clock.now += 2
     second = rows.jobs.claim([model])
     assert second.id == id_ and second.attempt == 2 and second.lease != first.lease
-    # The first worker changes nothing any more.
+    # The first worker cannot change anything any more.
     assert rows.jobs.renew(first, 0.9) == "lost" == rows.jobs.verdict(first)
     assert not rows.jobs.finish(first, hash_of("r"), 7, 1.0) and not rows.jobs.end(first, "failed", "x")
     rows.jobs.release(first)
@@ -111,18 +111,18 @@ def test_a_lapsed_lease_gives_the_job_to_another_worker(rows, clock):
 
 @pytest.mark.stores
 def test_a_clock_that_is_set_back_holds_no_job(rows, clock):
-    """A dead worker's job does not wait until the clock is where it was; a living one's lease is renewed."""
+    """A dead worker's job need not wait until the clock is where it was. The lease of a living worker is renewed."""
     tenant, model, bundle = rows.ready()
     id_ = rows.submit(tenant, model, bundle)
     rows.alive(1, clock.now)
     first = rows.jobs.claim([model])
-    clock.now -= 5  # as clocks are corrected: no lease lapses
+    clock.now -= 5  # as when a clock is corrected: no lease expires
     assert rows.jobs.claim([model]) is None
     with rows.store.read() as c:
         assert rows.jobs.workers_alive(c) == 1
     clock.now -= 86_400
     with rows.store.read() as c:
-        assert rows.jobs.workers_alive(c) == 0  # until it says again that it lives
+        assert rows.jobs.workers_alive(c) == 0  # until it reports again
     rows.jobs.renew(first, 0.5)
     assert rows.jobs.claim([model]) is None
     clock.now -= 86_400
@@ -147,7 +147,7 @@ def test_three_deaths_poison_a_job(rows, clock):
 def test_a_job_that_is_given_back(rows):
     tenant, model, bundle = rows.ready()
     id_ = rows.submit(tenant, model, bundle)
-    for _ in range(5):  # workers that stop in good order do not count
+    for _ in range(5):  # workers that stop in an orderly way do not count
         claim = rows.jobs.claim([model])
         rows.jobs.release(claim, blame=False)
     assert claim.attempt == 1
@@ -162,7 +162,7 @@ def test_deadlines(rows, clock):
     tenant, model, bundle = rows.ready()
     late, early, running = (rows.submit(tenant, model, bundle, deadline=d) for d in (5.0, 100.0, 50.0))
     clock.now += 10
-    assert rows.jobs.claim([model]).id == early  # the late one is passed over
+    assert rows.jobs.claim([model]).id == early  # the late job is left out
     rows.jobs.sweep()
     assert rows.job(late).state == "expired"
     claim = rows.jobs.claim([model])
@@ -211,7 +211,7 @@ def order(rows, model, count, seconds=1.0):
 
 @pytest.mark.stores
 def test_tenants_share_by_predicted_seconds(rows):
-    """A long queue of one tenant delays another one by a job, not by the queue."""
+    """A long queue of one tenant delays another tenant by one job, and not by the whole queue."""
     a, b, model, bundle = rows.two()
     for _ in range(20):
         rows.submit(a, model, bundle)
@@ -231,7 +231,7 @@ def test_an_idle_tenant_saves_nothing_up(rows):
     for _ in range(6):
         rows.submit(b, model, bundle)
         rows.submit(a, model, bundle)
-    assert Counter(order(rows, model, 7)) == {a: 3, b: 4}  # b's first one goes beside the last one of a
+    assert Counter(order(rows, model, 7)) == {a: 3, b: 4}  # b's first job comes next to the last one of a
 
 
 def test_a_weight_is_a_share(rows):
@@ -289,7 +289,7 @@ def test_quotas(rows, clock):
     assert "2 predicted seconds of this tenant" in str(why) and why.retry_after == 1.0
     for id_ in ids:
         rows.jobs.cancel(tenant, id_)
-    refused(413, rows.submit, tenant, model, bundle, input_size=251)  # the result takes 100 beside it
+    refused(413, rows.submit, tenant, model, bundle, input_size=251)  # and the result takes 100 more
     other, _, _ = rows.ready("b", model=model, jobs=3)
     for _ in range(3):
         rows.submit(other, model, bundle)
@@ -328,7 +328,7 @@ def test_a_full_queue_says_when_to_come_again(rows, clock):
         rows.submit(a, model, bundle)
     why = refused(429, rows.submit, a, model, bundle)
     assert why.retry_after == pytest.approx(8 + 8 - 13)
-    clock.now += 100  # the workers have not been seen: as if there was one
+    clock.now += 100  # the workers have not reported yet: as if there was one
     assert refused(429, rows.submit, a, model, bundle).retry_after == pytest.approx(16 + 8 - 13)
     # A job that is longer than the limit runs where nothing waits.
     rows.limit(seconds=1.0)
@@ -342,7 +342,7 @@ def test_what_a_preview_refuses(rows):
     request = rows.request(model, bundle)
     rows.jobs.preview(tenant, request.idempotency, model, bundle, 10)
     rows.jobs.submit(tenant, request)
-    rows.jobs.preview(tenant, request.idempotency, model, bundle, 10)  # a repeated request is let through
+    rows.jobs.preview(tenant, request.idempotency, model, bundle, 10)  # a repeated request is accepted
     refused(429, rows.jobs.preview, tenant, "new", model, bundle, 10)
     refused(404, rows.jobs.preview, tenant, "new", model, hash_of("none"), 10)
 
@@ -445,7 +445,7 @@ def test_sqlite_waits_for_the_disk(tmp_path):
 
 @pytest.mark.stores
 def test_blocks_within_a_block_see_the_same_state(rows):
-    """Also where another thread writes in between; afterwards the change is seen."""
+    """Also if another thread writes in between. Afterwards the change is visible."""
     tenant, model, bundle = rows.ready()
     with rows.store.read() as c:
         assert rows.jobs.latest(tenant) == []
@@ -460,7 +460,7 @@ def test_blocks_within_a_block_see_the_same_state(rows):
 
 
 def test_writers_of_other_processes_take_turns(tmp_path):
-    """What was killed in its turn holds nobody up."""
+    """A process that was killed during its turn does not block others."""
     url = f"sqlite:///{tmp_path}/s.sqlite"
     store = Store(url)
     program = ("import sys, time; from latticino.serve.store import Store; s = Store(sys.argv[1])\n"
@@ -482,7 +482,7 @@ def test_writers_of_other_processes_take_turns(tmp_path):
 
 
 def test_a_writer_that_never_ends(tmp_path, monkeypatch):
-    """Others are told so after as long as SQLite would wait."""
+    """Others get an error after as long as SQLite would wait."""
     monkeypatch.setattr("latticino.serve.store.BUSY_MS", 300)
     first, second = (Store(f"sqlite:///{tmp_path}/s.sqlite") for _ in range(2))
     with first.write(), pytest.raises(STORE_ERRORS), second.write():

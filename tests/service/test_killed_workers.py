@@ -17,8 +17,8 @@ STEPS = ("load", "compute", "written")
 
 
 def test_workers_are_killed_at_every_step(tmp_path, postgresql):
-    """No job is lost or done twice, and every result has the bytes of a run in this process. The lease of a killed worker
-    lapses, and another one takes its job."""
+    """No job is lost or done twice, and every result has the bytes of a run in this process. The lease of a killed
+    worker expires, and another one takes its job."""
     context = lt.Context("test-n10-boot-insecure", "cpu", threads=1)
     path = tmp_path / "score.lt"
     lt.save_program(path, lambda x: (x * x).bootstrap() * 0.5 + x * 0.25, context, lt.Shape((16,), None, (-1, 1)))
@@ -51,7 +51,7 @@ def test_workers_are_killed_at_every_step(tmp_path, postgresql):
         for job, body in zip(jobs, bodies):
             want = messages.result_to_bytes(program.run(session, lt.from_bytes(body, session)), True)
             assert job.data(SECONDS) == want
-        assert time.monotonic() - start > 25  # a lease had to lapse
+        assert time.monotonic() - start > 25  # a lease had to expire
         assert not list(marks.iterdir())
         attempts = sorted(job.look().row["attempts"] for job in jobs)
         lost = [int((tmp_path / f"held.{step}").read_text()) for step in STEPS]

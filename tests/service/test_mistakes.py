@@ -1,4 +1,4 @@
-"""A service in a world that went wrong: files, folders, ports, disks and signals. Each error says what to do."""
+"""A service under wrong conditions: files, folders, ports, disks and signals. Each error says what to do."""
 
 import io
 import os
@@ -65,7 +65,7 @@ def test_files_that_are_no_models(model, tmp_path, capsys):
 
 
 def test_names_that_paths_give(model, tmp_path, capsys):
-    """A path may hold an equals sign; a folder's name may be no name of a model."""
+    """A path may contain an equals sign. The name of a folder may be no valid name of a model."""
     folder = tmp_path / "lr=0.1"
     folder.mkdir()
     (folder / "score.lt").write_bytes(model.read_bytes())
@@ -80,7 +80,7 @@ def test_names_that_paths_give(model, tmp_path, capsys):
 
 
 def test_a_start_that_fails_changes_no_models(model, tmp_path, capsys):
-    """Whether a later file is none, one model has two names, or the device is too small for all."""
+    """Also if a later file is no model, one model has two names, or the device is too small for all of them."""
     folder = tmp_path / "service"
     folder.mkdir()
     store, blobs = Store(f"sqlite:///{folder}/service.sqlite"), Blobs(folder / "blobs")
@@ -99,7 +99,7 @@ def test_a_start_that_fails_changes_no_models(model, tmp_path, capsys):
 
 
 def test_a_port_in_use_changes_nothing(running, model, tmp_path, capsys):
-    """Neither does a second service on the folder of one that runs."""
+    """Nor does a second service on the folder of a running one."""
     port = int(running.url.rpartition(":")[2])
     at = ("--folder", tmp_path / "service", "--port", port)
     status, text = said(capsys, "serve", f"other={model}", *at)
@@ -127,7 +127,7 @@ def test_folders_that_take_no_files(tmp_path, model, capsys):
 
 
 def test_folders_on_two_disks(tmp_path):
-    """A link to the whole folder will do; a link to one of its folders on another disk would break every upload."""
+    """A link to the whole folder works. A link to one of its folders on another disk would make every upload fail."""
     os.symlink(tmp_path, tmp_path / "link")
     Blobs(tmp_path / "link" / "blobs").put("inputs", "a", b"x")
     other = f"/dev/shm/latticino-{os.getpid()}"
@@ -175,14 +175,14 @@ def checked_by(script, tmp_path, monkeypatch):
 @pytest.mark.parametrize("output, status", [(b"", 1), (b"x", 0), (b"[]", 0), (b'{"id": "a"}', 0), (b'{"id": 1, "bytes": "x"}', 0),
                                             (b'{"id": "a", "bytes": 1}', 3)])
 def test_a_verdict_that_is_none_refuses_the_bundle(tmp_path, monkeypatch, output, status):
-    """As of a process that a hostile bundle has taken over."""
+    """As if a hostile bundle had taken over the process."""
     row = checked_by(f"printf %s '{output.decode()}'\nexit {status}", tmp_path, monkeypatch)()
     assert row.state == "refused" and "make it again" in row.reason
 
 
 @pytest.mark.parametrize("name", ["HUP", "INT", "TERM", "KILL"])
 def test_a_check_that_is_stopped_is_made_again(tmp_path, monkeypatch, name, hang_ups):
-    """A stop that signals all processes is no fault of the bundle."""
+    """If a signal to all processes stops it, that is not the fault of the bundle."""
     mark = tmp_path / "tried"
     check = checked_by(f"[ -e {mark} ] || {{ touch {mark}; kill -s {name} $$; }}\n"
                        "printf %s '{\"id\": \"a\", \"bytes\": 1}'", tmp_path, monkeypatch)
@@ -214,7 +214,7 @@ def test_facts_of_another_release(running):
 
 
 def test_a_full_disk_holds_jobs_up(running, model, tmp_path, monkeypatch):
-    """A result that the disk does not take is no fault of the job: it runs once there is room."""
+    """If the disk has no room for a result, that is not the fault of the job: it runs when there is room."""
     monkeypatch.setattr("latticino.serve.worker._FULL", 0.05)
     store, blobs = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs")
     rows = Rows(store, blobs)
@@ -301,7 +301,7 @@ def test_addresses_that_are_no_service(model):
 
 
 def test_a_model_that_takes_more_memory_than_there_is(model, tmp_path, monkeypatch):
-    """The process that reads it is ended by the system."""
+    """The system ends the process that reads it."""
     store, blobs = Store(f"sqlite:///{tmp_path}/s.sqlite"), Blobs(tmp_path / "blobs")
     monkeypatch.setattr("latticino.serve.registry._DESCRIBE", "import os; os.kill(os.getpid(), 9)")
     with pytest.raises(lt.OutOfMemoryError, match="ended by signal 9.*a larger machine"):

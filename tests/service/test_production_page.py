@@ -24,14 +24,14 @@ CONNECT, = re.findall(r"^```py\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def nginx():
-    """nginx of the distribution, or unpacked where the launcher puts what it fetches."""
+    """nginx of the distribution, or the one unpacked where the launcher puts downloads."""
     found = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin") or str(ROOT / ".deps/usr/sbin/nginx")
     assert os.path.exists(found), "nginx is missing; ./latticino test --more service installs it"
     return found
 
 
 class Site:
-    """What the page sets up, in the current folder. `close` ends what it started."""
+    """Runs the commands of the page in the current folder. `close` ends what it started."""
 
     def __init__(self, folder):
         self.folder, self.front, self.port, self.running = folder, free_port(), free_port(), []
@@ -44,7 +44,7 @@ class Site:
         return process
 
     def command(self, line):
-        """A line of the page: the service and nginx run on, all others end."""
+        """Runs a line of the page. The service and nginx keep running; all other commands end."""
         line = line.replace("8000", str(self.front)).replace("digits/server.network", "digits=score.lt")
         line, _, output = line.partition(" > ")
         words = shlex.split(line)
@@ -53,7 +53,7 @@ class Site:
         if words[0] == "python3":
             words[0] = sys.executable
         if words[0] == "nginx":
-            # nginx would go to the background, and as root give up rights that the tests' folders ask for.
+            # Otherwise nginx would go to the background, and as root give up rights that the tests' folders need.
             user = "user root; " if os.geteuid() == 0 else ""
             return self.start([nginx(), *words[1:], "-g", f"{user}daemon off;"])
         if "serve" in words:
@@ -111,7 +111,8 @@ def test_the_page(site):
     url, token = f"https://localhost:{site.port}", Path("token").read_text().strip()
     with pytest.raises(lt.ServiceError, match="of status 400"):  # nginx: no certificate was sent
         lt.connect(url, token, cafile="authority.pem")
-    with pytest.raises(lt.ServiceError, match="CERTIFICATE_VERIFY_FAILED"):  # an authority that the system does not know
+    # An authority that the system does not know.
+    with pytest.raises(lt.ServiceError, match="CERTIFICATE_VERIFY_FAILED"):
         lt.connect(url, token, certificate="hospital-a.pem")
     with pytest.raises(lt.ServiceError) as refused:
         lt.connect(url, "x" * 43, cafile="authority.pem", certificate="hospital-a.pem")
@@ -143,7 +144,7 @@ def test_certificates_that_cannot_be_used(tmp_path):
                                   ({"cafile": lacks, "certificate": none}, "lacks", "cafile")):
         with pytest.raises(lt.FileError, match=rf"connect: had .*{name}\.pem.*PEM; correct {option}="):
             lt.connect("https://localhost:1", "token", **options)
-    for option in ("cafile", "certificate"):  # they would protect nothing
+    for option in ("cafile", "certificate"):  # they would not protect anything
         with pytest.raises(lt.UnsupportedError, match="certificates for an address with http"):
             lt.connect("http://localhost:1", "token", **{option: none})
 

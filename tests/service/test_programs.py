@@ -1,5 +1,5 @@
-"""Programs that `lt.save_program` wrote, served: two arguments, cancellation between steps, several results, numbers of each run,
-what cannot be served."""
+"""Programs that `lt.save_program` wrote, served: two arguments, cancellation between steps, several results, numbers of
+each run, and programs that cannot be served."""
 
 import hashlib
 import io
@@ -114,7 +114,7 @@ def test_several_results_and_numbers_beside_a_direct_run(several, tmp_path):
         assert result == struct.pack("<8sIIQQ", b"LTRESULT", 1, 2, *lengths) + b"".join(files)
         assert len(result) <= facts.result_bytes
         assert alike(part.decrypt(client, result), clear_of_several(X, **NUMBERS))
-    for numbers in ((2.0, 0.0, 0.0, 0.0), (0.0, 0.5, 0.0, 0.0), (0.0, 0.0, 0.0, -2.0)):  # outside of what was declared
+    for numbers in ((2.0, 0.0, 0.0, 0.0), (0.0, 0.5, 0.0, 0.0), (0.0, 0.0, 0.0, -2.0)):  # outside of the declared range
         with pytest.raises(lt.ValueError, match="had (eta|mu)="):
             model.run(session, parts_of(body[:-32] + struct.pack("<4d", *numbers), facts), True, lambda _: None)
     with pytest.raises(lt.FileError, match="mu, which is not finite"):
@@ -161,7 +161,7 @@ def test_several_results_and_numbers_over_http(several, tmp_path):
 
 
 def test_numbers_that_are_refused_over_http(several, tmp_path):
-    """The client refuses them before anything is sent. If another client sends them all the same, the worker does."""
+    """The client refuses them before anything is sent. If another client sends them anyway, the worker refuses them."""
     running = Running(tmp_path / "service", [f"several={several}"])
     try:
         service = lt.connect(running.url, running.tenant("a"))

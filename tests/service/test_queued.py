@@ -13,7 +13,7 @@ pytestmark = pytest.mark.stores
 
 @pytest.fixture
 def sums(monkeypatch):
-    """How many sums were made."""
+    """The number of sums that were made."""
     made, plain = [], tenants._SUM.scalar
     monkeypatch.setattr(tenants._SUM, "scalar", lambda c: made.append(0) or plain(c))
     return made
@@ -41,7 +41,7 @@ def test_the_limit_is_exact(rows, sums):
     with pytest.raises(Refused) as why:
         send(rows, jobs, tenant, model, bundle)
     assert why.value.status == 429
-    jobs.cancel(tenant, ids[0])  # the bound does not know of it; the sum does
+    jobs.cancel(tenant, ids[0])  # the bound does not include it; the sum does
     send(rows, jobs, tenant, model, bundle)
     with pytest.raises(Refused):
         jobs.submit(tenant, Request("x", model, bundle, "0" * 64, 10))

@@ -1,4 +1,4 @@
-"""Every route, with names, hashes and ids that nobody made: the answer is 404, whatever the text is."""
+"""Every route, with names, hashes and ids that do not exist: the answer is 404, whatever the text is."""
 
 import asyncio
 import io
@@ -216,7 +216,7 @@ def test_a_tenant_holds_so_many_polls(rows):
     assert [status for status, *_ in refused] == [429, 429, 200, 200, 200]
     assert all(headers["retry-after"] == "1" for _, headers, _ in refused[:2]) and "3 requests of this tenant that wait" in refused[0][2]["message"]
     assert [(status, said["state"]) for status, _, said in waited] == [(200, "cancelled")] * 3
-    assert again[0] == 200 and again[2]["state"] == "uploaded"  # none is left open
+    assert again[0] == 200 and again[2]["state"] == "uploaded"  # none stays open
 
 
 def test_a_damaged_chunk_is_taken_again(rows):
@@ -281,7 +281,8 @@ def test_a_damaged_result_is_not_sent(rows, size, monkeypatch, capsys):
         assert "another Idempotency-Key" in said["message"]
     assert made.metrics.damaged._value.get() == 2
     assert sum("result.damaged" in line and id_ in line for line in capsys.readouterr().err.splitlines()) == 2
-    assert rows.job(id_).state == "done" and rows.job(id_).result == name  # an operator may still restore the file
+    # Because an operator may still restore the file.
+    assert rows.job(id_).state == "done" and rows.job(id_).result == name
     path.write_bytes(data)
     assert asked_for(whole)[0] == 200 and asked_for(part)[0] == 206
 
@@ -358,7 +359,7 @@ def test_heads_that_share_a_read_pass(protocol):
 @pytest.mark.parametrize("first", [b"", b"GET / HTTP/1.1\r\n\r\n"])
 @pytest.mark.parametrize("begin", [b"GET / HT", b"GET / HTTP/1.1\r\nX: ", b"\r\n"])
 def test_a_head_that_comes_too_slowly(protocol, first, begin):
-    """Also after a request that was answered. Behind it, empty lines begin no head."""
+    """Also after a request that was answered. Empty lines after it do not begin a head."""
     loop, made, connection = protocol
     made.data_received(first)
     passes(loop, 0.01)
@@ -394,7 +395,7 @@ def test_the_rest_of_a_body_after_its_answer_keeps_no_connection_open(protocol):
 
 @pytest.mark.parametrize("rest", [b"", b"TP/1.1\r\n\r\n"])
 def test_a_head_behind_a_request_has_time_until_after_its_answer(protocol, rest):
-    """A client may wait for the first answer before it sends on. That answer is not cut."""
+    """A client may wait for the first answer before it sends more. That answer is not cut off."""
     loop, made, connection = protocol
     made.data_received(b"GET /slow HTTP/1.1\r\n\r\nGET / HT")
     passes(loop, 0.45)

@@ -1,4 +1,4 @@
-"""docs/security.md, what it says of a service, followed literally: each row of its two tables has a check here."""
+"""The statements of docs/security.md about a service: each row of its two tables has a check here."""
 
 import errno
 import hashlib
@@ -36,7 +36,7 @@ from latticino.serve.tenants import hashed
 from running import Running, until
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/security.md").read_text()
-RATE = 0.71875  # a number in the clear, which the requests hold
+RATE = 0.71875  # a number that is not encrypted, which the requests contain
 CHECKS = {}
 
 
@@ -50,7 +50,7 @@ ROLES, THREATS = rows_below("| role | has | can | cannot |"), rows_below("| thre
 
 
 def check(row):
-    """The check of the row that begins so."""
+    """The check of the row that begins with this text."""
     def named(function):
         name, = (name for name in (*ROLES, *THREATS) if name == row or (" " in row and name.startswith(row)))
         CHECKS.setdefault(name, []).append(function)
@@ -193,7 +193,7 @@ def _(here):
 
 @check("hostile, huge or cut files")
 def _(here):
-    """Refusals come before a byte of the body was sent. What has the right length is read where the row says."""
+    """Refusals come before a byte of the body was sent. A body of the right length is read where the row says."""
     w, size = here.world, len(here.world.a.body)
     at = f"/v1/jobs?model=score&bundle={w.a.remote.bundle}"
     for length, status in ((size - 1, 400), (size + 1, 413), (10**14, 413)):
@@ -234,11 +234,11 @@ def _(here):
     until(lambda: w.a.link.json("GET", f"/v1/jobs/{first}")["state"] == "done", "the job's end")
     count = len(w.a.link.json("GET", "/v1/jobs")["jobs"])
     inputs = w.running.folder / "blobs" / "inputs"
-    for path in inputs.glob("*/*/*"):  # as the sweep does
+    for path in inputs.glob("*/*/*"):  # as the cleanup does
         path.unlink()
     status, _, said = w.raw("POST", at, w.a.body, key, w.a.token)
     assert (status, json.loads(said)["id"]) == (200, first) and len(w.a.link.json("GET", "/v1/jobs")["jobs"]) == count
-    for last in range(1, 6):  # other bytes under the key that was recorded
+    for last in range(1, 6):  # other bytes under the recorded key
         assert w.raw("POST", at, w.a.body[:-1] + bytes([last]), key, w.a.token)[0] == 409
     assert list(inputs.glob("*/*/*")) == [] == list((inputs.parent / "tmp").iterdir())
     token, store = w.running.command("tenants", "token", "hospital-a"), w.store()
@@ -373,7 +373,7 @@ def _(here):
 
 @check("stranger, who")
 def _(here):
-    """An endless head is refused, whether it is one field, many, or a path, and so is a body of unknown length."""
+    """An endless head is refused, whether it is one field, many fields or a path. So is a body of unknown length."""
     w = here.world
     where = urllib.parse.urlsplit(w.url)
     for begin, more in ((b"GET / HTTP/1.1\r\nX: ", b"a" * 1000), (b"GET / HTTP/1.1\r\n", b"X: 1\r\n" * 1000), (b"GET /", b"a" * 1000)):
@@ -385,7 +385,7 @@ def _(here):
                 while sent < 100 * traffic.MAX_HEAD:
                     c.sendall(more)
                     sent += len(more)
-            with suppress(OSError):  # the kernel may drop what was said, as more was sent behind it
+            with suppress(OSError):  # the kernel may drop the answer, because more was sent after it
                 said = c.recv(1 << 16)
         assert sent < 100 * traffic.MAX_HEAD and (said == b"" or said.startswith(b"HTTP/1.1 431 ")), (begin, sent)
     assert f"more than {(traffic.READ + traffic.MAX_HEAD) >> 10} KiB" in PAGE and f"more than {traffic.SECONDS:g} s" in PAGE
@@ -414,7 +414,8 @@ def _(here):
 
 @check("front")
 def _(here):
-    """Garbage of the right length passes it, and others find it. It serves clients though the models' files are gone."""
+    """Garbage of the right length is accepted by the front, and others find it. The front serves clients even if the
+    models' files are missing."""
     w = here.world
     body, data = bytes(len(w.a.body)), b"no keys at all"
     job = json.loads(w.raw("POST", f"/v1/jobs?model=score&bundle={w.a.remote.bundle}", body, token=w.a.token)[2])
@@ -447,13 +448,13 @@ def _(here):
 
 @check("worker")
 def _(here):
-    """It is told no token, and the numbers of a run lie in the request in the clear."""
+    """It gets no token, and the numbers of a run are not encrypted in the request."""
     w = here.world
     for pid in w.running.pids("worker"):
         known = [Path(f"/proc/{pid}/cmdline")]
         if os.geteuid() == 0:
             known.append(Path(f"/proc/{pid}/environ"))
-        else:  # closed to the user of the worker
+        else:  # not readable for the user of the worker
             with pytest.raises(PermissionError):
                 Path(f"/proc/{pid}/environ").read_bytes()
         assert not [path for path in known for tenant in (w.a, w.b) if tenant.token.encode() in path.read_bytes()]
@@ -489,7 +490,7 @@ def _(here):
     assert len(set(secret[-200:-100])) > 1  # no row of zeros
 
 
-# ---- the tables themselves, and sentences beside them ----
+# ---- the tables themselves, and other sentences of the page ----
 
 
 @pytest.mark.parametrize("name", sorted(CHECKS))
@@ -504,7 +505,7 @@ def test_no_row_is_left_out():
 
 
 def test_the_service_uses_no_dask():
-    """Its workers take data from tenants, and never code."""
+    """Its workers take data from tenants, but no code."""
     assert "service does not use Dask" in re.sub(r"\s+", " ", PAGE)
     code = ("import pkgutil, importlib, sys, latticino.serve as s\n"
             "for m in pkgutil.iter_modules(s.__path__): importlib.import_module('latticino.serve.' + m.name)\n"

@@ -78,7 +78,7 @@ def ready(port):
 
 
 def test_the_options_of_the_page_exist(capsys):
-    """Every option that the page names is one of a command of the service."""
+    """Every option that the page names is an option of a command of the service."""
     helped = ""
     for command in ("serve", "worker", "tenants", "keys", "jobs"):
         try:

@@ -1,4 +1,4 @@
-"""The keys that a worker has in memory: what happens to the memory of those that it drops."""
+"""The keys that a worker has in memory: the memory of keys that it drops is released."""
 
 import ctypes
 import os
@@ -27,7 +27,7 @@ def test_memory_of_dropped_bundles_goes_back_to_the_system():
 
     model = SimpleNamespace(context=SimpleNamespace(bind=lambda found: found))
     sessions = Sessions(budget=100 * MB, share=1.0)
-    ctypes.CDLL(None).malloc_trim(0)  # what earlier tests left, which would be used again
+    ctypes.CDLL(None).malloc_trim(0)  # memory that earlier tests left, and that would be used again
     before = resident()
     sessions.get(Name("a", "m", "1"), model, 64 * MB, keys)
     most = resident() - before

@@ -1,4 +1,4 @@
-"""Statements whose text is made once give what SQLAlchemy gives, and transactions end as the block around them does."""
+"""Statements whose text is made once give the same as SQLAlchemy, and transactions end as their block does."""
 
 import threading
 

@@ -49,4 +49,4 @@ def test_what_an_operator_sees(rows):
     rows.jobs.finish(rows.jobs.claim([model]), hash_of("r"), 500, 1.0)
     row, = rows.tenants.all()
     assert (row.name, row.quota.jobs, row.tokens, row.waiting) == ("a", 7, 1, 1) and done
-    assert row.held == 10 + 124 + 500  # input and reserved result of the job that waits, and a result
+    assert row.held == 10 + 124 + 500  # input and reserved result of the waiting job, and a result

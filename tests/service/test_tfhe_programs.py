@@ -85,7 +85,7 @@ def test_over_http(saved, tmp_path):
 
 
 def test_programs_that_re_randomise_are_refused(tmp_path):
-    """A second run would give other bytes, and so two results of one job."""
+    """A second run would give other bytes, and so the job would have two results."""
     context = lt.tfhe.Context(INTEGERS, "cpu", threads=1, rerandomize=True)
     lt.save_program(tmp_path / "p", lambda a: a + a, context, lt.tfhe.Shape((2,), "u2"))
     with pytest.raises(lt.UnsupportedError, match="a program that re-randomises.*without rerandomize=True"):

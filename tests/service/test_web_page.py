@@ -1,4 +1,4 @@
-"""The folder of a web page beside the routes of a front: `latticino serve --page FOLDER`."""
+"""The folder of a web page next to the routes of a front: `latticino serve --page FOLDER`."""
 
 import asyncio
 from pathlib import Path
@@ -26,7 +26,7 @@ def get(app, path):
     messages = []
 
     async def receive():
-        await asyncio.Event().wait()  # the client stays
+        await asyncio.Event().wait()  # the client stays connected
 
     async def send(message):
         messages.append(message)

@@ -13,7 +13,7 @@ from latticino.serve.tenants import Quota, Tenants
 
 
 class Clock:
-    """Time that tests move."""
+    """A clock that tests move."""
 
     def __init__(self):
         self.now = 1_000_000.0
@@ -70,7 +70,7 @@ class Rows:
         return hash_
 
     def ready(self, name="a", model=None, **quota):
-        """A tenant with a bundle for a model: all three."""
+        """A tenant with a bundle for a model. Returns all three."""
         model = model or self.model()
         tenant = self.tenant(name, **quota)
         return tenant, model, self.bundle(tenant, model)

@@ -1,4 +1,4 @@
-// A bootstrapping plan with exactly the keys that its dry run asks for.
+// A bootstrapping plan with only the keys that its dry run asks for.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,7 @@ class BootstrapWorld {
     requested_ = request;
   }
 
-  // One plan a preset and slot count for complex messages, shared by tests.
+  // One plan for each preset and slot count, for complex messages. Tests share it.
   static BootstrapWorld& of(const std::string& name, int slots) {
     static std::map<std::pair<std::string, int>, std::unique_ptr<BootstrapWorld>> worlds;
     std::unique_ptr<BootstrapWorld>& world = worlds[{name, slots}];
@@ -88,7 +88,7 @@ inline std::vector<double> raised_coefficients(const BootstrapWorld& b, const Ci
   return c;
 }
 
-// Coefficients of the subring as CoeffToSlot lays them out: real halves, then imaginary ones, both
+// Coefficients of the subring in the order of CoeffToSlot: real halves, then imaginary ones, both
 // in bit-reversed order.
 inline std::vector<double> expected_order(const std::vector<double>& c, int slots) {
   const int half = static_cast<int>(c.size()) / 2, gap = half / slots;

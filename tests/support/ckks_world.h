@@ -1,5 +1,5 @@
-// A small CKKS world for tests: parameters, a CPU context, a secret, and a way to run a program
-// with exactly the keys that a dry run of it asks for.
+// A small CKKS setting for tests: parameters, a CPU context, a secret, and a way to run a program
+// with only the keys that its dry run asks for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 
 namespace latticino::ckks {
 
-// Passes on a bundle's keys and notes which were used.
+// Returns a bundle's keys, and notes which were used.
 class WitnessKeys : public rlwe::KeySource {
  public:
   explicit WitnessKeys(std::shared_ptr<const rlwe::EvaluationKeys> keys) : keys_(std::move(keys)) {}
@@ -42,7 +42,7 @@ class WitnessKeys : public rlwe::KeySource {
   mutable rlwe::KeyRequest used_;
 };
 
-// The CPU with one thread, or with LATTICINO_TEST_DEVICE=cuda the GPU.
+// The CPU with one thread; with LATTICINO_TEST_DEVICE=cuda, the GPU.
 inline std::unique_ptr<Backend> test_backend() {
   const char* given = std::getenv("LATTICINO_TEST_DEVICE");
   const std::string device = given == nullptr ? "cpu" : given;
@@ -66,7 +66,8 @@ class World {
         secret_(rlwe::SecretKey::generate(params, random_)) {}
   explicit World(const std::string& name) : World(preset(name)) {}
 
-  // One world a preset for a whole test program: making it costs more than most tests.
+  // One world for each preset and a whole test program, because making it takes longer than most
+  // tests.
   static World& of(const std::string& name) {
     static std::map<std::string, std::unique_ptr<World>> worlds;
     std::unique_ptr<World>& world = worlds[name];
@@ -130,7 +131,8 @@ class World {
     return out;
   }
 
-  // Runs the program on the dry context: its outputs without data, and the keys it asks for.
+  // Runs the program on the dry context. Returns its outputs without data, and the keys that it
+  // asks for.
   Batch dry_run(const Program& program, const Batch& x, rlwe::KeyRequest* request) const {
     const auto recorder = std::make_shared<rlwe::KeyRecorder>(dry_->constants());
     Batch shadows;

@@ -1,4 +1,4 @@
-// What known answers are compared by.
+// Digests by which known answers are compared.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline std::string digest(std::span<const std::uint32_t> words) {
   return crypto::sha256_hex(bytes);
 }
 
-// Its first 16 digits.
+// The first 16 digits of it.
 inline std::string short_digest(std::span<const std::uint32_t> words) {
   return digest(words).substr(0, 16);
 }

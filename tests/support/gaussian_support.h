@@ -1,4 +1,4 @@
-// What samples are held to.
+// A test for the distribution of samples.
 #pragma once
 
 #include <cmath>

@@ -31,7 +31,7 @@ inline std::uint64_t get64(const Bytes& b, std::size_t at) {
   return x;
 }
 
-// Makes every check hold again. Lengths stay as they are where they make no sense.
+// Corrects every check. Lengths that make no sense stay as they are.
 inline void repair(Bytes& b) {
   if (b.size() < io::kHeaderBytes + 2 * io::kDigestBytes) return;
   const auto put = [&](std::size_t at, std::size_t count, std::span<const std::uint8_t> digest) {

@@ -1,4 +1,4 @@
-// Names of parameter sets as names of tests.
+// Turns names of parameter sets into names of tests.
 #pragma once
 
 #include <gtest/gtest.h>

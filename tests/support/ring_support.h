@@ -58,7 +58,7 @@ inline Words download(Queue& queue, const PolyView& v) {
   return words;
 }
 
-// Ciphertexts without the words between them.
+// Ciphertexts without gaps between them.
 inline Words download(Queue& queue, const LweView& v) {
   Words words(v.words()), packed;
   queue.copy_out(words.data(), v.data, words.size() * sizeof(std::uint32_t));

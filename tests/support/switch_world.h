@@ -1,4 +1,4 @@
-// Both schemes on one queue, with exactly the CKKS keys that a dry run of a plan asks for.
+// Both schemes on one queue, with only the CKKS keys that a dry run of a plan asks for.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class SwitchWorld {
         secret_(generate_secret(*params_, world_.random())),
         keys_(make_switch_keys(*context_, world_.secret(), secret_, world_.random())) {}
 
-  // Keys of route Matvec as well, made when first asked for.
+  // Keys of route Matvec too, made when they are first needed.
   void need(const MatvecShape& shape) {
     if (keys_->matvec.contains(shape)) return;
     keys_->matvec.emplace(
@@ -51,7 +51,7 @@ class SwitchWorld {
     for (const ckks::Complex& z : world_.decrypt(x)) out.push_back(z.real());
     return out;
   }
-  // Evenly over [-bound, bound], in mixed order.
+  // Evenly spaced over [-bound, bound], in mixed order.
   static Values spread(int slots, double bound) {
     Values out;
     for (int j = 0; j < slots; ++j) {
@@ -69,7 +69,7 @@ class SwitchWorld {
   std::shared_ptr<SwitchKeys> keys_;
 };
 
-// A plan with the CKKS keys that a program needs: one table, where none is given.
+// A plan with the CKKS keys that a program needs. Without a program: those of one table.
 class SwitchPlan {
  public:
   using Program = std::function<ckks::World::Batch(const ckks::Evaluator&, const Switcher&,

@@ -1,5 +1,5 @@
-// A folder of one test, removed with all it holds. Tests run side by side in processes of their
-// own, so that names which several of them share would collide.
+// A folder of one test, which is removed with its content. Tests run at the same time in processes
+// of their own, so fixed names would collide.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  // The path of a file in it.
+  // The path of a file in the folder.
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
 
  private:

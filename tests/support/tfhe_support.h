@@ -40,7 +40,7 @@ struct TfheWorld {
   tfhe::Evaluator evaluator;
 };
 
-// 0, 1 .. count - 1, the whole `times` times.
+// The numbers 0, 1 .. count - 1, repeated `times` times.
 inline std::vector<std::uint32_t> every_message(std::uint32_t count, int times = 1) {
   std::vector<std::uint32_t> out;
   for (int r = 0; r < times; ++r) {

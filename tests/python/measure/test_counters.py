@@ -1,4 +1,4 @@
-"""`latticino bench counters`: what Nsight Compute prints becomes rows, whatever a GPU or a profiler lacks."""
+"""`latticino bench counters`: the output of Nsight Compute becomes rows, even if a GPU or a profiler lacks counters."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ SIZES = {"N": 65536, "limbs": 47}
 
 
 def csv(kernels, metrics, value=lambda i, metric: "1,000"):
-    """As `ncu --csv --print-units base` prints it, among lines of the program and of the profiler."""
+    """The output of `ncu --csv --print-units base`, among lines of the program and of the profiler."""
     lines = ["==PROF== Connected to process 4242 (/build/bench)", "first run 0.1 s", HEAD]
     for i, kernel in enumerate(kernels):
         for metric in metrics:
@@ -48,7 +48,7 @@ def test_the_profilers_text_becomes_launches():
     assert found[0].values == {"dram__bytes_read.sum": 1234567.5}
     assert found[1].values["x__y.avg.pct_of_peak_sustained_elapsed"] == 12.25
     assert ncu.parsed("==ERROR== no device\n") == [] and ncu.base_name("range") == "range"
-    # As ncu 2025.3 printed them.
+    # Names as ncu 2025.3 printed them.
     assert ncu.base_name("void unnamed>::mod_down_finish<unnamed>::CombineShape<8>>(unnamed>::ModDownFinishArgs)") == "mod_down_finish"
     assert ncu.base_name("void unnamed>::transform_rows<RowShape<8>, 1, 0>(TransformArgs)") == "transform_rows"
     assert ncu.base_name("void convert_tile<TileShape<8, 8, 1, 256, 1, 1, 3, 0, 1, 1, 8>>(TileArgs)") == "convert_tile"
@@ -72,7 +72,8 @@ def test_sums_and_means_of_launches():
     a, b = launches(ROTATION[:2], ("gpu__time_duration.sum", "x__y.avg.pct", "only__one.sum"),
                     lambda i, metric: {"gpu": ("100", "300"), "x__": ("10", "50"), "onl": ("7", "n/a")}[metric[:3]][i])
     names = {"gpu__time_duration.sum": "ns", "x__y.avg.pct": "percent", "only__one.sum": "once"}
-    assert ncu.summed([a, b], names) == {"ns": 400, "percent": 40}  # a sum without one of its launches would be too low
+    # Because a sum without one of its launches would be too low.
+    assert ncu.summed([a, b], names) == {"ns": 400, "percent": 40}
     assert ncu.summed([a], {"x__y.avg.pct": "percent", "only__one.sum": "once"}) == {"percent": 10, "once": 7}
     assert ncu.summed([], names) == {}
 
@@ -86,7 +87,7 @@ def test_runs_of_one_program_are_joined_by_launch_and_must_be_alike():
 
 
 def test_passes_of_rotations():
-    kernels = [*ROTATION, *ROTATION[:1], *ROTATION]  # of the second, the rows take two launches
+    kernels = [*ROTATION, *ROTATION[:1], *ROTATION]  # the rows of the second take two launches
     metrics = [*counters.BYTES, *counters.SHARES]
     found = launches(kernels, metrics, lambda i, metric: str(1000 * (i + 1)) if metric.endswith(".sum") else "40")
     rows = counters.pass_rows([source(batch=1), source(batch=4)], found)
@@ -96,7 +97,7 @@ def test_passes_of_rotations():
     assert (whole["value"], whole["dram_read"], whole["bytes_moved"]) == (15, 15000, 50)
     assert second["params"] | {"launches": 2, "batch": 4, "operands": "cold"} == second["params"]
     assert second["dram_read"] == 13000 and "bytes_moved" not in second and rows[11]["bytes_moved"] == 200
-    assert all("to_sm_bytes" not in row for row in rows)  # a group that was not counted
+    assert all("to_sm_bytes" not in row for row in rows)  # this group was not counted
     assert all(row.items() >= records.provenance().items() and row["mode"] == "profiled" for row in rows)
     with pytest.raises(ncu.ProfilerError, match="2 rotations were counted, and the program made 1"):
         counters.pass_rows([source()], found)
@@ -141,7 +142,7 @@ def test_classes_of_a_bootstrapping():
     assert by_kernel["convert_tile"] == 1010 and len(by_kernel) == 6
 
 
-# Stands for ncu: launches of every kernel of a file, with all counters but those that it does not know.
+# Stands for ncu: writes launches of every kernel of a file, with all counters except those that it does not know.
 PROFILER = """#!{python} -IS
 import json, subprocess, sys
 argv = sys.argv[1:]
@@ -180,7 +181,8 @@ json.dump(rows, open(output, "w"))
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A GPU with a profiler, and the programs. Gives what says.json tells the profiler, to be changed and written."""
+    """A GPU with a profiler, and the programs. Returns the content of says.json, which controls the profiler; tests
+    change and write it."""
     folder = str(tmp_path)
     names = {"bench_transform_forms": [source(form="TA-NTT-2", sync="grid")],
              "bench_growth": [source(), source(operands="warm")],
@@ -241,10 +243,11 @@ def test_a_part_that_fails_leaves_the_rows_of_others(machine, capsys):
     tell(kernels={"bench_transform_forms": [], "bench_growth": [], "bench_bootstrap": []})
     assert cli.main(["bench", "counters", "--part", "forms"]) == 1
     assert "0 launches" in capsys.readouterr().err
-    tell(kernels={"bench_transform_forms": [FORM, FORM]})  # one too many
+    tell(kernels={"bench_transform_forms": [FORM, FORM]})  # one launch too many
     assert cli.main(["bench", "counters", "--part", "forms", "--record", str(folder / "f.json")]) == 1
     assert not (folder / "f.json").exists()
-    kept = ncu.parsed((folder / "f-forms.txt").read_text())  # of both groups: read again without the profiler
+    # Output of both groups, which can be read without the profiler.
+    kept = ncu.parsed((folder / "f-forms.txt").read_text())
     assert len(kept) == 2 and kept[0].values.keys() == counters.STALLS.keys() | counters.DIVERGENCE.keys()
 
 

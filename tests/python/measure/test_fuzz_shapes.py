@@ -25,7 +25,7 @@ def drawn(context, seed, mode):
     (1, "shapes", ["spread_sum", "reshape", "stack", "slice", "transpose", "times array", "plus row"]),
     (2, "shapes", ["sum along (0,)", "times row", "subtract broadcast", "slice"])])
 def test_a_seed_names_a_program(leveled, seed, mode, names):
-    """A program that was once wrong is found again by its seed."""
+    """A program that once gave a wrong result is found again by its seed."""
     first, operands, levels = drawn(leveled, seed, mode)
     again, same, _ = drawn(leveled, seed, mode)
     assert first.names == again.names == names and len(levels) == len(operands[0])
@@ -61,7 +61,7 @@ def test_programs_run_on_every_chain(name):
 
 def test_sets_of_ones_own_are_packed_and_compute():
     sets = [of_ckks.own_set(seed) for seed in range(12)]
-    assert [x.hash for x in sets] == [of_ckks.own_set(seed).hash for seed in range(12)]  # found again by the seed
+    assert [x.hash for x in sets] == [of_ckks.own_set(seed).hash for seed in range(12)]  # it is found again by the seed
     assert len({x.hash for x in sets}) == 12 and {x.n for x in sets} == {1024} and not any(x.secure for x in sets)
     assert any(":" in x.canonical_text().split("\nlevels ")[1].split("\n")[0] for x in sets)  # free terminals
     assert of_ckks.run(of_ckks.World(sets[0], "cpu", 1), 0, "declared", "numbers").wrong == ""
@@ -76,7 +76,7 @@ def test_domains_of_polynomials_hold_all_data(monkeypatch):
         found.append((np.abs(2 * x - sum(domain)) / (domain[1] - domain[0])).max())
         return evaluate(x, c, basis, domain)
 
-    monkeypatch.setattr(of_ckks, "_polyval_outside", lambda *_: None)  # whose values lie outside on purpose
+    monkeypatch.setattr(of_ckks, "_polyval_outside", lambda *_: None)  # its values are outside on purpose
     boot = lt.Context(of_ckks.BOOTSTRAPPED, "not-encrypted")
     for seed in (397, *range(200)):
         program, several, _ = drawn(boot, seed, "recorded")
@@ -88,7 +88,7 @@ def test_domains_of_polynomials_hold_all_data(monkeypatch):
 
 
 def test_a_wrong_order_is_found(monkeypatch):
-    """A flip that always reverses the first axis is wrong for some arrays, and the fuzz finds them."""
+    """The fuzz notices a flip that always reverses the first axis, because it is wrong for some arrays."""
     world = of_ckks.World(of_ckks.LEVELED, "not-encrypted", 1)
     monkeypatch.setattr(shapes.np, "flip", lambda x, axis: np.asarray(x)[::-1] if isinstance(x, np.ndarray) else x)
     found = [of_ckks.run(world, seed, "declared", "shapes") for seed in range(60)]

@@ -1,4 +1,4 @@
-"""The network of `latticino conformance`: equal bits after every step, and a difference is found and named."""
+"""The network of `latticino conformance`: bits are equal after every step, and a difference is found and named."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_a_network_gives_equal_bits(device, monkeypatch, capsys):
     assert ", equal (" in capsys.readouterr().out
 
     class Other(network_conformance._Side):
-        """One whose recording ends with another sign in the plain code."""
+        """A network whose recording ends with another sign in the plain code."""
 
         def _run(self, x):
             y = super()._run(x)

@@ -70,7 +70,7 @@ def test_targets_of_workloads(capsys):
     assert "batch 16" in capsys.readouterr().out
     assert not targets.check([row | {"value": 36.0}]) and not targets.check_workloads([row | {"accuracy": 0.91}])
     assert "accuracy 0.91, at least 0.911: MISSED" in capsys.readouterr().out
-    # Neither is stated of other devices and batches, nor accuracy of generated data and few inputs.
+    # Neither is stated for other devices and batches, nor accuracy for generated data and few inputs.
     assert targets.target(row | {"device": "other"}) is None and targets.target(row | {"params": {"batch": 4}}) is None
     for params in ({"dataset": "generated images"}, {"inputs": 200}, {"batch": 4}):
         assert targets.check_workloads([row | {"accuracy": 0.5, "params": row["params"] | params}])
@@ -139,7 +139,7 @@ def test_a_record_that_was_there_survives_an_interrupt(tmp_path, monkeypatch):
 
 
 def test_a_record_that_another_command_writes_is_not_taken_away(tmp_path, monkeypatch):
-    """Whether it could be written was found out with the file itself, which was removed again."""
+    """The old test whether it could be written created the file and removed it again."""
     file = tmp_path / "rows.json"
     unlink = records.Path.unlink
     monkeypatch.setattr(records.Path, "unlink", lambda path, **how: (file.write_text("theirs"), unlink(path, **how)))
@@ -148,7 +148,7 @@ def test_a_record_that_another_command_writes_is_not_taken_away(tmp_path, monkey
 
 
 def test_records_replace_regular_files_only(tmp_path):
-    """A link's target was overwritten, and what was written to a device or a pipe was gone."""
+    """Before, the target of a link was overwritten, and records written to a device or a pipe were lost."""
     link, loose, target, pipe = (tmp_path / name for name in ("link.json", "loose.json", "target.json", "pipe"))
     target.write_text("theirs")
     link.symlink_to(target)

@@ -27,7 +27,7 @@ from latticino.nn.capture import capture  # noqa: E402
 from latticino.nn.reading import read  # noqa: E402
 
 TUTORIAL = ROOT / "examples" / "encrypted_network.ipynb"
-CLOSE = 1e-9  # of the largest output: both compute in doubles
+CLOSE = 1e-9  # part of the largest output: both compute in doubles
 
 
 class Of(nn.Module):
@@ -227,7 +227,7 @@ def inputs(r, shape, count=6):
 
 
 def one_by_one(model, x):
-    """torch's result for each input alone, because an encrypted run computes them alone."""
+    """torch's result for each input by itself, because an encrypted run computes them so."""
     with torch.no_grad():
         return np.stack([model(one[None]).numpy().reshape(-1) for one in x])
 
@@ -259,7 +259,7 @@ def cases(seeds):
 
 
 def refusals():
-    """Models that are refused, with what the message says."""
+    """Models that are refused, with words of the message."""
     for model, x, had, remedy in REFUSED:
         try:
             capture(model, x)
@@ -323,7 +323,7 @@ def whole_models(seeds):
             model = model.double().train()
             x = inputs(r, shape, 200)
             reading = read(model, x, bits=9)
-            assert model.training  # as it was
+            assert model.training  # as it was before
             wanted = one_by_one(model.eval(), x)
             error = np.abs(reading.lowered.evaluate(x.numpy()).reshape(wanted.shape) - wanted).max() / np.abs(wanted).max()
             assert error < 0.1, (group, seed, error)

@@ -222,8 +222,8 @@ def turned_lenet():
 @pytest.mark.slow
 @pytest.mark.parametrize("filled", [False, True])
 def test_no_ciphertext_is_without_values(device, filled):
-    """A plane with gaps of 64 images has two ciphertexts with values and one without between them. The packings counted
-    it, and runs dropped it: the network could not be compiled."""
+    """A plane with gaps of 64 images has two ciphertexts with values and one without between them. Packings counted the
+    empty one and runs dropped it, so the network could not be compiled."""
     graph, x = turned_lenet()
     enc, client = world(graph, x, device, images=64, filled=filled)
     for p in enc._machine.packings:
@@ -342,7 +342,7 @@ def test_networks_are_no_pickles():
 
 @pytest.mark.slow
 def test_not_encrypted():
-    """The device for debugging runs the same steps on values in the clear."""
+    """The device for debugging runs the same steps on plain values."""
     for make in (residual_block, wide, lenet):
         graph, x = make()
         enc, client = world(graph, x, "not-encrypted")
@@ -366,7 +366,7 @@ def test_compile_from_outside():
 
 
 def test_a_square_takes_one_level():
-    """Maps and squares by turns: a level each, encrypted as in the shadow."""
+    """Maps and squares in turn: one level each. Encrypted results equal those of the shadow."""
     x = rng(9).uniform(-1, 1, (40, 8))
     nodes = [Node("x", "input", (), (8,))]
     for k in range(2):
@@ -383,7 +383,7 @@ def test_a_square_takes_one_level():
     assert [row.operations for row in enc.plan.layers] == ["affine", "square"] * 2 + ["affine"]
     client = lt.keygen(enc.context)
     enc.context.use(enc.server_keys(client))
-    for one in (x[3], np.zeros(8), np.full(8, 1.0)):  # all equal as well
+    for one in (x[3], np.zeros(8), np.full(8, 1.0)):  # all values are equal as well
         wanted = enc.shadow(one[None])[0]
         error = np.abs(enc.decrypt(client, enc(enc.encrypt(client, one))) - wanted).max()
         assert error < 64 * 2.0**-enc.plan.bits * graph.nodes[-1].bound

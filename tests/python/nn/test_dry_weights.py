@@ -1,4 +1,4 @@
-"""Weights in runs without data: they count as encoded ones do, and no value of them is made."""
+"""Weights in runs without data: they are counted like encoded ones, and their values are not computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs of scikit-learn's estimators give what the estimators do."""
+"""Graphs of scikit-learn's estimators give the results of the estimators."""
 
 import numpy as np
 import pytest

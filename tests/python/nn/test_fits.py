@@ -133,12 +133,12 @@ def test_what_cannot_be_fitted_names_the_layer():
 
 
 def test_polynomials_do_not_lead_each_other_out_of_their_domains():
-    """A coarse reciprocal of a coarse exp: ranges are those of the polynomials, not of the functions."""
+    """A rough reciprocal of a rough exp: ranges are those of the polynomials, not of the functions."""
     build = Builder((5,))
     graph = build.graph(build.softmax(0, 0, "soft"))
     data = 3 * rng().normal(size=(300, 5))
     reading = read(graph, calibration=data, bits=5)
-    out = reading.lowered.evaluate(data)  # raises where a domain is left
+    out = reading.lowered.evaluate(data)  # raises if a domain is left
     assert np.abs(out - reference.run(graph, data)).max() < 0.1
 
 
@@ -154,7 +154,7 @@ def test_data_that_can_be_read_once():
 
 
 def test_layers_whose_values_have_a_long_tail_are_named():
-    """Sizes that grow exponentially leave the bound among more inputs, even ones do not."""
+    """If sizes grow exponentially, values exceed the bound when there are more inputs; with even sizes they do not."""
     build = Builder((4,))
     graph = build.graph(build.activation(build.activation(0, "silu", "first"), "tanh", "second"))
     for data, named in ((0.02 * rng().standard_exponential((2000, 4)) ** 3, True), (rng().random((2000, 4)), False)):

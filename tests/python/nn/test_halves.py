@@ -24,7 +24,7 @@ SQUARE = Series((0.5, 0.0, 0.5), (-1.0, 1.0))
 
 
 def powers():
-    """x^4 and a sum of both: squares of squares, and a square that more than weights read."""
+    """x^4 and a sum of both: squares of squares, and a square that is read by a node without weights."""
     x = rng(9).uniform(-1, 1, (40, 6))
     nodes = [Node("x", "input", (), (6,)), Node("two", "mul", (0, 0), (6,)), Node("four", "mul", (1, 1), (6,)),
              Node("sum", "add", (1, 2), (6,)), Node("last", "affine", (3,), (3,), maps=(Affine.dense(rng(1).normal(size=(3, 6))),))]
@@ -32,7 +32,7 @@ def powers():
 
 
 def aespa():
-    """Maps and squares by turns, with a shortcut: each square is read by maps alone."""
+    """Maps and squares in turn, with a shortcut: each square is read by maps alone."""
     x = rng(9).uniform(-1, 1, (40, 16))
     maps = [Affine.dense(rng(k).normal(size=(16, 16)) / 6) for k in range(6)]
     nodes = [Node("x", "input", (), (16,)), Node("a", "affine", (0,), (16,), maps=maps[:1], bias=rng(8).normal(size=16) / 4),
@@ -44,7 +44,7 @@ def aespa():
 
 
 def renamed():
-    """A result in another order that no map follows, of a polynomial."""
+    """A result of a polynomial in another order, which no map follows."""
     x = rng(9).uniform(-1, 1, (40, 8))
     order = Affine(np.arange(8), np.arange(8)[::-1], np.ones(8), 8, 8)
     return calibrated([Node("x", "input", (), (8,)), Node("p", "polynomial", (0,), (8,), series=Series((0, 1, 0, 0.25), (-1.0, 1.0))),
@@ -91,7 +91,8 @@ def test_the_same_values_in_other_units(name):
 
 
 def test_squares_between_maps_take_no_level_more():
-    """The map before a square halves its values, so splits cost no level, and the plan has the levels of empty halves."""
+    """The map before a square halves its values. So splits cost no level, and the plan has the levels of runs with
+    empty halves."""
     graph, x = aespa()
     network = filling.filled(scaled(graph))
     assert [n.op for n in network.graph.nodes].count("squares") == 4
@@ -169,7 +170,7 @@ def test_the_plan_chooses_what_fits_the_memory(share, tmp_path):
             repr(enc.plan)) == (share == 0)
     with pytest.raises(lt.OutOfMemoryError, match="kept as integers"):
         compiled(graph, x, BOOT, "cpu", images=128, memory=1000)
-    # Weights as integers: files keep both notes.
+    # Weights are kept as integers, and files contain both notes.
     less = compiled(graph, x, BOOT, "cpu", images=128, memory=empty.plan.peak_bytes - 1)
     assert less.plan.light and not less.plan.halves and "to fit the memory" in repr(less.plan)
     less.save(tmp_path)
@@ -177,7 +178,7 @@ def test_the_plan_chooses_what_fits_the_memory(share, tmp_path):
 
 
 def test_one_image_is_not_compared(device):
-    """A single image has nothing to fill imaginary halves with, also if it lies in several ciphertexts."""
+    """A single image leaves imaginary halves empty, even if it takes several ciphertexts."""
     graph, x = wide()
     enc = compiled(graph, x, BOOT, device, images=1)
     assert not enc.alone and not enc.plan.halves and not any("halves" in note for note in enc.plan.notes)
@@ -211,7 +212,7 @@ def test_saved_networks_keep_them(make, images, tmp_path):
 
 @pytest.mark.slow
 def test_files_with_other_halves(tmp_path):
-    """A file without the field, as older versions wrote it, is one of empty halves; a wrong field is refused."""
+    """A file without the field, as older versions wrote it, stands for empty halves. A wrong field is refused."""
     graph, x = lenet()
     for fill in (False, True):
         compiled(graph, x, BOOT, "cpu", images=4, filled=fill).save(tmp_path)
@@ -243,7 +244,7 @@ def test_results_of_another_number_of_images():
 
 
 def test_noise_of_joins():
-    """Errors in imaginary parts that a join adds to the other half are in the shadow's noise."""
+    """The shadow's noise includes errors in imaginary parts that a join adds to the other half."""
     graph, x = renamed()
     enc = compiled(graph, x, BOOT, "cpu", images=2, filled=True)
     graph = enc._machine.graph
@@ -251,4 +252,4 @@ def test_noise_of_joins():
     given = np.resize(x, (256, 8))
     exact, noisy = enc._shadow.layers(given), enc._shadow.layers(given, rng(1))
     own, joined = ((noisy[by_op[op]] - exact[by_op[op]]).std() for op in ("polynomial", "join"))
-    assert 1.15 < joined / own < 1.6  # sqrt(2) where all errors are complex; those before the split are not
+    assert 1.15 < joined / own < 1.6  # sqrt(2) if all errors are complex; those before the split are not

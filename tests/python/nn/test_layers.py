@@ -1,4 +1,4 @@
-"""Layers that are written with many nodes, encrypted: levels, scales and values of each node, and the model's own result."""
+"""Layers that consist of many nodes, encrypted: levels, scales and values of each node, and the model's own result."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def max_pool():
 
 
 def overlapping():
-    """Windows of three values that share some, with padding."""
+    """Windows of three values that overlap, with padding."""
     b = Builder((2, 6))
     x = b.flatten(b.max_pool(b.input, 3, 2, 1, layer="pool"))
     return b.graph(b.linear(x, weights(1, 3, 6), layer="fc"))
@@ -37,7 +37,7 @@ def layer_norm():
 
 
 def transposed():
-    """Between its values come new ones: strides of 2, with an output of one row and column more."""
+    """New values are inserted between its values: strides of 2, and an output with one row and column more."""
     b = Builder((3, 4, 4))
     x = b.conv_transpose(b.input, weights(0, 3, 2, 3, 3), weights(1, 2), stride=2, padding=1, output_padding=1, layer="up")
     x = b.flatten(b.activation(x, "silu", layer="act"))
@@ -52,7 +52,7 @@ def recurrent(kind):
     return b.graph(b.linear(b.reshape(b.slice(x, 0, 2, 3, layer="last"), (4,), "last"), weights(4, 2, 4), layer="fc"))
 
 
-# With degrees of their activations, and how close to the model that comes.
+# With degrees of their activations, and the resulting distance from the model.
 MODELS = {"max pool": (max_pool, {"pool": 7}, 0.15), "overlapping windows": (overlapping, {"pool": 7}, 0.15),
           "layer norm": (layer_norm, {"norm": 7}, 0.15), "transposed": (transposed, {"act": 4}, 0.02),
           "lstm": (lambda: recurrent("lstm"), {"lstm": 5}, 0.02), "gru": (lambda: recurrent("gru"), {"gru": 3}, 0.06)}

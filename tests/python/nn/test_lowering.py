@@ -25,8 +25,8 @@ def rng(seed=0):
 
 
 def distance(reading, x):
-    """The distance of the lowered graph's result from that of the model with its fits, relative to the largest
-    value."""
+    """The distance of the lowered graph's result from that of the model with its fits, relative to the largest value.
+    """
     wanted = reference.values(reading.graph, x, reading.fits)[reading.graph.output]
     got = reading.lowered.evaluate(x)
     assert got.shape == (len(x), *reading.model.shape_out)
@@ -80,7 +80,7 @@ def test_batch_norm_pooling_and_permutations_end_in_the_maps():
 
 @pytest.mark.slow
 def test_a_residual_network_spends_no_level_on_domains():
-    """Both sides of each sum have one scale, and every polynomial finds its values in -1 to 1."""
+    """Both sides of each sum have one scale, and the inputs of every polynomial are within -1 to 1."""
     build = Builder((3, 8, 8))
     x = build.activation(normed(build, small_convolution(build, build.input, 4, "c0"), "b0"), "relu", "r0")
     for k, (channels, stride) in enumerate([(4, 1), (8, 2), (8, 1)]):
@@ -97,7 +97,7 @@ def test_a_residual_network_spends_no_level_on_domains():
         assert distance(reading, data) < 1e-9
         assert {n.series.domain for n in lowered.nodes if n.series} == {(-1.0, 1.0)}
         assert all(n.bound <= (2 if n.op == "polynomial" else 1 + 1e-9) for n in lowered.nodes[1:-1])
-        # seven convolutions and the last map; the shortcut of stride 2 is a map of its own or part of one
+        # Seven convolutions and the last map; the shortcut of stride 2 is a map of its own, or part of one.
         assert ops(lowered).count("affine") in (8, 9)
         assert ops(lowered).count("add") in (2, 3)
 
@@ -172,7 +172,7 @@ def test_matrices_of_convolutions(seed, transposed):
 
 def test_the_matrix_of_a_large_convolution_is_made_at_once():
     weight = rng().normal(size=(64, 64, 3, 3))
-    start = time.process_time()  # not of what runs beside it
+    start = time.process_time()  # processor time, because other processes run at the same time
     m = matrices.conv(weight, (64, 8, 8), (64, 8, 8), (1, 1), ((1, 1), (1, 1)), (1, 1), 1)
     assert m.nnz == 64 * 64 * (3 * 8 - 2) ** 2
     assert time.process_time() - start < 5  # 0.2 s on an idle machine
@@ -184,7 +184,7 @@ def test_products_of_matrices():
     assert matrices.product_cost(a, b) == (np.count_nonzero(a.to_dense(), 0) * np.count_nonzero(b.to_dense(), 1)).sum()
 
 
-# ---- layers that are written with others ----
+# ---- layers that consist of others ----
 
 
 def lowered_close(build, out, data, tolerance, **options):
@@ -302,7 +302,7 @@ def test_quadratics_that_are_nearly_linear():
 
 
 def test_a_channel_that_is_nearly_linear_costs_the_others_no_precision():
-    """``x + c x^2`` with small c is a square that is shifted far: one map and one level all the same."""
+    """``x + c x^2`` with small c is a square with a large shift. It still takes one map and one level."""
     curvature = np.array([1.0, -0.5, 0.02, 0.01])
     readings = []
     data = rng(2).normal(size=(40, 4))
@@ -315,9 +315,9 @@ def test_a_channel_that_is_nearly_linear_costs_the_others_no_precision():
     assert distance(shifted, data) < 1e-9
     assert ops(shifted.lowered) == ops(plain.lowered) == ["input", "affine", "polynomial", "affine"]
     bound = shifted.ranges.bound(1)
-    assert 1 / (2 * 0.01) / bound > 5  # far
+    assert 1 / (2 * 0.01) / bound > 5  # a large shift
     one, other = (reading.lowered.nodes[-1].maps[0].to_dense() for reading in readings)
-    assert np.allclose(one[:, :2], other[:, :2])  # as large, so that errors of the squares are
+    assert np.allclose(one[:, :2], other[:, :2])  # as large, and so are the errors of the squares
     assert np.allclose(one[:, 2:], other[:, 2:] * (1 + 1 / (2 * curvature[2:]) / bound) ** 2)
 
 
@@ -331,7 +331,7 @@ def test_values_that_grow_without_bound_are_refused_by_name():
 
 
 def test_maps_that_read_little():
-    """Columns that are not read are not looked at, and rows with one entry are taken together."""
+    """Columns that are not read are left out, and rows with one entry are computed together."""
     r = rng(4)
     dense = np.zeros((30, 500))
     dense[np.arange(20), r.integers(0, 50, 20)] = r.normal(size=20)
@@ -359,7 +359,7 @@ def test_channels_side_by_side_are_a_grid():
     data = rng(4).normal(size=(40, 3, 8, 8))
     one, other = (read(g, calibration=data, bits=8).lowered for g in graphs)
     wanted = other.evaluate(data)
-    assert np.abs(one.evaluate(data) - wanted).max() < 0.05 * np.abs(wanted).max()  # fits are of other samples
+    assert np.abs(one.evaluate(data) - wanted).max() < 0.05 * np.abs(wanted).max()  # these fits are for other samples
     for x, y in zip(one.nodes, other.nodes):
         assert [m.grids for m in x.maps] == [m.grids for m in y.maps] and [m.stride for m in x.maps] == [m.stride for m in y.maps]
     machines = [Machine(graph, 512) for graph in (one, other)]

@@ -45,7 +45,7 @@ def test_features_of_very_different_sizes(device, tmp_path):
     assert enc.plan.bits > 12 and "of very different sizes: " in repr(enc.plan)
     client = keyed(enc)
     want = enc.shadow(x[:3])
-    assert np.abs(want - reference.run(graph, x[:3])).max() < 0.5  # a cubic is no tanh
+    assert np.abs(want - reference.run(graph, x[:3])).max() < 0.5  # a cubic differs from tanh
     enc.save(tmp_path)
     half = lt.nn.load(tmp_path / "client.network")
     server = lt.nn.load(tmp_path / "server.network", device)
@@ -113,8 +113,8 @@ def test_bits_that_one_sample_predicts():
 
 @pytest.mark.parametrize("size", [0.5, 10.0, 1000.0])
 def test_weights_that_level_0_does_not_hold(size, device):
-    """Two maps of one structure. By its weights the second one may reach 2^7 to 2^17, and calibration shows values of
-    ordinary size, because the large weights cancel. Level 0 holds values up to 2^9."""
+    """Two maps of one structure. By its weights the second one may reach 2^7 to 2^17, and in the calibration data its
+    values have ordinary size, because the large weights cancel. Level 0 holds values up to 2^9."""
     x = rng(3).uniform(-1, 1, (20, 64))
     half, large = rng(4).normal(size=(32, 64)) / 8, np.full((64, 32), size)
     first = np.concatenate([half, half])

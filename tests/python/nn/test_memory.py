@@ -1,4 +1,4 @@
-"""What a plan says of time and memory: encoding apart from runs, the peak of a recording, weights that do not fit."""
+"""Time and memory of plans: encoding is separate from runs, the peak of a recording, weights that do not fit."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_the_plan_has_the_peak_of_a_run(make, device, kind):
         y = enc(given)
     assert enc.context.peak_bytes == pytest.approx(enc.plan.peak_bytes, rel=0.02)
     del y
-    enc._recorded = None  # has memory of its own
+    enc._recorded = None  # a recording has memory of its own
     enc.context.reset_peak()
     enc._run(given)
     assert enc.context.peak_bytes == pytest.approx(enc.plan.program.peak_bytes, rel=0.02)
@@ -57,8 +57,8 @@ def test_the_plan_has_the_peak_of_a_run(make, device, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [three_maps, residual_block, lenet, wide])
 def test_a_dry_run_knows_what_a_recording_keeps_and_does(make, device):
-    """Its memory to the byte, because blocks lie where the requests say and not where the device has room; and as many
-    records in a replay as the plan counts without encoding."""
+    """Its memory is exact to the byte, because positions of blocks depend on the requests and not on the device. A
+    replay has as many records as the plan counts without encoding."""
     graph, x = make()
     enc = compiled(graph, x, BOOT, device)
     client = in_use(enc)
@@ -75,7 +75,7 @@ def test_a_dry_run_knows_what_a_recording_keeps_and_does(make, device):
     enc.context.synchronize()
     report = twin._native.report
     assert report["preparation"]["operations"] > 0
-    copies = 2  # of the inputs, and of the results
+    copies = 2  # copies of the inputs, and of the results
     planned_records = report["operations"] - report["preparation"]["operations"]
     assert enc.context._native.observed["records"] == planned_records + copies
     del held
@@ -134,7 +134,7 @@ def test_memory(share, device, monkeypatch):
     assert less.context.peak_bytes <= memory
     assert less.context.peak_bytes == pytest.approx(less.plan.peak_bytes, rel=0.01)
     made = less._machine
-    less._machine = enc._machine  # all weights encoded
+    less._machine = enc._machine  # with all weights encoded
     assert [bits(less._run(given))] * 2 == got
     less._machine = made
 
@@ -188,7 +188,8 @@ def test_the_cheapest_bytes_go_first():
 
 
 def test_only_what_a_map_reads_is_brought_down(device):
-    """A map of one of four ciphertexts, at a level below theirs: with the same bits, errors and less work."""
+    """A map that reads one of four ciphertexts, at a level below theirs: bits and errors are the same, and it takes
+    less work."""
     x = rng(2).uniform(-1, 1, (20, 2048))
     w = np.zeros((512, 2048))
     w[:, 512:1024] = rng(3).normal(size=(512, 512)) / 23
@@ -207,7 +208,7 @@ def test_only_what_a_map_reads_is_brought_down(device):
     for run in (lambda: t.apply(dry, 2), lambda: t.apply(dry, 2), lambda: t.apply(dry.to_level(2), 2)):
         run()
         moved.append(twin._native.report["bytes_moved"])
-    _, alone, all_of_them = np.diff(moved)  # the first one encodes
+    _, alone, all_of_them = np.diff(moved)  # the first run encodes
     one = twin._native.report["bytes_moved"]
     dry._like(dry._parts[:1], dry._known).to_level(2)
     one = twin._native.report["bytes_moved"] - one

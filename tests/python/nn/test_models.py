@@ -1,4 +1,5 @@
-"""Models end to end: read, compiled, and run encrypted; results are the shadow's and near the model's own."""
+"""Models end to end: read, compiled, and run encrypted. Results equal those of the shadow, and are near the model's
+own."""
 
 import warnings
 
@@ -116,7 +117,7 @@ def test_scikit_learn(device):
 
 
 def test_messages_state_the_values_of_the_model():
-    """Values are divided by units inside; who reads an error finds those of the model."""
+    """Values are divided by units inside, but errors state values in the units of the model."""
     graph, fits = mlp()
     x = rng(7).uniform(-1, 1, (200, 20))
     enc = lt.nn.compile(graph, calibration=x, preset=BOOT, device="cpu", fits=fits)

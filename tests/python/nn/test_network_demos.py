@@ -1,4 +1,5 @@
-"""Demos of networks of the project's own training: small forms of each, encrypted; their weights, data and words."""
+"""Demos of networks of the project's own training: a small form of each, encrypted; their weights, data and
+vocabularies."""
 
 import dataclasses
 import functools
@@ -18,7 +19,7 @@ from latticino.workloads import inputs, networks, resnet20_aespa, rnn, squeezene
 
 BOOT = "test-n10-boot-insecure"
 SIZE, STEPS = 8, 6
-HERMITE = np.array([0.4, 0.5, 0.15])  # of a ReLU, with less curvature
+HERMITE = np.array([0.4, 0.5, 0.15])  # coefficients of a ReLU, with less curvature
 
 
 def kernel(r, *shape):
@@ -89,7 +90,7 @@ def of_transformer(width=8, tokens=8, heads=2, words=40):
 
 
 def with_statistics(w, network, x=None, axes=(0, 2, 3)):
-    """Means and variances of batch norms as training leaves them: of what they read, one norm after the other."""
+    """Means and variances of batch norms as after a training: those of their inputs, one norm after the other."""
     x = inputs.normalised(inputs.scenes(40, SIZE)) if x is None else x
     for name in [name.removesuffix(".running_mean") for name in w if name.endswith("running_mean")]:
         graph, power = network(w), 2 if name.endswith("second") else 1
@@ -133,7 +134,8 @@ def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     result = networks.run(work, device=device, count=20, encrypted=images, weights=path, layers=True, say=said.append)
     text = "\n".join(said)
     assert result.encrypted == images and result.equal + result.near == images and networks.verdict(result) == 0
-    assert result.accuracy == 1 and result.shadow_accuracy == 1 and not result.outside  # labels are the network's own
+    # Labels are those of the network itself.
+    assert result.accuracy == 1 and result.shadow_accuracy == 1 and not result.outside
     assert "Labels are those of the network in the clear" in text and "generated" in text
     for words in ("in the clear", "shadow", "encrypted", "measured", "predicted", "peak memory"):
         assert words in text
@@ -170,7 +172,7 @@ def test_networks_are_as_deep_as_the_recipes():
 
 def test_the_recurrent_network_is_its_formula():
     w = of_rnn()
-    ids = rng(6).integers(0, 60, (3, STEPS))  # some beyond the table
+    ids = rng(6).integers(0, 60, (3, STEPS))  # some ids are beyond the table
     x = rnn.vectors(w, ids)
     h = np.zeros((3, 4))
     for t in range(STEPS):
@@ -205,7 +207,8 @@ def test_verdicts(capsys):
 
 
 def test_only_the_predicted_error_excuses_a_label(no_data):
-    """Whoever differs from the shadow has an error of that size: the measured one would excuse all."""
+    """A label that differs from the shadow has an error of that size, so the measured error would excuse every label.
+    """
     w = of_rnn()
     x = rnn.vectors(w, inputs.reviews(STEPS, 40).calibration)
     enc = lt.nn.compile(rnn.network(w, STEPS), calibration=x, preset=BOOT, device="cpu", images=4)
@@ -331,7 +334,7 @@ def test_generated_data():
 
 
 def slope(images):
-    """The power of the frequency with which amplitudes of grey images fall."""
+    """The exponent with which amplitudes of grey images decrease with the frequency."""
     grey = images.mean(axis=3)
     window = np.hanning(32)[:, None] * np.hanning(32)
     amplitude = np.abs(np.fft.rfft2((grey - grey.mean(axis=(1, 2), keepdims=True)) * window)).mean(axis=0)
@@ -349,10 +352,11 @@ def test_generated_images_are_as_smooth_as_those_of_cifar10():
 @pytest.mark.slow
 @pytest.mark.parametrize("work", [squeezenet.WORKLOAD, resnet20_aespa.WORKLOAD], ids=lambda work: work.name)
 def test_networks_of_squares_stay_in_range_on_generated_images(work):
-    """Squares of squares explode on images that are rougher than those of the training: scores of 10^14 were seen."""
+    """Squares of squares grow without limit on images that are rougher than those of the training: scores of 10^14
+    occurred."""
     w = trained.read(trained.shipped(work.file))
     scores = reference.run(work.network(w), work.prepared(w, inputs.scenes(1200, 32)))
-    assert 1 < np.abs(scores).max() < 30  # of CIFAR-10's test images they reach 23
+    assert 1 < np.abs(scores).max() < 30  # for CIFAR-10's test images they reach 23
 
 
 def test_demos_name_the_files_that_they_did_not_find(no_data):

@@ -1,4 +1,4 @@
-"""Files of compiled networks: what they give back, and what damaged and hostile ones give."""
+"""Files of compiled networks: round trips, and damaged and hostile files."""
 
 import hashlib
 import json
@@ -55,7 +55,7 @@ def test_the_client_file_has_no_weights(saved):
 
 
 def test_a_file_stays_the_same(saved):
-    """Written again after loading, it has the same bytes."""
+    """If it is written again after loading, it has the same bytes."""
     _, _, folder = saved
     again = folder / "again"
     lt.nn.load(folder / "server.network", "cpu").save(again)
@@ -121,7 +121,7 @@ def fields(head, path=()):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["client.network", "server.network"])
 def test_hostile_heads(saved, name):
-    """Any field of another kind or size: a FileError, or a network that still can be asked. Nothing else is raised."""
+    """Any field of another kind or size: a FileError, or a network that can still be used. No other error is raised."""
     head, blobs = opened(saved[2] / name)
     where = list(fields(head))
     refused = 0
@@ -146,7 +146,7 @@ def test_hostile_heads(saved, name):
 
 @pytest.mark.slow
 def test_mutated_arrays(saved):
-    """Bytes of arrays changed, with a digest that holds: a FileError, or a network of other weights."""
+    """Changed bytes of arrays, with a correct digest: a FileError, or a network with other weights."""
     data = (saved[2] / "server.network").read_bytes()
     head, blobs = opened(saved[2] / "server.network")
     first = len(data) - 32 - len(blobs)
@@ -199,7 +199,7 @@ def test_nothing_is_left_where_writing_fails(saved, tmp_path, monkeypatch):
 
 
 def changed(path, fields):
-    """The network of a file with other fields; None for one that is not there."""
+    """The network of a file with other fields; None removes a field."""
     head, blobs = opened(path)
     assert head["width"] == head["centre"] == [] and not head["clips"] and set(fields) <= set(head)
     own = {name: value for name, value in {**head, **fields}.items() if value is not None}
@@ -222,7 +222,7 @@ def test_units_that_cannot_be(saved, name, fields):
 
 
 def test_keys_of_other_levels(saved):
-    """Such as of one that exists at the top level only."""
+    """For example, a key that exists at the top level only."""
     for name in ("client.network", "server.network"):
         head, _ = opened(saved[2] / name)
         assert any("over-raise" in label for label in head["key_names"])
@@ -255,7 +255,7 @@ def test_errors_that_do_not_fit(saved, name, change):
 
 
 def test_files_that_counted_all_errors_to_results(saved, tmp_path):
-    """As older versions wrote them. They load, and what they save loads again."""
+    """Files as older versions wrote them. They can be loaded, saved, and loaded again."""
     enc, x, folder = saved
     before = changed(folder / "server.network", {"operand_errors": None, "rotation_errors": None})
     before.save(tmp_path)

@@ -1,4 +1,5 @@
-"""Where values lie, and how many diagonals maps have: the counts of the design, and encrypted maps against numpy."""
+"""The layout of values, and the number of diagonals of maps: the counts of the design, and encrypted maps compared with
+numpy."""
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def transforms(graph, slots=SLOTS, images=1):
     return [Transform(n.maps[0], packed[n.inputs[0]], p) for n, p in zip(graph.nodes, packed) if n.op == "affine"]
 
 
-# docs/networks.md and networks.md section 3: maps of ResNet-20
+# docs/networks.md and docs/lab: maps of ResNet-20
 RESNET = [((3, 16, 32, 1), 36), ((16, 16, 32, 1), 144), ((16, 32, 32, 2), 128), ((32, 32, 16, 1), 392),
           ((32, 64, 16, 2), 324), ((64, 64, 8, 1), 900)]
 

@@ -1,4 +1,4 @@
-"""Bits of plans against those of encrypted runs, for weights of very different sizes."""
+"""Bits of plans compared with those of encrypted runs, for weights of very different sizes."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ def dense(seed, size=WIDTH):
 
 
 def quadratics():
-    """Squares and maps by turns, as in a residual network of learned quadratics. Two of 64 values are small, and the shortcut
-    multiplies their squares by 2^11."""
+    """Squares and maps in turn, as in a residual network of learned quadratics. Two of 64 values are small, and the
+    shortcut multiplies their squares by 2^11."""
     small = np.where(np.arange(WIDTH) < RARE, 2.0**-6, 1.0)
     x = rng(1).uniform(-1, 1, (200, WIDTH)) * small
     shortcut = Affine(np.arange(WIDTH), np.arange(WIDTH), 0.5 * small**-2, WIDTH, WIDTH)
@@ -71,7 +71,7 @@ def test_weights_of_different_sizes(make, preset, keys, runs, device):
         squares.append(2.0 ** (-2 * np.array(measured)))
     measured = -np.log2(np.mean(squares, axis=0)) / 2
     assert enc.plan.layers[-1].bits == enc.plan.bits and abs(measured[-1] - enc.plan.bits) < 1
-    # The plan reckons that a bootstrapping takes as much from all values as from the largest.
+    # The plan assumes that a bootstrapping takes as much from all values as from the largest.
     above = 1.5 if make is refreshed else 1
     for layer, bits in zip(enc.plan.layers, measured):
         assert layer.bits - 1 < bits < layer.bits + above, (layer.layer, layer.bits, bits)

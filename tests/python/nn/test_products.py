@@ -37,8 +37,8 @@ def heads(b, x, k, count, name):
 
 
 def encoder(tokens=8, width=8, count=2, layers=1, behind=True):
-    """The network of examples/networks/transformer.py: squares of shifted scores in place of softmax. ``behind``: with linear
-    layers behind each attention."""
+    """The network of examples/networks/transformer.py: squares of shifted scores in place of softmax. ``behind``: with
+    linear layers after each attention."""
     b = Builder((tokens, width))
     x = b.input
     for n in range(layers):
@@ -57,7 +57,7 @@ def encoder(tokens=8, width=8, count=2, layers=1, behind=True):
 
 
 def crossed():
-    """Scores of 5 queries of 7 keys; 3 heads of width 2, which are not read as such but multiplied with a constant."""
+    """Scores of 5 queries of 7 keys. The 3 heads of width 2 are not used as such, but multiplied with a constant."""
     b = Builder((12, 6))
     q = heads(b, b.slice(b.input, 0, 0, 5), 0, 3, "query")
     k, v = (heads(b, b.slice(b.input, 0, 5, 12), i, 3, "key" if i == 1 else "value") for i in (1, 2))
@@ -90,7 +90,7 @@ MODELS = {"encoder": encoder, "two layers": lambda: encoder(8, 8, 2, 2), "odd si
           "gram": gram, "power": power, "one head": lambda: encoder(8, 4, 1), "softmax": attention,
           "several ciphertexts": lambda: encoder(16, 16, 4), "several blocks": lambda: encoder(12, 24, 3),
           "mask": lambda: attention(np.where(np.tril(np.ones((6, 6))) > 0, 0.0, -1e9))}
-DEEP = ("softmax", "mask")  # polynomials that only come near; a preset with many levels
+DEEP = ("softmax", "mask")  # polynomials that are only close; a preset with many levels
 
 
 def data(graph, count=60):
@@ -131,8 +131,8 @@ def test_arranged_graphs_compute_the_same(name, images):
 
 @pytest.mark.slow
 def test_scores_need_no_map_before_the_next_product():
-    """At full size the square of the scores is read as it is. Queries come from their own map, and the others from two
-    maps."""
+    """At full size the square of the scores is used where it is. Queries come from their own map, and the others from
+    two maps."""
     b = Builder((128, 128))
     q, k, v = (heads(b, b.input, i, 4, name) for i, name in enumerate(["query", "key", "value"]))
     s = b.matmul(q, b.permute(k, (0, 2, 1)), "scores")
@@ -166,7 +166,8 @@ def test_encrypted_runs(device, name, images):
         assert got.shape == (want[0].shape if images == 1 else want.shape)
         allowed = 2.0 ** (LUCK - enc.plan.bits) * reading.lowered.nodes[reading.lowered.output].bound
         assert np.abs(got - want).mean() < allowed
-        if form == "elementwise" and name not in ("encoder", "crossed"):  # written out there are no products of matrices to measure
+        # In the other form there are no products of matrices to measure.
+        if form == "elementwise" and name not in ("encoder", "crossed"):
             continue
         # What the network holds on the way; a bootstrapping is predicted with up to a bit less than it gives. Errors depend on
         # the key (those of squares by half a bit), so that one key may give a layer up to two bits less.
@@ -234,7 +235,7 @@ def test_the_faster_form_is_chosen():
 
 
 def test_maps_to_the_same_slots_of_other_values_have_other_names():
-    """Encoded weights are kept by their names."""
+    """Encoded weights are stored by their names."""
     how = best(1, 4, 4, 4, 1 << 10)[0]
     node = Node("x", "affine", (0,), (1, 4, 4), maps=(Affine.identity(16),))
     source, target = Packing(Layout.plain((1, 16), 16)), of_product(node, how, "right", 1)
@@ -243,7 +244,7 @@ def test_maps_to_the_same_slots_of_other_values_have_other_names():
 
 
 def test_products_of_numbers_are_counted():
-    """Many are only looked at where a product of matrices is not possible."""
+    """Large products of numbers are only tried if a product of matrices is not possible."""
     counts = {name: rewrites.multiplies(MODELS[name]()) for name in MODELS}
     assert counts["encoder"] == 2 * 8 * 8 * 4 and counts["odd sizes"] == 3 * 5 * 5 * 2 and counts["power"] == 64
     assert counts["crossed"] == 3 * 5 * 7 * 2 and counts["softmax"] == counts["mask"] == 2 * 6 * 6 * 4

@@ -20,7 +20,7 @@ WIDTH = 8
 
 
 def loop(steps, function="tanh", seed=0):
-    """A recurrent network that is written step by step, and inputs whose size grows along the steps."""
+    """A recurrent network that is written step by step, and inputs whose size grows with the steps."""
     r = np.random.default_rng(seed)
     build = Builder((steps, WIDTH))
     w = r.normal(size=(WIDTH, WIDTH)) / WIDTH
@@ -82,7 +82,7 @@ def test_layers_with_weights_of_their_own_are_no_loop():
     build = Builder((WIDTH,))
     w = r.normal(size=(WIDTH, WIDTH))
     x = build.linear(build.activation(build.linear(build.input, w, None, "a"), "tanh", "b"), w, None, "a")
-    assert groups(build.graph(x)) == []  # twice is no loop
+    assert groups(build.graph(x)) == []  # a layer that occurs twice is no loop
 
 
 def test_weights_and_costs_do_not_grow_with_the_steps():
@@ -94,7 +94,7 @@ def test_weights_and_costs_do_not_grow_with_the_steps():
         counts.append(len(names))
         rates = Rates(machine, lt.Context._for_plans("test-n10-boot-insecure", "cpu", False))
         assert len({rates._signature(i) for i, n in enumerate(machine.graph.nodes) if n.op == "polynomial"}) == 2
-    assert counts == [2, 2]  # that of the second step, whose input has a range of its own, and all others
+    assert counts == [2, 2]  # the range of the second step, whose input has its own, and that of all others
 
 
 def test_a_loop_runs_encrypted_as_its_shadow():

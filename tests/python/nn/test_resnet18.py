@@ -15,10 +15,12 @@ SIZE = 16
 def test_random_weights_are_normalised():
     w = resnet18.random_weights(3, SIZE, 2, 5)
     graph = resnet18.network(w, SIZE)
-    assert sum(n.op == "conv" for n in graph.nodes) == 20 and graph.shape_out == (5,)  # 17, and three in shortcuts
+    # 17 convolutions, and three in shortcuts
+    assert sum(n.op == "conv" for n in graph.nodes) == 20 and graph.shape_out == (5,)
     shapes = [n.shape for n in graph.nodes if n.op == "conv"]
     assert shapes[0] == (2, 8, 8) and shapes[1] == (2, 4, 4) and shapes[-1] == (16, 1, 1)
-    held = values(graph, inputs.normalised(inputs.scenes(resnet18._MEASURED, SIZE)))  # what they were normalised on
+    # The images with which they were normalised.
+    held = values(graph, inputs.normalised(inputs.scenes(resnet18._MEASURED, SIZE)))
     for node, v in zip(graph.nodes, held):
         if node.op == "add" and node.layer.endswith("act2"):
             assert 0.2 < v.std() < 2, node.layer
@@ -49,5 +51,6 @@ def test_a_small_form_runs_encrypted(device, tmp_path):
     assert networks.row(result)["name"] == "resnet18.image"
     networks.plot(result, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").stat().st_size > 10_000
-    assert result.shadow_accuracy * 20 + result.outside == 20  # nothing but ranges takes the shadow from the network
+    # Only a range can make the shadow differ from the network.
+    assert result.shadow_accuracy * 20 + result.outside == 20
     assert np.isfinite(run(work.network(w), inputs.normalised(both[60:]))).all()

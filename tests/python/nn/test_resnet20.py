@@ -34,7 +34,7 @@ def test_the_network():
     assert sum(n.op == "activation" for n in graph.nodes) == 19
     x = inputs.normalised(inputs.scenes(8, 32))
     scores = run(graph, x)
-    assert np.isfinite(scores).all() and 0.1 < scores.std() < 10  # normalisations hold values where they belong
+    assert np.isfinite(scores).all() and 0.1 < scores.std() < 10  # normalisations keep values in their ranges
     assert resnet20.options(graph)["fits"] == dict.fromkeys([n.layer for n in graph.nodes if n.op == "activation"], "composite")
 
 

@@ -31,7 +31,7 @@ def residual():
 
 
 def squares():
-    """x + x^2 + (2 x)^2: products in one sum, whose units cannot agree."""
+    """x + x^2 + (2 x)^2: products in one sum, whose units differ."""
     nodes = (Node("x", "input", (), (3,), bound=5.0), Node("q", "mul", (0, 0), (3,), bound=25.0),
              Node("s", "add", (0, 1), (3,), bound=30.0), Node("d", "affine", (0,), (3,), maps=(Affine.identity(3, 2.0),),
                                                               bound=10.0),
@@ -79,4 +79,4 @@ def test_domains_take_no_level_and_values_fit(make):
 def test_products_that_disagree_get_a_factor_of_their_own():
     graph = squares()
     s = scaled(graph)
-    assert len(s.graph.nodes) == len(graph.nodes) + 3  # one more behind the result, whose unit is 1
+    assert len(s.graph.nodes) == len(graph.nodes) + 3  # one more after the result, whose unit is 1

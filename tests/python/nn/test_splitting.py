@@ -1,4 +1,5 @@
-"""Convolutions in two maps: the same values, fewer diagonals, and encrypted as the shadow says."""
+"""Convolutions in two maps: the same values with fewer diagonals, and encrypted results that equal those of the shadow.
+"""
 
 import numpy as np
 import pytest
@@ -60,7 +61,8 @@ def test_two_maps_are_the_one(channels, kernel, slots, images, parts, residual):
 
 
 def test_what_cannot_be_split():
-    """Maps are not split if there is no room for parts, one plane, other strides, or channels that fill no plane."""
+    """Maps are not split if there is no room for parts, only one plane, another stride, or channels that do not fill a
+    plane."""
     for graph, slots in ((network(), 256), (network(4), 512), (network(6), 512)):
         assert not prepared(graph, 1, slots)[2]
 

@@ -12,7 +12,7 @@ from latticino.nn.ranges import Normal
 from latticino.nn.reading import read
 
 pytest.importorskip("sklearn")
-SMALL = "test-n10-boot-insecure"  # of 512 slots
+SMALL = "test-n10-boot-insecure"  # values in one of 512 slots each
 
 
 def rng(seed=0):
@@ -60,8 +60,8 @@ def fitted(model, x, score, labels):
 
 
 def equal_classes(got, want, error):
-    """Whether two classifiers have the same best result. Inputs do not count if the model's two best are nearer than
-    the error."""
+    """Whether two classifiers have the same best result. Inputs do not count if the model's two best scores are closer
+    than the error."""
     best = np.sort(want, axis=1)
     clear = best[:, -1] - best[:, -2] > 2 * error
     return np.array_equal(got.argmax(axis=1)[clear], want.argmax(axis=1)[clear])
@@ -93,7 +93,7 @@ def test_depths(depth):
 
 
 def test_a_gap_that_no_grid_value_is_within():
-    """Data on grids agree with the model exactly, whatever grid values come."""
+    """For data on grids the results equal the model's exactly, whatever the grid values are."""
     from sklearn.ensemble import ExtraTreesClassifier
     x, _, labels = on_a_grid(3)
     model = ExtraTreesClassifier(6, max_depth=4, random_state=1).fit(x, labels)
@@ -125,7 +125,7 @@ def test_values_beyond_the_gap_agree_and_values_within_lie_between():
     assert far.mean() > 0.5 and (~far).any()
     got, want = reading.lowered.evaluate(reading.normal(fresh)), model.predict_proba(fresh)
     assert np.abs(got - want)[far].max() < 2.0**-8 and equal_classes(got[far], want[far], 2.0**-8)
-    # Within the gap: a mean of the leaves on both sides.
+    # Within the gap the result is a mean of the leaves on both sides.
     single = DecisionTreeRegressor(max_depth=1).fit(x, score)
     reading = read(single, calibration=x)
     at = np.tile(x[:1], (201, 1))
@@ -143,7 +143,7 @@ def test_values_outside_of_the_range_are_on_the_right_side():
     x, score, _ = on_a_grid(2)
     for model in (GradientBoostingRegressor(n_estimators=5), make_pipeline(StandardScaler(), GradientBoostingRegressor(n_estimators=5))):
         model.fit(x, score)
-        # Calibration data that lie on one side of most thresholds.
+        # Calibration data that are on one side of most thresholds.
         reading = read(model, calibration=x[x[:, 0] < 4])
         assert reading.normal.clips
         far = np.concatenate([x, x + 1000, x - 1000, x * 50])
@@ -173,7 +173,7 @@ def test_odd_trees():
     leaf = DecisionTreeRegressor().fit(x, np.full(300, 2.5))
     enc = lt.nn.compile(leaf, calibration=x, preset=SMALL, device="cpu")
     assert np.allclose(enc.shadow(x), 2.5)
-    # One-sided: a chain of leaves. Some trees without a split beside others.
+    # One-sided trees, which are chains of leaves. Some trees have no split.
     chain = DecisionTreeRegressor(max_leaf_nodes=9).fit(x[:, :1], np.exp(x[:, 0]))
     some = RandomForestRegressor(4, max_depth=2, min_impurity_decrease=0.2, random_state=0).fit(x, score)
     several = DecisionTreeRegressor(max_depth=3).fit(x, np.column_stack([score, -score, x[:, 1]]))
@@ -237,7 +237,7 @@ def test_the_grid_of_a_feature():
     assert graphs.grid(np.array([0.0, 2, 5])) == (0.0, 1.0)
     assert graphs.grid(np.array([0.25, 0.5, 1.0])) == (0.25, 0.25)
     assert graphs.grid(np.array([4.0])) is None and graphs.grid(np.sort(rng().normal(size=50))) is None
-    # A threshold that is a grid value, or beside one by less than rounding, keeps that value on its side.
+    # A threshold that is a grid value, or differs from one by less than rounding, keeps that value on its side.
     distinct = np.arange(5.0)
     at = np.array([2.0, 1.9999, 2.0001, 2.5, 0.0])
     assert graphs._between(at, distinct, 0.0, 1.0).tolist() == [2.5, 1.5, 2.5, 2.5, 0.5]
@@ -279,7 +279,8 @@ def test_encrypted_runs_are_the_shadow(device, name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["scaler", "projection"])
 def test_features_and_results_of_any_size(device, before, tmp_path):
-    """Income beside a ratio, behind steps of a pipeline, and prices of 1e5: units of features and of results at once."""
+    """Income together with a ratio, after steps of a pipeline, and prices of 1e5: units of features and of results at
+    once."""
     from sklearn.decomposition import PCA
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.pipeline import make_pipeline
@@ -355,7 +356,7 @@ def test_the_demo_runs_and_records(device, tmp_path, capsys, monkeypatch):
     assert all(word in out for word in ("trees.compare", "12 of 12", "clear", "shadow", "levels"))
     row, = json.loads(record.read_text())
     assert row["name"] == "trees.input" and row["value"] > 0 and row["equal_classes"] == 12 and row["score_error"] < 0.01
-    assert abs(row["score_bits"] - row["predicted_bits"]) < 2.5  # of 36 errors
+    assert abs(row["score_bits"] - row["predicted_bits"]) < 2.5  # for 36 errors
     assert min(row[name] for name in ("compile_s", "keys_s", "first_s")) > 0
     assert cli.main(["demo", "trees", "--images", "3"]) == 1
     assert "leave it out" in capsys.readouterr().err

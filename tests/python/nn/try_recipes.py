@@ -26,7 +26,7 @@ from latticino.nn import reference  # noqa: E402
 from latticino.workloads import trained  # noqa: E402
 
 COUNT = 64
-# Options of a tiny run, what the network for the comparison is made with, and how many inputs are calibrated.
+# Options of a tiny run, the arguments of the network for the comparison, and the number of calibration inputs.
 CASES = {
     "resnet20_aespa": (["--epochs", "4", "--teacher-epochs", "1", "--settle", "2", "--batch", "16", "--peak", "0.02",
                         "--width", "4"], (4,)),
@@ -71,7 +71,7 @@ def trains(recipe, out):
     """The losses fall, and stops on the way change nothing."""
     record, whole = run(recipe, out / "whole")
     for stage, losses in record["losses"].items():
-        # In the last epoch norms are frozen, with statistics of a few batches here.
+        # In the last epoch, norms are frozen with the statistics of a few batches here.
         assert len(losses) == 1 or losses[-2] < losses[0], (stage, losses)
     assert record["tested"] == 20 and 0 <= record["correct"] <= 20 and record["hardware"]
     calls = [run(recipe, out / "parts", "--stop-after", "1e-9")]

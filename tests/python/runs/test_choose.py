@@ -1,4 +1,4 @@
-"""lt.choose: the cheapest preset that runs a program, and why the others were not taken."""
+"""lt.choose: the cheapest preset that runs a program, and the reasons against the others."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What notebooks show: tables of facts, escaped, without anything secret or external."""
+"""Tables in notebooks: facts, escaped, with nothing secret and nothing loaded from elsewhere."""
 
 import re
 from html.parser import HTMLParser

@@ -39,7 +39,7 @@ def in_child(check):
 
 
 def run(body: str, timeout: float = 600) -> str:
-    """A program of its own: pytest's process has contexts and threads that the tests should not meet."""
+    """Runs a separate program, because pytest's process has contexts and threads that would disturb these tests."""
     done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", HEAD + textwrap.dedent(body)],
                           capture_output=True, text=True, timeout=timeout, env=dict(os.environ))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -175,7 +175,7 @@ def _own_context(i):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_processes_with_contexts_of_their_own(method):
-    if method == "fork":  # in a program of its own
+    if method == "fork":  # in a separate program
         run("""
 def own(i):
     ctx = lt.Context(CKKS, "cpu")

@@ -1,7 +1,6 @@
-"""Ctrl-C: acts within a second, leaves operands and contexts usable, and ends a command without a screen of reports.
-
-A second of an idle machine, on which other tests run as well: work is held to CPU time, which does not grow by what
-runs beside it, and what is waited for to LATE seconds, which is less than the work would take without the interrupt.
+"""Ctrl-C: acts within a second, leaves operands and contexts usable, and ends a command without a long traceback. The
+second is that of an idle machine. Other tests run at the same time, so work is limited in CPU time, which they do not
+increase. Waiting is limited to LATE seconds, which is less than the work would take without the interrupt.
 """
 
 import signal
@@ -13,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-LATE = 20.0  # seconds
+LATE = 20.0  # in seconds
 
-# Work that takes longer than the test waits, in a loop: the interrupt falls into it somewhere.
+# Work that takes longer than the test waits, in a loop, so that the interrupt comes somewhere in it.
 PREPARE = """
 import os, sys, time, warnings
 import numpy as np
@@ -91,7 +90,7 @@ first, second = (tight.bind(c.server_keys(*plans)) for c in owners)
 b = second(owners[1].encrypt(x))
 held = first.evaluator  # an operation of another client, which does not end
 """
-WAITS = {  # for other threads
+WAITS = {  # lets other threads run
     "a recording of another thread": (BUSY, "a * a"), "encryption beside it": (BUSY, "client.encrypt(x)"),
     "a recording beside it": (BUSY, "lt.record(lambda v: v * v)(a)"), "memory for keys": (FULL, "b * b")}
 
@@ -137,7 +136,7 @@ print("usable", flush=True)
 
 
 def cpu_seconds(pid):
-    """What a process and its threads have computed so far; None if the system does not tell."""
+    """CPU time of a process and its threads so far; None if the system does not state it."""
     stat = Path(f"/proc/{pid}/stat")
     if not stat.exists():
         return None
@@ -202,7 +201,7 @@ def test_commands_end_in_one_line(command, child_environment):
 
         pytest.importorskip("sklearn")
         command = [c if c != "test-n12-boot-insecure" or c in lt.presets() else "test-n10-boot-insecure" for c in command]
-    fuzz = command[0] == "fuzz"  # prints at the end only, but tells how far it is where that is asked for
+    fuzz = command[0] == "fuzz"  # prints only at the end, but shows its progress if asked to
     child = subprocess.Popen([sys.executable, "-u", "-m", "latticino", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, env=child_environment | {"PYTHONWARNINGS": "ignore", "LATTICINO_PROGRESS": str(int(fuzz))})
     try:
@@ -216,7 +215,7 @@ def test_commands_end_in_one_line(command, child_environment):
         child.kill()
     *steps, last = err.splitlines()
     assert last == "latticino: interrupted" and all(fuzz and step.startswith("fuzz of ") for step in steps), err
-    assert time.monotonic() - start < LATE  # with the end of the interpreter
+    assert time.monotonic() - start < LATE  # at the end of the interpreter
 
 
 LOCKS = """
@@ -243,7 +242,7 @@ def test_no_interrupt_is_lost_where_locks_are_destroyed(child_environment):
 
 
 def test_an_interrupt_while_an_error_is_made_is_not_lost(monkeypatch):
-    """Python runs its handler at the first line that follows long work of the core: that of the exception's class."""
+    """Python runs its handler at the first line that follows long work of the core: a line of the exception's class."""
     import latticino as lt
 
     def interrupted(*_):
@@ -331,7 +330,7 @@ INJECTED_INTO = {
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="the places of another interpreter are not known")
 @pytest.mark.parametrize("name", INJECTED_INTO)
 def test_an_interrupt_at_any_place_leaves_nothing_held_or_open(name, child_environment):
-    """At each place where the interpreter looks for signals, one after the other, inside of the package."""
+    """At each place in the package where the interpreter checks for signals, one after the other."""
     work, least = INJECTED_INTO[name]
     script = INJECTED.replace("{work}", work).replace("{least}", str(least))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=child_environment, timeout=600)

@@ -1,4 +1,4 @@
-"""Tests of what a machine does not have: a GPU, memory. Each runs in a separate process, with nothing replaced."""
+"""Tests that need what a machine lacks: no GPU, no memory. Each runs in a separate process, and nothing is replaced."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ assert lt.precision(client.decrypt(a * a), x * x).worst > 14
 print("works on")
 """
 
-# The largest ciphertexts until the device is full, twice: what was released is there again.
+# Allocates the largest ciphertexts until the device is full, twice: released memory is available again.
 OUT_OF_DEVICE_MEMORY = """
 import numpy as np
 import latticino as lt

@@ -1,4 +1,5 @@
-"""lt.make_params: random requests give sets that compute as they claim, or refusals whose remedies are accepted."""
+"""lt.make_params: random requests give sets whose results are as precise as claimed, or refusals whose remedies are
+accepted."""
 
 import math
 import random
@@ -45,7 +46,7 @@ def check_refusal(request, error):
 
 
 def computes(params, most_slots=None):
-    """Products through all levels, a rotation in between: as precise as the plan says."""
+    """Products at all levels, with a rotation in between: results are as precise as the plan says."""
     ctx = lt.Context(params, "cpu")
 
     def program(x, y):
@@ -242,7 +243,7 @@ def test_a_list_that_lists_of_terminals_do_not_serve_takes_free_ones():
     check_claims(request | {"N": 2**16, "security": 128, "quantum": False}, params)
     assert ":which" in params.explain() and lt.parameter_costs(params, "cpu").seconds["product"] > 0
     with pytest.raises(lt.ParameterError) as refused:
-        make(request | {"word": 27})  # no words of the planner
+        make(request | {"word": 27})  # no internal words of the planner
     check_refusal(request | {"word": 27}, refused.value)
 
 
@@ -319,12 +320,12 @@ def test_files(tmp_path):
     path.write_bytes(data[:-1])
     with pytest.raises(lt.FileError):
         lt.load_params(path)
-    with pytest.raises(lt.FileError, match="missing/mine.params: No such file"):  # the file that was asked for
+    with pytest.raises(lt.FileError, match="missing/mine.params: No such file"):  # the file that was requested
         lt.save_params(tmp_path / "missing" / "mine.params", params)
 
 
 def test_sets_of_ones_own_are_chosen():
-    """Cheaper than the presets, or needed: the choice has the set itself."""
+    """A set that is cheaper than the presets, or the only one that works, is the choice."""
     mine = lt.make_params(N=2**13, levels=1, scale=2**40, name="mine")
     choice = lt.choose(lambda x: x * x, lt.Shape((64,), None, (-1, 1)), bits=20, own=[mine], device="cpu")
     assert choice.preset == "mine" and choice.params.hash == mine.hash and choice.plan.levels == (0,)

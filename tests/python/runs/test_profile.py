@@ -1,4 +1,4 @@
-"""Profiles: what is counted, where, and that nothing stays behind."""
+"""Profiles: counts and lines are right, and nothing stays replaced afterwards."""
 
 import threading
 
@@ -140,7 +140,7 @@ def test_a_profile_is_shown(own):
 
 
 def test_operations_are_ranges_of_profilers_on_gpus(own, rng, monkeypatch):
-    """Begun by name and ended in turn, where an operation fails too; CPUs have none."""
+    """Ranges are begun by name and ended in order, even if an operation fails. CPUs have none."""
     ctx, client = own
     ranges = []
 

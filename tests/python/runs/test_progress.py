@@ -1,4 +1,4 @@
-"""Progress of long steps: who sees it, and that short ones and pipes stay silent."""
+"""Progress of long steps: when it is shown, and that short steps and pipes show nothing."""
 
 import io
 import subprocess
@@ -39,7 +39,7 @@ def until_shown(step):
 
 
 def long_step(title="a step", count=5, shown=False, **options):
-    """A step of several delays; one that is to be `shown` does not end before it is."""
+    """A step of several delays. One that should be `shown` does not end before it is."""
     with Task(title, count, **options) as step:
         for _ in range(count):
             time.sleep(0.03)
@@ -161,7 +161,7 @@ def test_keys_files_plans_and_encryptions_tell(ctx, client, monkeypatch, tmp_pat
         def __exit__(self, *what):
             super().__exit__(*what)
             if self.total is not None:
-                assert 0 <= self.total - self.done <= 256, self.title  # checks at the end do not count
+                assert 0 <= self.total - self.done <= 256, self.title  # checks at the end are not counted
 
     for module in ("ckks.client", "ckks.context", "ckks.encoding", "ckks.encrypting", "files.bundles", "files.saving",
                    "tfhe.client", "files.saving_tfhe"):

@@ -72,7 +72,7 @@ def run_threads(count, work):
     def guarded(i):
         try:
             work(i)
-        except BaseException as why:  # any failure of a thread fails the test
+        except BaseException as why:  # a failure in a thread fails the test
             failures.append(why)
 
     threads = [threading.Thread(target=guarded, args=(i,), daemon=True) for i in range(count)]
@@ -99,7 +99,7 @@ def test_what_use_replaces_and_what_forget_takes_back(world):
     again = world.keys(world.clients[0])
     world.ctx.use(first).use(second)
     assert world.ctx.keys is second and world.once(0) and world.once(1)
-    world.ctx.use(again)  # of the first one's key: replaces it
+    world.ctx.use(again)  # replaces the bundle of the first key
     world.bundles = [second]
     del first
     assert len(world.ctx.resident.bundles) == 2 and world.once(0)
@@ -155,7 +155,7 @@ def test_sessions_keep_to_their_own(world):
     with pytest.raises(lt.ContextError):
         type(world.ctx)(world.ctx.params, world.ctx.device, threads=1).bind(world.bundles[0])
     with pytest.raises(lt.KeyError):
-        lt.keygen(a)  # another secret key than the bundle's
+        lt.keygen(a)  # of another secret key than the bundle's
     assert a.plan(world.compute, x).operations == world.ctx.plan(world.compute, x).operations > 0
     assert one.key_id in repr(a)
 
@@ -227,7 +227,7 @@ def test_bundles_go_to_host_memory_and_come_back_with_the_same_bits(scheme, devi
     first = lt.to_bytes(world.compute(x))
     assert world.once(1, world.ctx.bind(world.bundles[1]))
     assert lt.to_bytes(world.compute(x)) == first and world.ctx.resident.evictions >= 3
-    lt.save_server_keys(tmp_path / "keys", world.ctx, world.bundles[1])  # brings it back
+    lt.save_server_keys(tmp_path / "keys", world.ctx, world.bundles[1])  # this brings it back
     assert lt.load_server_keys(tmp_path / "keys", world.ctx).id == world.bundles[1].id
 
 
@@ -261,7 +261,7 @@ def test_switching_keys_go_and_come_back_with_their_bundle(device):
 
 
 def test_what_needs_no_keys_needs_none_beside_bundles_of_others(device):
-    """A sum of one client's ciphertexts while only another's bundle is in use."""
+    """A sum of one client's ciphertexts while only the bundle of another client is in use."""
     ctx = lt.Context(CKKS, device, threads=1)
     first, second, third = (lt.keygen(ctx) for _ in range(3))
     bundles = [c.server_keys(program, np.zeros(16), show=False) for c in (first, second)]

@@ -1,4 +1,4 @@
-"""What cannot become data is an error that names the operation and what to change."""
+"""Operations that cannot become data raise an error that names the operation and what to change."""
 
 import inspect
 import pickle
@@ -25,7 +25,7 @@ def exact():
 
 
 def refused(context, program, *examples, **scalars):
-    """The message of the error, which is one of the library."""
+    """The message of the error, which must be an error of the library."""
     with pytest.raises(lt.Error) as why:
         files.captured(program, context, examples, scalars)
     return f"{type(why.value).__name__}: {why.value}"
@@ -126,7 +126,7 @@ def test_a_computed_array_as_an_example(ctx):
         program.encrypt(client, np.zeros(2))
 
 
-# Methods that use others, or that answer from facts without data.
+# Methods that call others, or that return facts without data.
 DERIVED = {
     "ckks": {"apply", "ravel", "T", "context", "layout", "shape", "ndim", "dtype", "size", "level", "scale", "slots",
              "nbytes", "expected_bits", "expected_worst_bits", "range"},
@@ -150,7 +150,7 @@ def test_every_method_is_a_step_or_uses_steps(scheme, kind, methods):
         refused |= {name for name, method in vars(kind).items() if method is kind._of_integers} | {"__rpow__"}
     assert known - set(methods) - DERIVED[scheme] - refused == set()
     assert set(methods) <= {name for name, _ in inspect.getmembers(kind)}
-    # Files of strangers can call what is marked: nothing that gives more than an array or a number.
+    # Untrusted files can call the methods that are marked. These must only return arrays and numbers.
     assert not set(methods) & (DERIVED[scheme] | OF_PYTHON | refused) and len(methods) == len(set(methods))
 
 

@@ -1,4 +1,5 @@
-"""Programs from strangers: whatever their bytes are, loading gives a program or an lt.Error, and takes little memory."""
+"""Programs from untrusted sources: whatever their bytes are, loading gives a program or an lt.Error, and takes little
+memory."""
 
 import contextlib
 import copy
@@ -31,7 +32,7 @@ def known():
 
 @pytest.fixture(scope="module")
 def head():
-    """A program of one step, x * x, and an array beside."""
+    """A program of one step, x * x, and an array that it does not use."""
     ctx = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
     data = files.captured(lambda x: (x * x) + np.arange(8), ctx, (SHAPE,), {})
     found, arrays = PROGRAM.from_bytes(data)
@@ -61,9 +62,10 @@ X = {"of": 0}
     ("an operation that does not exist", [step("__reduce__", (8,), self=X)]),
     ("an operation that does not exist", [step("eval", (8,), self=X)]),
     ("an operation that does not exist", [step("__class__", (8,), self=X)]),
-    ("an operation that does not exist", [step("astype", (8,), self=X, dtype="u8")]),  # of the other scheme
+    # An operation of the other scheme.
+    ("an operation that does not exist", [step("astype", (8,), self=X, dtype="u8")]),
     ("an operation that does not exist", [step("lt.save_params", (8,), self=X)]),
-    ("a result that does not exist yet", [step("add", (8,), self=X, other={"of": 1})]),  # a circle
+    ("a result that does not exist yet", [step("add", (8,), self=X, other={"of": 1})]),  # a cycle
     ("a result that does not exist yet", [step("add", (8,), self={"of": 2}, other=X), step("neg", (8,), self=X)]),
     ("a result that does not exist yet", [step("neg", (8,), self={"of": -1})]),
     ("a result that does not exist yet", [step("neg", (8,), self={"of": 1 << 70})]),
@@ -100,10 +102,10 @@ def test_a_program_without_steps_gives_its_argument(head):
 
 
 def test_the_values_that_are_alive_at_once_are_bounded(head):
-    """From the shapes that are stated, before anything runs."""
+    """Found from the stated shapes, before anything runs."""
     steps = [step("neg", (1 << 24,), self=X)] * 5
     assert "more values at once than a program may have" in refusal(of_steps(head, *steps, outputs=[1, 2, 3, 4, 5], single=False))
-    assert "results of shapes" in refusal(of_steps(head, *steps))  # of which none but the last is kept
+    assert "results of shapes" in refusal(of_steps(head, *steps))  # only the last of them is kept
 
 
 @pytest.mark.parametrize("said, fields", [
@@ -159,7 +161,7 @@ def test_arrays_do_not_inflate_beyond_their_bytes(head):
 
 
 def test_a_refusal_takes_little_memory_and_time(head):
-    """Steps that would make large arrays of small ones, each within what a file may state."""
+    """Steps that would make large arrays of small ones, each within the limits for files."""
     picked = {"array": {"name": "0", "dtype": "int64", "shape": [8]}}
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     bombs = [
@@ -195,6 +197,6 @@ def test_any_argument_is_read_or_refused(value):
 @given(st.integers(0, 2**62))
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_changed_programs_are_refused_or_loaded(known, seed):
-    """`latticino fuzz --part program-files` does the same for as long as one likes."""
+    """`latticino fuzz --part program-files` does the same without end."""
     result = of_saved.attempt(seed, of_saved.mutated(known, random.Random(seed)))
     assert not result.wrong, result.program

@@ -82,7 +82,7 @@ def test_results(ckks, result):
 
 
 def test_results_of_tfhe_are_exact(exact, exact_result):
-    """They are as short as they can be, whatever was asked for."""
+    """They are always as short as possible, whatever was requested."""
     arrays, data = exact_result
     assert messages.result_to_bytes(arrays, final=True) == data
     assert [exact[1].decrypt(y).tolist() for y in messages.result_of(data, exact[0], 2)] == [[3, 0, 2], [7]]

@@ -8,14 +8,14 @@ import pytest
 import latticino as lt
 from latticino.saved import files
 
-PRESET = "test-n10-boot-insecure"  # holds values up to 512 at level 0
+PRESET = "test-n10-boot-insecure"  # level 0 holds values up to 512
 
 
 @pytest.mark.parametrize("function, stated, values, fits", [
     (lambda x: x * 500, (-1, 1), [1.0, -1], True), (lambda x: x * 520, (-1, 1), [1.0, -1], False),
     (lambda x: x + 0, (0, 600), [600.0, 0], False), (lambda x: (x * 600).declare(-90, 90), (-1, 1), [0.1, -0.1], True),
     (lambda x: x * 520, None, [1.0, -1], False), (lambda x: x * 500, None, [1.0, 0.1], True),
-    # All 64 values may be 1: nothing else is assumed of them.
+    # All 64 values may be 1, because nothing else is known of them.
     (lambda x: x.sum() * 7, None, [0.1] * 64, True), (lambda x: x.sum() * 8, None, [0.1] * 64, False)])
 def test_a_misfit_is_what_an_answer_keeps_above_level_0(function, stated, values, fits):
     ctx = lt.Context(PRESET, "cpu", threads=1)

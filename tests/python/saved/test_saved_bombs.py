@@ -12,11 +12,11 @@ from latticino.files import containers
 from latticino.saved import files
 from latticino.saved.arguments import PROGRAM
 
-COUNT = 1 << 22  # numbers of an array of zeros: 32 MiB out of 32 KiB
+COUNT = 1 << 22  # numbers of an array of zeros: 32 MiB from 32 KiB
 
 
 def file_of(kind, arrays):
-    """A file of zeros whose digest holds, as anybody can make it."""
+    """A file of zeros with a correct digest, as anybody can make it."""
     blob = zlib.compress(bytes(8 * COUNT), 1)
     rows = [{"name": str(i), "kind": "<f8", "length": COUNT, "bytes": len(blob)} for i in range(arrays)]
     head = json.dumps({"kind": kind, "arrays": rows}).encode()
@@ -26,7 +26,7 @@ def file_of(kind, arrays):
 
 @pytest.fixture
 def inflated(monkeypatch):
-    """How many arrays have been inflated."""
+    """Counts the arrays that have been inflated."""
     count, own = [], containers.Container._array
     monkeypatch.setattr(containers.Container, "_array", lambda *a: count.append(1) or own(*a))
     return count
@@ -37,7 +37,7 @@ def test_arrays_that_do_not_fit_are_refused_before_they_are_inflated(inflated, m
     with pytest.raises(lt.OutOfMemoryError, match="free memory"):
         files.from_bytes(file_of("program", 2))
     assert not inflated
-    with pytest.raises(lt.FileError):  # it fits, and is no program
+    with pytest.raises(lt.FileError):  # it fits, but is no program
         files.from_bytes(file_of("program", 1))
     assert inflated
 

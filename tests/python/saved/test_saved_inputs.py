@@ -29,7 +29,8 @@ def programs(ctx, *examples):
 
 @st.composite
 def ranges(draw):
-    """What `lt.Shape` takes: nothing, two ends, or a range with imaginary parts, a root mean square, or no structure."""
+    """The forms of ranges that `lt.Shape` takes: none, two ends, or a range with imaginary parts, a root mean square,
+    or no structure."""
     low, high = sorted((draw(ends), draw(ends)))
     imag = sorted((draw(ends), draw(ends)))
     most = float(np.hypot(max(abs(low), abs(high)), max(map(abs, imag))))
@@ -38,12 +39,12 @@ def ranges(draw):
 
 
 def drawn(draw, shape, r, imaginary):
-    """Values within a range, of any type that holds them."""
+    """Values within a range, of any type that can hold them."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     values = rng.uniform(r.low, r.high, shape)
     if imaginary:
         values = values + 1j * rng.uniform(r.imag_low, r.imag_high, shape)
-        values = values / np.maximum(1, np.abs(values) / r.bound)  # nothing stated: a modulus of up to 1
+        values = values / np.maximum(1, np.abs(values) / r.bound)  # nothing was stated: a modulus of up to 1
     kind = draw(st.sampled_from(["own", "list", "integers", "booleans", "complex"]))
     least, most = int(np.ceil(r.low)), int(np.floor(r.high))
     if r.imag_low <= 0 <= r.imag_high and kind == "integers" and least <= most:
@@ -69,7 +70,7 @@ def test_every_admissible_input_has_the_size_that_the_program_states(owner, data
 
 
 def test_an_example_that_is_computed_is_encrypted_as_the_program_states(owner):
-    """Of an assumed range that is no unit box, with other numbers than zeros behind the values."""
+    """With an assumed range that is not the unit box, and with other numbers than zeros after the values."""
     ctx, client = owner
     whole, half = programs(ctx, client.encrypt(np.zeros(3)) * 2 + 1)
     (x,) = whole.inputs
@@ -79,7 +80,7 @@ def test_an_example_that_is_computed_is_encrypted_as_the_program_states(owner):
 
 
 def test_values_outside_of_what_a_program_states(owner):
-    """An error of values outside of a stated range, a warning where the range is only assumed."""
+    """Values outside of a declared range are an error; if the range is only assumed, they give a warning."""
     ctx, client = owner
     _, stated = programs(ctx, lt.Shape((2,), None, (0, 255)))
     with pytest.raises(lt.ValueError, match=r"declared range \(0 to 255\)"):
@@ -99,7 +100,7 @@ def test_values_outside_of_what_a_program_states(owner):
 
 
 def test_arguments_of_wider_ranges_are_refused(owner):
-    """An assumed range was taken for that of the program, which then claimed too much."""
+    """Before, an assumed range was taken for that of the program, which then claimed too much."""
     ctx, client = owner
     whole, _ = programs(ctx, lt.Shape((3,), None, (0, 0.1)))
     ctx.use(client.server_keys(whole.plan, show=False))

@@ -1,4 +1,4 @@
-"""Programs as data: after a file they compute the same bits, in this process and in another one."""
+"""Programs as data: after saving and loading they compute the same bits, in this process and in another one."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def matrices(x, y):
 
 
 def correlations(x, y):
-    """Of values of which no range is stated: its variances lie in a domain."""
+    """For values without a stated range, but with a domain for their variances."""
     return lt.corrcoef(lt.stack([x, y]), (0.5, 1), bits=2)
 
 
@@ -137,7 +137,7 @@ def test_the_programs_here_have_every_operation(data):
 
 @pytest.mark.slow
 def test_the_same_bytes_in_another_process(data, ckks, exact, tmp_path):
-    """Keys of the loaded plans suffice. A process that has nothing but files gives the same bytes."""
+    """The keys of loaded plans suffice. A process that has only files gives the same bytes."""
     ctx, client = ckks
     wanted, programs = {}, {name: files.from_bytes(d) for name, d in data.items()}
     keys = client.server_keys(*(p.plan for p in programs.values() if p.scheme == "ckks"))
@@ -149,7 +149,7 @@ def test_the_same_bytes_in_another_process(data, ckks, exact, tmp_path):
         values = [[1, 3], [2, 0]] if name == "integers" else [PICTURE] if name == "images" else [X, Y]
         given = program.encrypt(owner, *values)
         assert [len(b) for b in bytes_of(given)] == [x.bytes for x in program.inputs]
-        given = tuple(lt.from_bytes(lt.to_bytes(x), own) for x in given)  # which rounds the error that they claim
+        given = tuple(lt.from_bytes(lt.to_bytes(x), own) for x in given)  # which rounds the claimed error
         numbers = {"eta": 0.3, "mu": 0.5 - 0.25j} if name == "of_numbers" else {}
         f = {**globals()}[name]
         results = bytes_of(f(*given, **numbers))
@@ -188,7 +188,7 @@ for name, (count, numbers, results) in json.loads((folder / "programs.json").rea
 
 @pytest.mark.slow
 def test_random_programs_give_the_same_bits(device):
-    """Programs of the fuzz of CKKS."""
+    """Programs of the CKKS fuzz."""
     world = of_ckks.World(of_ckks.LEVELED, device, 1)
     results = [of_saved.run(world, seed) for seed in range(50)] + [of_saved.run(world, seed, "shapes") for seed in range(30)]
     assert [r for r in results if r.wrong] == [] and sum(bool(r.refused) for r in results) < 5
@@ -276,7 +276,7 @@ def test_what_is_known_of_inputs_is_what_the_program_states(ckks):
     for given in (client.encrypt(X, 7), client.encrypt(X * 0.5, 7, range=(-0.5, 0.5))):
         y = program.run(ctx, given)
         assert (y.range.low, y.range.high, y.range.claim) == (0, 1, "declared")
-    # What rests on a sample does so after the program as well.
+    # Claims that rest on a sample also do so after the program.
     sent = lt.from_bytes(lt.to_bytes(client.encrypt(X * 0.5, 7, like=X * 0.5)), ctx)
     y = program.run(ctx, sent)
     assert (y.range.low, y.range.high, y.range.claim) == (0, 1, "calibrated")
@@ -286,7 +286,7 @@ def test_what_is_known_of_inputs_is_what_the_program_states(ckks):
 
 @pytest.mark.parametrize("name", ["arithmetic", "integers"])
 def test_the_part_for_clients(name, ckks, exact):
-    """It has neither steps nor constants, and makes the keys of the whole."""
+    """It has neither steps nor constants, and can make the keys of the whole program."""
     f, (ctx, client) = {"arithmetic": lambda x, y, eta: (x * Y + y.rotate(2)).bootstrap() * eta, "integers": lambda x, y: x + y}[
         name], ckks if name == "arithmetic" else exact
     examples, numbers = (SHAPES, {"eta": lt.Scalar(0, 1)}) if name == "arithmetic" else ((lt.tfhe.Shape((2,), "u2"),) * 2, {})

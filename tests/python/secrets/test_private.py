@@ -1,4 +1,4 @@
-"""Decrypted values: whatever numpy makes of them keeps the mark, or is refused."""
+"""Decrypted values: whatever numpy computes from them keeps the mark, or is refused."""
 
 import copy
 import importlib
@@ -111,7 +111,7 @@ def test_the_owner_takes_the_mark_off(z):
     plain = z.unmarked()
     assert type(plain) is np.ndarray and not np.shares_memory(plain, z)
     np.testing.assert_array_equal(plain, np.array(z))
-    assert type(np.array(z)) is type(np.asarray(z)) is np.ndarray  # numpy asks nobody: documented
+    assert type(np.array(z)) is type(np.asarray(z)) is np.ndarray  # numpy does not call the class here, as documented
     assert pickle.loads(pickle.dumps(plain)).shape == (2, 3)
 
 
@@ -164,7 +164,8 @@ LOST = {
 
 @pytest.mark.parametrize("f", LOST.values(), ids=LOST)
 def test_where_the_mark_is_lost_is_documented(z, f):
-    """numpy asks nobody there. What is refused one day leaves the list of the documentation, and this one."""
+    """numpy does not call the class there. If such an operation is refused one day, it must leave the list of the
+    documentation, and this one."""
     plain = f(z)
     assert type(plain) is not lt.PrivateArray and (np.asarray(plain) == lost_by_assignment(z)).all()
     for way in ("np.array(x)", "np.asarray(x)", "np.ndenumerate(x)", "np.save(file, [x])", "b[...] = x", "np.nditer(x)",

@@ -1,4 +1,4 @@
-"""What clients do with answers that no service gives: every one is a ServiceError, or a FileError of what it carries."""
+"""How clients handle answers that no real service gives: each is a ServiceError, or a FileError for its content."""
 
 import json
 import tempfile
@@ -28,7 +28,7 @@ def part(tmp_path_factory):
 
 @pytest.fixture
 def service(part, monkeypatch):
-    """A service whose answers the test chooses, by the end of the path; the rest are right ones."""
+    """A service with answers that the test chooses by the end of the path; all other answers are right."""
     answers = {}
 
     def send(self, method, path, *rest, **more):

@@ -1,4 +1,5 @@
-"""The client's requests, against a server of the standard library: what is repeated, what is refused before it is sent."""
+"""The client's requests, against a server of the standard library: which are repeated, and which are refused before
+they are sent."""
 
 import http.server
 import json
@@ -18,7 +19,8 @@ from latticino.serve.http import Link
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """Gives the answers of the server's list, one per request: (status, headers, body), or None to break the connection."""
+    """Sends the answers of the server's list, one per request: (status, headers, body), or None to break the
+    connection."""
 
     protocol_version = "HTTP/1.1"
 
@@ -72,7 +74,7 @@ def test_a_request(server):
 
 @pytest.mark.parametrize("headers, end", [({}, b""), ({"Transfer-Encoding": "chunked"}, b"0\r\n\r\n")])
 def test_a_response_that_is_too_long(server, headers, end):
-    """It is refused whether it says its length or not, and is not asked for again."""
+    """It is refused whether it states its length or not, and is not requested again."""
     bodies = [b"x" * 100, b"x" * 101]
     if end:
         bodies = [b"%x\r\n%s\r\n%s" % (len(body), body, end) for body in bodies]
@@ -85,7 +87,7 @@ def test_a_response_that_is_too_long(server, headers, end):
 
 
 def test_a_length_that_is_too_long(server):
-    """Its bytes are not waited for."""
+    """The client does not wait for its bytes."""
     server.answers = [(200, {"Content-Length": str(2**40)}, b"x"), (500, {"Content-Length": str(2**40)}, b"x")]
     made = Link(server.url, "t")
     for _ in range(2):
@@ -94,7 +96,7 @@ def test_a_length_that_is_too_long(server):
 
 
 def test_a_fork(server):
-    """A child has a connection of its own: on its parent's it could read what the parent asked for."""
+    """A child has a connection of its own. On its parent's connection it could read the parent's answers."""
     server.answers = [OK, OK, OK]
     made = Link(server.url, "t")
     made.json("GET", "/parent")
@@ -111,7 +113,7 @@ def test_a_fork(server):
 
 
 def test_what_is_sent_again(server):
-    """A connection that breaks, and answers that say when to come again."""
+    """A connection that breaks, and answers with Retry-After."""
     server.answers = [None, (429, {"Retry-After": "7"}, b"{}"), None, (503, {"Retry-After": "100"}, b"{}"), OK]
     assert Link(server.url, "t").json("GET", "/x") == {"a": 1}
     broken, full, again, away = server.slept
@@ -120,14 +122,14 @@ def test_what_is_sent_again(server):
 
 
 def test_clients_that_were_refused_together_come_back_apart(server):
-    """They come back at random times, and none before the time that the service has named."""
+    """They come back at random times, and none before the time that the service has stated."""
     server.answers = [(429, {"Retry-After": "40"}, b"{}")] * 20 + [OK]
     assert Link(server.url, "t").json("GET", "/x") == {"a": 1}
     assert min(server.slept) >= 40 and max(server.slept) <= 50 and len(set(server.slept)) == 20
 
 
 def test_an_answer_that_says_no_time(server):
-    """A proxy's 503: the request is repeated ever more rarely, and not for ever."""
+    """A proxy's 503: the request is repeated at growing intervals, and not for ever."""
     refusal = json.dumps({"message": "jobs: had x"}).encode()
     for status in (429, 503):
         server.slept.clear()
@@ -212,7 +214,7 @@ def test_threads_have_connections_of_their_own(server):
 @pytest.mark.parametrize("url", ["https://b\xfccher..example", "https://" + "x" * 70 + ".example", "https://service.example/\xfc",
                                  "https://service.example/a b", "https://service.example/" + chr(0x2028)])
 def test_addresses_that_no_request_can_name(url):
-    """They are refused before anything is sent, and not by the module that would send it."""
+    """They are refused before anything is sent, and not by the HTTP module."""
     with pytest.raises(lt.ValueError, match="connect: had the .*address"):
         Link(url, "t")
 
@@ -223,7 +225,7 @@ def test_a_name_of_a_host_in_other_letters():
 
 @pytest.mark.parametrize("key", ["", "a b", "a\nb", "\u043a\u043b\u044e\u0447", "x" * 129])
 def test_keys_of_idempotency_that_no_header_holds(key):
-    """An empty one is no wish for a random one."""
+    """An empty key does not mean that a random one is wanted."""
     with pytest.raises(lt.ValueError, match="submit: had key=.*1 to 128 visible characters"):
         lt.Remote(SimpleNamespace(_link=None), None, "b").send(b"", key=key)
 
@@ -245,7 +247,7 @@ def test_an_interrupt_leaves_no_half_of_an_answer(server, monkeypatch):
 
 
 class Chunks:
-    """A link on which every chunk waits for ``go``, and a bundle of many."""
+    """A link on which every chunk waits for ``go``, and a bundle of many chunks."""
 
     def __init__(self, count, wrong=None):
         self.go, self.begun, self.sent, self.wrong = threading.Event(), 0, [], wrong
@@ -274,7 +276,7 @@ def many(tmp_path, monkeypatch):
 
 
 def test_an_interrupt_ends_an_upload(many):
-    """Not after all that is queued, and not after what is being sent."""
+    """It does not wait for what is queued, nor for what is being sent."""
     chunks = Chunks(100)
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()

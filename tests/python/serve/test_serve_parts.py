@@ -1,4 +1,4 @@
-"""Parts of the service that need no further package: blobs, manifests, rates, and what is said where packages lack."""
+"""Parts of the service that need no further package: blobs, manifests, rates, and errors about missing packages."""
 
 import hashlib
 import io
@@ -71,20 +71,20 @@ def test_bytes_that_changed_are_replaced_by_the_same_upload(blobs):
     blobs.path("inputs", A, name).unlink()
     assert not blobs.intact("inputs", A, name) and len(files(blobs)) == 0
     shutil.rmtree(blobs.folder / "inputs")
-    with pytest.raises(OSError):  # a disk that is away has lost nothing
+    with pytest.raises(OSError):  # a disk that is not mounted has lost nothing
         blobs.intact("inputs", A, name)
 
 
 def test_sweeping(blobs):
     kept, gone = blobs.put("inputs", A, b"kept"), blobs.put("inputs", A, b"gone")
-    assert blobs.sweep("inputs", lambda: {(A, kept)}, age=60) == 0  # both are young: a row may be about to come
+    assert blobs.sweep("inputs", lambda: {(A, kept)}, age=60) == 0  # both are young, and a row may be about to come
     other = blobs.put("inputs", B, b"kept")
     assert blobs.sweep("inputs", lambda: {(A, kept)}, age=-1) == 2
     assert blobs.has("inputs", A, kept) and not blobs.has("inputs", A, gone) and not blobs.has("inputs", B, other)
 
 
 def test_a_blob_that_is_stored_again_is_not_swept(blobs):
-    """Whoever finds a blob there already may rely on it, though a sweeper has listed it as old."""
+    """A blob that exists may be relied on, even if a sweeper has already listed it as old."""
     name = blobs.put("inputs", A, b"again")
     os.utime(blobs.path("inputs", A, name), (1, 1))
 
@@ -168,7 +168,7 @@ def test_missing_packages_are_named(monkeypatch):
 
 
 def test_the_packages_are_those_that_serve_installs():
-    """But for psycopg, which only a store of PostgreSQL needs."""
+    """All but psycopg, which only a PostgreSQL store needs."""
     listed = (Path(__file__).parents[3] / "requirements" / "serve.txt").read_text()
     names = set(re.findall(r"^([a-z-]+)", listed, re.MULTILINE)) - {"psycopg"}
     assert {name.replace("-", "_") for name in names} == set(packages.NAMES)

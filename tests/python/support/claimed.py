@@ -1,4 +1,5 @@
-"""Claims of precision against errors of several runs, as those of one run may be small or large by chance."""
+"""Compares claims of precision with errors of several runs, because errors of one run may be small or large by chance.
+"""
 
 import numpy as np
 

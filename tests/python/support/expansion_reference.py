@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 
 def keystream(key: bytes, counter: int, nonce: bytes, length: int) -> bytes:
-    """RFC 8439 keystream; the library's nonce is the 32-bit counter before the 96-bit nonce."""
+    """RFC 8439 keystream. The library's nonce is the 32-bit counter followed by the 96-bit nonce."""
     cipher = Cipher(ChaCha20(key, struct.pack("<I", counter) + nonce), mode=None)
     return cipher.encryptor().update(bytes(length))
 
@@ -36,7 +36,7 @@ def cases():
 
 
 def text() -> str:
-    """The known-answer file: one case a line, with the SHA-256 of the residues as u32."""
+    """The known-answer file: one case per line, with the SHA-256 of the residues as u32."""
     lines = ["# seed stream prime_index q n sha256(residues, u32 little endian)"]
     for seed, stream, index, q, n in cases():
         residues = expand_limb(seed, stream, index, q, n)

@@ -34,7 +34,7 @@ def activated(r, build, x, kinked=True):
 
 
 def layer(r, build, x, step):
-    """Adds one more random layer behind x."""
+    """Adds one more random layer after x."""
     shape = build.shape(x)
     kind = r.choice(["conv", "up", "norm", "pool", "act", "residual", "branches", "permute", "slice", "square", "gate",
                      "pair", "mean", "scale", "linear"])

@@ -15,7 +15,7 @@ def stable(x, k, largest=True):
 
 
 def kinds(count):
-    """Values a thirtieth apart or equal."""
+    """Values that are equal, or a thirtieth apart."""
     rng = np.random.default_rng(count)
     steps = np.linspace(-0.9, 0.9, min(count, 40))
     yield rng.permutation(np.resize(steps, count))
@@ -30,7 +30,8 @@ def held(client, result, want):
     got = client.decrypt(result).unmarked()
     assert got.shape == np.shape(want)
     error = np.abs(got - want)
-    assert result.size < 3 or -math.log2(error.mean()) > result.expected_bits - 2  # of few values, a matter of luck
+    # For few values this depends on chance.
+    assert result.size < 3 or -math.log2(error.mean()) > result.expected_bits - 2
     return error.max()
 
 

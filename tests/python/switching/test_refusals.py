@@ -1,4 +1,4 @@
-"""What comparisons, tables and ranks refuse: before anything is computed, so that no key is needed to be told."""
+"""Refusals of comparisons, tables and ranks: they come before anything is computed, so that no key is needed."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ REAL = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_complex_values_are_refused_where_they_are_known_to_be(bare, name):
-    """Some needed keys first, for a product or for values that lie in other slots."""
+    """Before, some needed keys first, for a product or for values in other slots."""
     ctx, client = bare
     z = X * (1 + 0.5j)
     encrypted = client.encrypt(z, like=z)
@@ -61,7 +61,7 @@ def test_a_plan_of_a_shape_without_a_range_says_how_to_state_one(bare):
     for use in (lambda a: a.abs(), lambda a: lt.top_k(a, 2, method="polynomial"), lambda a: lt.sort(a, (-1, 1))):
         with pytest.raises(lt.UnsupportedError, match=r"plan for lt.Shape\(shape, None, \(low, high\)\)"):
             ctx.plan(use, lt.Shape((8,)))
-    with pytest.raises(lt.LevelError):  # real now; the set has fewer levels
+    with pytest.raises(lt.LevelError):  # these are real now; the set has fewer levels
         ctx.plan(lambda a: lt.top_k(a, 2, method="polynomial"), lt.Shape((8,), ctx.level, (-1, 1)))
 
 
@@ -106,14 +106,14 @@ def test_arguments_are_checked_first(bare, name):
             use(values)
 
 
-# ---- remedies that work ----
+# ---- advice that works ----
 
 
 @pytest.mark.parametrize("use", [lambda a, b: a.apply_lut(abs, b), lambda a, b: a.compare(0, b), lambda a, b: a.max(bound=b),
                                  lambda a, b: lt.top_k(a, 2, b)])
 @pytest.mark.parametrize("bound, factor", [(1e300, 1e-300), (1e-300, 1e300)])
 def test_bounds_that_no_table_has(bare, use, bound, factor):
-    """The errors spoke of scales and moduli of steps within."""
+    """Before, errors were about scales and moduli of internal steps."""
     ctx, _ = bare
     shape = lt.Shape((8,), ctx.level)
     with pytest.raises(lt.ValueError, match=r"a bound from 2\^-40 to 2\^64, .*; multiply the values by a number"):
@@ -131,7 +131,8 @@ def test_values_that_no_table_has(bare):
 
 @pytest.mark.parametrize("name", ["max", "argmax"])
 def test_rounds_that_lack_levels_name_what_has_them(bare, device, name):
-    """It was an error of `apply_lut` in the last of the rounds, and no level that it asked for exists."""
+    """Before, it was an error of `apply_lut` in the last of the rounds, and the level that it asked for did not exist.
+    """
     ctx, _ = bare
     plan = lambda context, count, **how: context.plan(  # noqa: E731
         lambda a: getattr(a, name)(**how), lt.Shape((count,), ctx.level, (-1, 1)))
@@ -218,7 +219,7 @@ def test_switching_keys_of_another_client_are_refused_in_sessions_files_and_reco
     for f in (use, lambda b: saved.run(fresh, b)):
         with pytest.raises(lt.KeyError, match=f"^apply_lut: .*{second.key_id}"):
             f(lt.from_bytes(lt.to_bytes(second.encrypt(X)), fresh))
-    ctx.use(others)  # both are there now: each array takes its own
+    ctx.use(others)  # both bundles are in use now, and each array uses its own
     for client in (first, second):
         assert np.abs(client.decrypt(use(client.encrypt(X))).real - np.abs(X)).max() < 2**-4
     ctx.forget(others)

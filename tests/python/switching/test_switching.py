@@ -9,7 +9,7 @@ import latticino as lt
 from latticino.common import devices
 
 SLOTS = 64
-ERROR = 2**-6  # of the bound: five deviations of the small set
+ERROR = 2**-6  # part of the bound: five deviations of the small set
 
 
 def spread(count, bound=1.0):
@@ -54,7 +54,7 @@ def test_arrays_of_several_ciphertexts_and_chosen_values(ctx, client):
 @pytest.mark.slow
 @pytest.mark.parametrize("first, last", [(0, 10), (600, 700), (5, 5)])
 def test_values_chosen_in_some_ciphertexts(ctx, client, first, last):
-    """The array had a level for each ciphertext: the higher one where no value was chosen."""
+    """Before, each ciphertext had a level of its own: the higher one if none of its values was chosen."""
     x = spread(700)
     where = np.zeros(700, bool)
     where[first:last] = True
@@ -69,12 +69,12 @@ def test_values_chosen_in_some_ciphertexts(ctx, client, first, last):
     assert len({p.level for p in y._parts}) == 1
     assert np.abs(client.decrypt(y).real - want).max() < 2 * ERROR
     assert np.abs(client.decrypt(square).real - want**2).max() < 8 * ERROR
-    if first == last:  # nothing is looked up
+    if first == last:  # no value is looked up
         assert y.level == client.encrypt(x).level and y.expected_bits > 25
 
 
 def test_plans_count_lookups(ctx):
-    x = spread(700)  # slots of the last ciphertext that hold no value are looked up too
+    x = spread(700)  # slots of the last ciphertext without values are looked up too
     whole, some = ctx.plan(lambda a: a.apply_lut(abs), x), ctx.plan(lambda a: a.apply_lut(abs, where=x > 0.5), x)
     signs = ctx.plan(lambda a: a.compare(0.0) + a.compare(0.5), spread(SLOTS))
     none = ctx.plan(lambda a: a + 1, x)
@@ -156,7 +156,7 @@ def test_routes_without_keys_and_unknown_ones(ctx, client):
         encrypted.apply_lut(abs, route="matvec")
     with pytest.raises(lt.ValueError, match="automatic, ring or matvec"):
         encrypted.apply_lut(abs, route="back")
-    encrypted.apply_lut(abs)  # follows the keys
+    encrypted.apply_lut(abs)  # the choice follows the keys
 
 
 def test_the_default_set_is_that_of_the_keys_or_the_device(device):
@@ -196,7 +196,7 @@ def test_reports_predict_the_errors_of_tables(ctx, client):
         assert report.route == route
         assert report.mean / 2 < error.mean() < 2 * report.mean and error.max() < report.largest
         assert report.mean < report.deviation < report.largest
-        assert report.deviation == pytest.approx(report.argument, rel=0.1)  # slope 1: hardly anything else counts
+        assert report.deviation == pytest.approx(report.argument, rel=0.1)  # slope 1: hardly anything else matters
     flat, steep = (ctx.table_report(lambda v, slope=slope: slope * v, slots=SLOTS) for slope in (0.0, 4.0))
     assert flat.mean < steep.mean / 4
     with pytest.raises(lt.ValueError):
@@ -248,7 +248,7 @@ def test_tables_of_tiny_values_claim_the_errors_of_the_way_back(ctx, client, siz
 
 @pytest.mark.parametrize("use", [lambda a: a.max(), lambda a: a.argmax(), lambda a: a[:3].max(), lambda a: a.argmax(0.5)])
 def test_maxima_of_values_beyond_the_bound_are_refused(ctx, use):
-    """Also where slots are left over, which a filler takes."""
+    """Also if slots are left over, which hold filler values."""
     for count in (5, 8):
         with pytest.raises(lt.ScaleError, match="raise the bound"):
             ctx.plan(use, lt.Shape((count,), ctx.level, (-5, 5)))

@@ -1,4 +1,4 @@
-"""Noise of TFHE: nothing decrypts wrong without a word, and what re-randomisation adds is counted."""
+"""Noise of TFHE: wrong results are never silent, and the noise of re-randomisation is included."""
 
 import warnings
 
@@ -82,7 +82,7 @@ def test_programs_count_noise_by_the_arguments_of_each_call():
     f = lt.record(lambda u, v: u.apply(lambda m: m) + v)
     assert norm2(f(a, b)) == 2 == norm2(f(b, a))
     refused(f, b, b.apply(lambda m: m))
-    # what a program gives holds the errors of what it was given
+    # A program's results have the errors of its arguments.
     alike, bootstrapped = lt.record(lambda u: u + 1), lt.record(lambda u: u.apply(lambda m: m))
     alike(a), bootstrapped(a)
     assert norm2(alike(b) + b) == 4 == norm2(bootstrapped(b) + b.apply(lambda m: m))

@@ -131,7 +131,7 @@ def test_programs_replay_on_other_values(worlds, rng, arithmetic):
 
     @lt.record
     def program(a, b):
-        """What it does."""
+        """The operation of the gate in numpy."""
         calls.append(1)
         return lt.where(a < b, a + b, 7), a.astype("u4").apply(lambda v: v * 5 % 16), a[::2].sum(), ~b
 
@@ -160,7 +160,7 @@ def test_recordings_keep_what_they_were_made_of(encrypted, rng):
     program = lt.record(lambda a: a * 3)
     x = bytes_like(rng, 4)
     program(encrypted.client.encrypt(x))
-    encrypted.ctx.use(encrypted.client.server_keys())  # the first ones are the recording's alone
+    encrypted.ctx.use(encrypted.client.server_keys())  # the first ones belong to the recording
     y = bytes_like(rng, 4)
     assert (encrypted.client.decrypt(program(encrypted.client.encrypt(y))) == y * 3).all()
 

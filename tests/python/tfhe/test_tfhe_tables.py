@@ -61,7 +61,7 @@ def test_several_functions_of_booleans(gates):
 
 
 def test_integers_of_the_whole_torus(integers, rng):
-    """Every sum and table of one ciphertext without a padding bit, and its ways to the other types."""
+    """Every sum and table of one ciphertext without a padding bit, and conversions to the other types."""
     x, y = np.divmod(np.arange(256, dtype=np.uint8), 16)
     client, ctx = integers.client, integers.ctx
     a, b, decrypt = client.encrypt(x, "m4"), client.encrypt(y, "m4"), client.decrypt

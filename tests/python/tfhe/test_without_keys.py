@@ -1,4 +1,5 @@
-"""TFHE without evaluation keys: what needs no bootstrapping works, and errors name what the caller called."""
+"""TFHE without evaluation keys: operations without bootstrapping work, and errors name the operation that was called.
+"""
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_what_takes_no_bootstrapping_takes_no_keys(world, f, want):
 
 
 def test_keys_of_another_client_are_not_asked_for():
-    """A clear number was taken as if it were under the key of the bundle that was used last."""
+    """Before, a plain number was taken as if it were under the key of the bundle that was used last."""
     ctx = lt.tfhe.Context(SET, "cpu", threads=1)
     first, second = lt.keygen(ctx), lt.keygen(ctx)
     ctx.use(second.server_keys())

@@ -23,18 +23,19 @@ from latticino.serve.confined import confine
 USER = 2000
 _PR_SET_DUMPABLE, _PTRACE_ATTACH, _PTRACE_DETACH = 4, 16, 17
 LIBC = ctypes.CDLL(None, use_errno=True)
-BOTH = ctypes.create_string_buffer(8)  # at one address in both processes
+BOTH = ctypes.create_string_buffer(8)  # at the same address in both processes
 
 
 def become_user(*folders):
-    """Where the tests run as root: another user, in a process that this user could have started."""
+    """If the tests run as root: another user, in a process that this user could have started."""
     if os.geteuid() == 0:
         for folder in folders:
             os.chown(folder, USER, USER)
         os.setgroups([])
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
-    assert LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0) == 0  # a change of users closes the process, a start opens it
+    # A change of users protects the process, and starting a program ends this.
+    assert LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0) == 0
 
 
 def called(name, *arguments):
@@ -203,7 +204,7 @@ class Attempts:
     def share_memory(self):
         called("shmget", 0, ctypes.c_ulong(mmap.PAGESIZE), 0o1600)
 
-    # ---- its own rights ----
+    # ---- rights of its own process ----
 
     def run_own_memory(self):
         called("mprotect", ctypes.c_void_p(self.address), ctypes.c_ulong(mmap.PAGESIZE), mmap.PROT_READ | mmap.PROT_EXEC)
@@ -227,7 +228,7 @@ def came_of(attempt):
         attempt()
     except OSError as why:
         return why.errno
-    except RuntimeError as why:  # of threading, which keeps no number
+    except RuntimeError as why:  # the name of the thread's attribute without a number
         assert "can't start new thread" in str(why)
         return 1
     return "done"
@@ -242,7 +243,7 @@ def main():
     child = os.fork()
     if child:
         sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as of a program that the service has started
+    LIBC.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # as in a program that the service has started
     attempts = Attempts(folder, above)
     if mode == "confined":
         confine(1 << 20)

@@ -1,4 +1,4 @@
-"""The process that reads bundles of strangers: what it can still do, as every user, and what it says of bundles."""
+"""The process that reads untrusted bundles: what it can still do, as every user, and its verdicts on bundles."""
 
 import ctypes
 import errno
@@ -30,14 +30,14 @@ from running import until
 HERE = Path(__file__).resolve().parent
 STORE = "postgresql+psycopg://service:password@db/service"
 ABOVE = {"read_the_environment_above", "open_the_memory_above", "read_the_memory_above", "trace_the_process_above"}
-YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")  # forbids some of these, for every process
+YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")  # forbids some of these for every process
 ANYWAY = {"open_the_memory_above", "read_the_memory_above", "trace_the_process_above"} if (
     YAMA.exists() and int(YAMA.read_text())) else set()
 
 
 def tried(mode):
-    """What came of each attempt of the user 2000."""
-    with tempfile.TemporaryDirectory() as folder:  # not below one that root alone can enter
+    """The results of each attempt of the user 2000."""
+    with tempfile.TemporaryDirectory() as folder:  # not below a folder that only root can enter
         done = subprocess.run([sys.executable, "-W", "ignore", str(HERE / "taken_over.py"), mode, folder], capture_output=True,
                               text=True, env={**os.environ, "LATTICINO_STORE": STORE}, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
@@ -45,7 +45,7 @@ def tried(mode):
 
 
 def seen_from_outside():
-    """What Linux tells others of a confined process, which itself cannot ask."""
+    """What Linux tells other processes about a confined process, which cannot find out itself."""
     code = "import sys; from latticino.serve.confined import confine; confine(0); print(flush=True); sys.stdin.read()"
     process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"\n"
@@ -105,7 +105,7 @@ for name in ("environ", "mem", "maps"):
 
 @pytest.mark.parametrize("role", ["service", "front", "checker", "worker"])
 def test_each_role_closes_itself(role):
-    """To another process of its user, who owns the process: the secrets of the environment and of its memory."""
+    """Another process of its user, which owns the process, must not read secrets of its environment and memory."""
     with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile() as log, socket.create_server(("", 0)) as port:
         process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", ROLE.format(here=str(HERE), folder=folder, role=role)],
                                    stdin=subprocess.PIPE, stderr=log, env={**os.environ, "LATTICINO_STORE": STORE},
@@ -118,7 +118,7 @@ def test_each_role_closes_itself(role):
             return done.stdout.split()
 
         try:
-            if role != "service":  # which waits for its configuration
+            if role != "service":  # it waits for its configuration
                 until(lambda: seen()[::2] == ["1", "1"], "a process of that user")
                 process.stdin.write(json.dumps({"store": f"sqlite:///{folder}/s.sqlite", "blobs": f"{folder}/blobs",
                                                 "socket": port.fileno()}).encode() + b"\n")
@@ -145,7 +145,7 @@ def numbers_of(machine):
 
 
 def verdict(code, number, word, *arguments):
-    """What Linux makes of a filter (classic BPF) for a call."""
+    """The decision of Linux's filter (classic BPF) for a call."""
     values = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<iIQ6Q", number if number < 1 << 31 else number - (1 << 32), word, 0, *values)
     at = held = 0
@@ -186,11 +186,11 @@ def test_the_filter_allows_what_it_names(machine):
         assert {verdict(code, n | 1 << 30, own.word, 1, 0, 0, 0x22) for n in range(1 << 11)} == {rights.REFUSE}
 
 
-# ---- a system that does not confine ----
+# ---- a system without the means to confine ----
 
 
 def without_filters(code):
-    """What a process calls before it becomes a program, so that the call `seccomp` gives this there."""
+    """Code that a process runs before it becomes a program, so that the call `seccomp` returns this there."""
     own = rights.MACHINES[os.uname().machine]
     block = [(rights._LOAD, 0, 0, 0), (rights._EQUAL, 0, 1, own.seccomp), (rights._RETURN, 0, 0, code),
              (rights._RETURN, 0, 0, rights.ALLOW)]
@@ -203,7 +203,7 @@ def without_filters(code):
     return install
 
 
-ERROR = 0x0005_0000  # SECCOMP_RET_ERRNO: with 0, the call says that it has done what it has not
+ERROR = 0x0005_0000  # SECCOMP_RET_ERRNO with 0: the call claims success and has done nothing
 
 
 @pytest.mark.parametrize("code, said", [(ERROR | errno.ENOSYS, "without filters of calls"), (ERROR | errno.EINVAL, "without filters of calls"),
@@ -230,12 +230,12 @@ def test_other_systems_and_processors_are_refused(monkeypatch):
 
 
 def test_a_bundle_is_not_to_blame_where_nothing_was_confined(tmp_path, monkeypatch, capsys):
-    """The log says it, and the check is made again."""
+    """The log says so, and the check is repeated."""
     row = checked_by(f"exit {rights.UNREADY}", tmp_path, monkeypatch)()
     assert (row.state, row.reason) == ("uploaded", None) and "gave up no rights" in capsys.readouterr().err
 
 
-# ---- what it says of bundles ----
+# ---- verdicts on bundles ----
 
 
 def models(folder):
@@ -260,7 +260,7 @@ def kinds(tmp_path_factory):
 
 @pytest.mark.parametrize("kind", ["leveled", "tables", "exact"])
 def test_its_verdicts_are_those_of_a_process_with_all_rights(kinds, kind, tmp_path):
-    """To refuse a bundle takes no file either: each reason is the one that a reader gives which may open all."""
+    """Refusing a bundle opens no file either. Each reason is the same as that of a reader that may open files."""
     folder, bundles = kinds
     model, whole = open_model(file_of(folder / kind), "cpu", threads=1), bundles[kind]
     others = [data for name, data in bundles.items() if name != kind]
@@ -287,8 +287,8 @@ def test_its_verdicts_are_those_of_a_process_with_all_rights(kinds, kind, tmp_pa
 
 
 def test_it_gets_the_part_of_clients_and_no_path(tmp_path, monkeypatch):
-    """The path tells where the store of a service lies, so it gets the open file. Whoever takes the process over finds
-    no weights in it."""
+    """The path would reveal where the store of a service is, so it gets the open file. Code that takes the process over
+    finds no weights in it."""
     check = checked_by(f"""printf '%s ' "$@" > {tmp_path}/words; cat "$3" > {tmp_path}/read; printf %s '{{"id": "a", "bytes": 1}}'""",
                        tmp_path, monkeypatch)
     assert check().state == "ready"

@@ -14,7 +14,7 @@ from running import direct, until
 
 A, B = 0, 1
 HOUR = 3600.0
-STEP = 0.4  # the part of a run after which it goes wrong: ciphertexts of the tenant are there
+STEP = 0.4  # fraction of a run after which it fails: ciphertexts of the tenant exist then
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ class Troubled:
         self.patch = monkeypatch
         run = Model.run
         monkeypatch.setattr("latticino.serve.leases.LOOK", 0.01)
-        monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)  # no other worker is there to take jobs
+        monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)  # no other worker takes jobs
 
         def watched(model, session, inputs, final, after):
             own = next(i for i, client in enumerate(world.clients) if client.key_id == session.keys.id)
@@ -83,7 +83,7 @@ def raising(error):
     return trouble
 
 
-# How a job of A ends, and what its run raises or waits for.
+# How a job of A ends, and the error that its run raises or waits for.
 ENDS = {"cancelled": cancelled, "lost": lost, "expired": late, "failed": raising(lt.ValueError("of A")),
         "without memory": raising(lt.OutOfMemoryError("of A"))}
 
@@ -91,7 +91,7 @@ ENDS = {"cancelled": cancelled, "lost": lost, "expired": late, "failed": raising
 @pytest.mark.parametrize("room", ["for one bundle", "for all"])
 @pytest.mark.parametrize("how", ENDS)
 def test_a_run_that_ended_leaves_nothing_to_the_next_tenant(world, monkeypatch, how, room):
-    """In the middle of it: its keys are on the device, and its ciphertexts in memory that the next job takes."""
+    """In the middle of the run: its keys are on the device, and its ciphertexts in memory that the next job gets."""
     one, run = world.facts.key_bytes, Troubled(world, monkeypatch, ENDS[how])
     worker = world.worker(memory=world.facts.peak_bytes + one // 2, host_memory=int(3.2 * one)) if room == "for one bundle" \
         else world.worker()
@@ -104,7 +104,7 @@ def test_a_run_that_ended_leaves_nothing_to_the_next_tenant(world, monkeypatch, 
     assert state == {"lost": "running", "without memory": "done"}.get(how, how)
     if state == "done":
         assert world.blobs.read("results", world.tenants[A], rows[run.id].result) == direct(world.folder, world.keys[A], body)
-    # Keys of one tenant met the inputs of that tenant alone.
+    # Keys of a tenant were only used with inputs of that tenant.
     assert {(own, data) for own, data in run.seen} == {(A, body), (B, run.body)}
     assert len(run.seen) == (3 if how == "without memory" else 2)
 
@@ -123,5 +123,5 @@ def finish(world, worker, run, how):
         thread.join()
     found = {id_: world.rows.job(id_) for id_ in (run.id, run.next)}
     if how == "lost":
-        run.row(state="cancelled")  # nobody has it, in truth
+        run.row(state="cancelled")  # in fact no other worker has it
     return found

@@ -23,5 +23,5 @@ def test_three_hospitals(capsys, monkeypatch):
         assert patients.shape == (4, 30) and answers.tolist() == (signs @ v + c > 0).tolist()
         decided += answers.tolist()
     assert set(decided) == {True, False} and "12 patients of 3 hospitals" in capsys.readouterr().out
-    with pytest.raises(AssertionError):  # the example itself finds one wrong decision
+    with pytest.raises(AssertionError):  # because the example itself finds one wrong decision
         compared("north", seen[0][1], seen[0][2] ^ np.array([False, False, False, True]), seen[0][3])

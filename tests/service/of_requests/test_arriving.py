@@ -1,4 +1,4 @@
-"""Bodies that are on their way count against the quota and the disk, and what is refused leaves no file."""
+"""Bodies that are being received count against the quota and the disk, and a refused one leaves no file."""
 
 import asyncio
 import hashlib
@@ -19,14 +19,14 @@ RESULT = 124  # the most bytes of a result of the model in `Rows`, whose inputs 
 
 
 class Sender:
-    """The front, and tenants who hold their requests open before the last byte."""
+    """The front, and tenants who keep their requests open before the last byte."""
 
     def __init__(self, rows, **quota):
         self.rows, self.quota = rows, quota
         self.tenant, self.model, self.bundle = rows.ready(**quota)
         self.made = Front(rows.store, rows.blobs, Settings(rate=1e9, burst=1e9), lambda: False)
         self.app, self.token = self.made.app(), rows.tenants.token("a")
-        self.last = asyncio.Event()  # held until it is set
+        self.last = asyncio.Event()  # held until this is set
 
     async def post(self, key, body=b"x" * 10, token=None, leaves=False):
         return await self.send("POST", "/v1/jobs", {"model": "m", "bundle": self.bundle}, body, token, leaves, key)
@@ -55,7 +55,7 @@ class Sender:
     async def held(self, *requests):
         """The statuses of requests that are open together, and how many of them had an answer before their last byte."""
         tasks = [asyncio.create_task(each) for each in requests]
-        for _ in range(20):  # turns, until nothing moves
+        for _ in range(20):  # turns of the loop, until nothing changes
             await asyncio.sleep(0.02)
         early = sum(task.done() for task in tasks)
         on_disk = len(self.files("tmp"))
@@ -83,23 +83,23 @@ def test_bodies_that_are_held_open_fill_no_more_than_the_quota(rows):
     most = (50 + RESULT) // 10
     assert early == 30 - most and on_disk == most + 1
     assert sorted(statuses[:30]) == [202] + [429] * 29 and statuses[30] == 202
-    assert len(sender.files("inputs")) == 2 and sender.files("tmp") == []  # those of the two jobs
+    assert len(sender.files("inputs")) == 2 and sender.files("tmp") == []  # the files of the two jobs
     assert {path.name for path in sender.files("inputs")} == {row.input for t in (sender.tenant, other) for row in rows.jobs.latest(t)}
 
 
 def test_what_has_arrived_is_not_on_its_way(rows):
-    """One request after the other passes as far as the quota goes, and each says why it does not."""
+    """One request after the other is accepted as far as the quota allows, and each refusal states the reason."""
     sender = Sender(rows, bytes=2 * (10 + RESULT))
     front = sender.app, sender.token
     at = {"model": "m", "bundle": sender.bundle}
     found = [asked(front, "POST", "/v1/jobs", at, b"x" * 10, {"idempotency-key": f"k{i}"})[0] for i in range(3)]
     assert found == [202, 202, 413]
-    # A repeated request stores nothing new, and passes a full quota.
+    # A repeated request stores nothing new, and is accepted although the quota is full.
     assert asked(front, "POST", "/v1/jobs", at, b"x" * 10, {"idempotency-key": "k1"})[0] == 200
 
 
 def test_repeated_requests_count_as_well(rows):
-    """Their bodies lie on the disk like others, until they are known to be no new ones."""
+    """Their bodies are on the disk like others, until it is clear that they are not new."""
     sender = Sender(rows, bytes=40 + 10 + RESULT)
 
     async def all_of_them():
@@ -131,7 +131,7 @@ def test_a_client_that_leaves_takes_its_bytes_away(rows):
 
 @pytest.mark.parametrize("room, passed", [(35, 3), (9, 0)])
 def test_the_disk_keeps_its_reserve(rows, monkeypatch, room, passed):
-    """Of all tenants together. Each alone would have seen enough of it."""
+    """The limit is for all tenants together. Each alone would stay below it."""
     sender = Sender(rows)
     monkeypatch.setattr(rows.blobs, "room", lambda: room)
     tokens = [sender.token]
@@ -160,7 +160,7 @@ def test_bytes_that_are_written_are_the_disks(rows):
 
 
 def test_a_chunk_is_on_its_way_once(rows, monkeypatch):
-    """Its manifest has reserved its bytes once. It is refused where the disk has no room, though it was announced."""
+    """Its manifest has reserved its bytes already. It is refused if the disk has no room, although it was announced."""
     sender = Sender(rows)
     data = b"chunk" * 10
     name = hashlib.sha256(data).hexdigest()
@@ -178,7 +178,7 @@ def test_a_chunk_is_on_its_way_once(rows, monkeypatch):
 
 
 def test_a_chunk_whose_bundle_went_meanwhile(rows):
-    """Nothing counts it any more, so it is not kept."""
+    """No quota counts it any more, so it is not stored."""
     sender = Sender(rows)
     manifest = Manifest(5, (hashlib.sha256(b"other").hexdigest(),))
     rows.bundles.announce(sender.tenant, sender.model, manifest)
@@ -209,7 +209,7 @@ def test_manifests_in_memory(rows, monkeypatch):
 
 @pytest.mark.stores
 def test_equal_inputs_of_a_job_and_of_a_request_that_is_refused(rows):
-    """The file of the job stays, whichever comes first."""
+    """The file of the job stays, in whatever order they end."""
     sender = Sender(rows, jobs=1)
 
     async def two():
@@ -248,7 +248,7 @@ def test_a_refused_request_leaves_the_file_of_one_whose_row_is_about_to_come(row
 
 
 def test_an_equal_file_that_comes_while_another_goes(rows):
-    """It waits until that one is gone, and lies there afterwards."""
+    """It waits until the other one is gone, and exists afterwards."""
     tenant, looks, go_on = rows.tenant("a"), threading.Event(), threading.Event()
 
     def needed(*_):

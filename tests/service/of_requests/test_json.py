@@ -1,4 +1,4 @@
-"""Bodies of JSON: how long they may be, and that no one of them holds up the requests of others."""
+"""Bodies of JSON: limits of their length, and that none of them delays the requests of others."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ def padded(body, size):
 
 @pytest.mark.parametrize("chunks", [1, 300])
 def test_a_manifest_has_the_length_that_its_models_need(rows, chunks):
-    """A longer one is refused before it is read, also where a model that the token is not for has larger bundles."""
+    """A longer one is refused before it is read, even if a model that the token is not for has larger bundles."""
     front = made(rows, ("m", chunks), ("n", 2000))
     most = bodies.JSON + bodies.PER_HASH * chunks
     for body in (manifest(chunks), manifest(chunks, indent=4), padded(manifest(chunks), most)):
@@ -76,7 +76,7 @@ def test_hostile_json_costs_milliseconds(name):
             yield body
 
     def seconds():
-        """Of the processor, of all threads."""
+        """CPU time of all threads."""
         start = time.process_time()
         try:
             asyncio.run(bodies.read_json(Request(), MAX_CHUNKS))
@@ -88,7 +88,7 @@ def test_hostile_json_costs_milliseconds(name):
 
 
 def test_long_json_is_parsed_beside_the_loop(rows, monkeypatch):
-    """Short JSON is not: a turn of a thread takes longer than it does."""
+    """Short JSON is not moved to a thread, because switching to one takes longer."""
     app, token = made(rows, ("m", 100))
     threads, real = [], json.loads
 

@@ -36,7 +36,7 @@ class World:
         self.key = 0
 
     def request(self, method, route, **names):
-        """The answer to a request that is as the document says."""
+        """The answer to a request, which must be as the document states."""
         names = {"name": "m", "bundle": self.bundle, "chunk": hashlib.sha256(b"chunk").hexdigest(), "job": self.done, **names}
         operation = self.document["paths"][route][method]
         query = {p["name"]: {"model": "m", **names}[p["name"]] for p in operation.get("parameters", ())
@@ -68,7 +68,7 @@ def successes(world):
 
 
 def test_each_success_that_the_document_names_is_an_answer(world, rows):
-    """And none else is: `sent` compares each answer."""
+    """No other answers occur, because `sent` compares each answer."""
     announced = [("post", "/v1/bundles", {}), ("put", "/v1/chunks/{chunk}", {}), ("put", "/v1/chunks/{chunk}", {}),
                  ("post", "/v1/bundles/{bundle}/commit", {})]
     seen, rest = set(), [(method, route, {}) for method, route, _ in operations(world) if method != "delete" and (method, route, {}) not in announced]
@@ -115,7 +115,7 @@ def test_the_scheme_of_tokens_and_the_keys_of_idempotency(world):
 
 @pytest.mark.parametrize("page", [False, True])
 def test_the_document_that_is_served(rows, tmp_path, page):
-    """Also where a page has routes beside it."""
+    """Also if a page adds routes."""
     (tmp_path / "index.html").write_text("page")
     app = Front(rows.store, rows.blobs, Settings(page=str(tmp_path) if page else ""), lambda: False).app()
     status, _, served = asyncio.run(sent(app, "", "GET", "/openapi.json", {}))
@@ -129,7 +129,7 @@ def test_schemas_that_the_document_refers_to(world):
 
 
 def test_no_status_that_the_service_never_gives(world):
-    """FastAPI would name 422."""
+    """Otherwise FastAPI would document 422."""
     assert not any("422" in operation["responses"] for _, _, operation in operations(world))
     post = world.document["paths"]["/v1/jobs"]["post"]["responses"]
     assert {"200", "202", "400", "401", "404", "409", "410", "413", "429", "507"} <= set(post)
@@ -141,7 +141,7 @@ def test_ranges_that_a_result_does_not_have(world, header, status):
 
 
 def test_other_refusals(world, rows, monkeypatch):
-    """Of states, quotas and trouble. `sent` compares each with the document."""
+    """Answers about states, quotas and failures. `sent` compares each with the document."""
     found = [world.statuses("get", "/v1/jobs/{job}/result", job=world.waits), world.statuses("get", "/v1/jobs/{job}", job="0" * 32),
              world.statuses("post", "/v1/bundles/{bundle}/commit", bundle=hash_of("none"))]
     rows.blobs.path("results", world.tenant, hashlib.sha256(RESULT).hexdigest()).write_bytes(b"x")
@@ -168,7 +168,7 @@ def test_bodies_of_unknown_length(world):
 
 
 def test_what_is_not_as_the_document_says_is_found(world):
-    """An answer of another status, without a header, of another type or schema."""
+    """An answer with another status, without a header, or of another type or schema is noticed."""
     whole = json.dumps({"live": True}).encode()
     good = ("GET", "/v2/health/live", 200, {"content-type": "application/json"}, whole)
     documented.require(world.app, *good)

@@ -1,4 +1,4 @@
-"""A request that is sent again makes no second job, for as long as a token can send it."""
+"""A request that is sent again makes no second job, as long as a token can send it."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ WEEK = Limits().keep_rows
 
 
 class Sender:
-    """The front, a tenant, and the request that it sends again and again."""
+    """The front, a tenant, and a request that it sends several times."""
 
     def __init__(self, rows, days=30):
         self.rows = rows
@@ -60,7 +60,7 @@ def test_a_replay_after_the_row_of_its_job_is_gone(sender, rows, clock):
         status, said = sender.sends(body=body)
         assert status == 410 and first["id"] in said["message"] and "new key" in said["message"]
     assert sender.count(jobs) == 0 and sender.sends(key="another")[0] == 202
-    clock.now += 30 * DAY - WEEK - 120  # of the token; a minute is left
+    clock.now += 30 * DAY - WEEK - 120  # of the token, of which a minute is left
     rows.jobs.sweep()
     assert sender.sends()[0] == 410 and sender.count(keys) == 1
     clock.now += 120
@@ -103,7 +103,7 @@ def test_keys_of_a_tenant_whose_tokens_are_revoked_are_not_kept(sender, rows, cl
 
 @pytest.mark.stores
 def test_the_queue_itself_refuses_a_spent_key(sender, rows, clock):
-    """Where the row of the job goes between the two looks at a request."""
+    """If the row of the job is removed between the two checks of a request."""
     request = rows.request(sender.model, sender.bundle)
     rows.jobs.submit(sender.tenant, request)
     sender.ends()
@@ -134,7 +134,7 @@ def test_many_rows_go_in_several_transactions(sender, rows, clock, monkeypatch):
 
 @pytest.mark.stores
 def test_a_store_of_the_first_version_is_brought_up_to_date(url, sender, rows, clock):
-    """Its rows stay, and its keys are kept from then on."""
+    """Its rows stay, and from then on its keys are kept."""
     id_ = sender.sends()[1]["id"]
     sender.ends()
     with rows.store.write() as c:

@@ -1,4 +1,4 @@
-"""A token for some models reaches nothing of its tenant's other models, over any route."""
+"""A token for some models has no access to its tenant's other models, by any route."""
 
 import json
 
@@ -44,7 +44,8 @@ def world(rows):
 def test_lists(world):
     assert world.listed(world.both) == world.listed(world.every) == [{hash_of("m"), hash_of("n")}] * 2
     assert world.listed(world.one) == [{hash_of("m")}] * 2
-    assert len(world.asked(world.one, "GET", "/v1/bundles")[1]["bundles"]) == 2  # the ready one, and that to come
+    # The ready one, and the one that is being uploaded.
+    assert len(world.asked(world.one, "GET", "/v1/bundles")[1]["bundles"]) == 2
 
 
 def test_a_list_of_jobs_is_full_though_others_are_newer(world, clock):
@@ -56,7 +57,7 @@ def test_a_list_of_jobs_is_full_though_others_are_newer(world, clock):
 
 
 def test_routes_of_other_models(world):
-    """The answers are those for what nobody made, and nothing changes."""
+    """The answers are those for objects that do not exist, and nothing changes."""
     bundle, job = world.bundles["n"], world.jobs["n"]
     for method, path, none, query, body in (
             ("GET", f"/v1/jobs/{job}", "/v1/jobs/" + "0" * 32, {}, b""), ("DELETE", f"/v1/jobs/{job}", "/v1/jobs/" + "0" * 32, {}, b""),
@@ -100,5 +101,5 @@ def test_a_chunk_that_two_models_share(world):
 
 
 def test_lists_read_no_manifest(world):
-    """One may have half a megabyte, and a tenant a thousand."""
+    """A manifest may have half a megabyte, and a tenant a thousand of them."""
     assert not hasattr(world.rows.bundles.of(world.tenant)[0], "manifest")

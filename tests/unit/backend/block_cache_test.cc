@@ -16,7 +16,7 @@ TEST(BlockCache, GivesABlockOfTheSameSizeBack) {
   cache.give(at(2), 1024);  // both take 1024 bytes
   cache.give(at(3), 1025);
   EXPECT_EQ(cache.bytes(), 1024u + 1024 + 1280);
-  EXPECT_EQ(cache.take(900), at(2));  // the last one that came back
+  EXPECT_EQ(cache.take(900), at(2));  // the last one that was released
   EXPECT_EQ(cache.take(900), at(1));
   EXPECT_EQ(cache.take(900), nullptr);
   EXPECT_EQ(cache.take(1280), at(3));
@@ -49,7 +49,7 @@ TEST(BlockCache, DropsSizesThatWereNotUsedForTheLongestTime) {
 TEST(BlockCache, EmptySizesAreNoReasonToStop) {
   BlockCache cache;
   cache.give(at(1), 256);
-  EXPECT_EQ(cache.take(256), at(1));  // its size stays known, without blocks
+  EXPECT_EQ(cache.take(256), at(1));  // its size is still known, without blocks
   cache.give(at(2), 512);
   int dropped = 0;
   cache.shrink(0, [&](void*, std::size_t) { ++dropped; });

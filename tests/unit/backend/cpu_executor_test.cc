@@ -11,7 +11,8 @@
 namespace latticino::cpu {
 namespace {
 
-// Secrets pass through scratch: what their end must leave is zero on every thread.
+// Secrets are in scratch for a time. When a secret block is released, scratch must be zero on every
+// thread.
 TEST(CpuExecutor, ScratchIsClearedWhereASecretEnds) {
   constexpr std::size_t kWords = 5000, kUnits = 64;
   Executor executor(reference_kernels(), 3);
@@ -28,7 +29,8 @@ TEST(CpuExecutor, ScratchIsClearedWhereASecretEnds) {
   EXPECT_EQ(left, 0u);
 }
 
-// Products of the key in the last step take a second block of scratch, which nothing else needs.
+// Products with the key in the last step need a second block of scratch, which is used for nothing
+// else.
 TEST(CpuExecutor, TheLastStepTakesScratchForProductsOnlyWhereThereAreSome) {
   const Ring ring(12, ntt_primes_below(12, 1u << 30, 2));
   const Basis basis{{0, 2}};

@@ -16,7 +16,7 @@ namespace {
 
 using Reals = std::vector<double>;
 
-// Zeros of different signs are different.
+// Compares bits, so that zeros of different signs are different.
 std::vector<std::uint64_t> bits(const Reals& x) {
   std::vector<std::uint64_t> out;
   for (const double v : x) out.push_back(std::bit_cast<std::uint64_t>(v));
@@ -53,7 +53,7 @@ class SimdFourierKernels : public testing::TestWithParam<const CpuKernels*> {
     }
     return x;
   }
-  // Blocks of lanes^2 transformed numbers as matrices, turned over.
+  // Blocks of lanes^2 transformed numbers as matrices, transposed.
   Reals transposed(const Reals& x) const {
     const std::size_t lanes = std::size_t{1} << simd().log_lanes;
     Reals out(x.size());
@@ -104,7 +104,7 @@ TEST_P(SimdFourierKernels, TransformsAgree) {
   }
 }
 
-// What is asked for changes no number, and all of it is asked for, not what lies behind.
+// Prefetching changes no number. All of the requested memory is fetched, and nothing behind it.
 TEST_P(SimdFourierKernels, TransformsFetchAhead) {
   for (const int log_n : {10, 11, 12}) {
     const std::vector<fourier::Complex> roots = fourier::roots(log_n);

@@ -29,7 +29,7 @@ class SimdKernels : public ::testing::TestWithParam<Case> {
   }
   const CpuKernels& simd() const { return *GetParam().kernels; }
   int n() const { return 1 << GetParam().log_n; }
-  // Random residues, with the extremes in front.
+  // Random residues, with the extremes first.
   Words random(std::uint32_t q) {
     Words x(n());
     for (auto& v : x) v = static_cast<std::uint32_t>(rng_() % q);
@@ -62,7 +62,7 @@ TEST_P(SimdKernels, TransformsAgree) {
     reference_kernels().inverse_rows(a.data(), x.data(), 0, rows, scale, p);
     simd().inverse_rows(b.data(), x.data(), 0, rows, scale, f);
     EXPECT_EQ(a, b) << "inverse_rows";
-    // Parts: 16 columns into a packed tile, and a few rows from the middle, in place.
+    // Partial calls: 16 columns into a packed tile, and a few rows from the middle, in place.
     Words ta(16 * rows), tb(16 * rows);
     reference_kernels().forward_columns(ta.data(), 16, x.data() + 16, cols, 16, p);
     simd().forward_columns(tb.data(), 16, x.data() + 16, cols, 16, f);

@@ -9,7 +9,7 @@ namespace {
 
 using test::Words;
 
-// The network of poly/domain.h, stages [from, to), straight from its text.
+// Stages [from, to) of the network of poly/domain.h, written directly from its description.
 void reference_stages(Words& a, const Ring& ring, int prime, int from, int to) {
   const Modulus m = make_modulus(ring.prime(prime));
   const int log_n = ring.log_n();

@@ -22,7 +22,7 @@ TEST(IdleBackend, CountsWhatItIsTold) {
   queue.submit(Copy{{{x.view, y.view}}});
   EXPECT_EQ(counts->records, 1u);
   Program program = queue.record([&] { queue.submit(Copy{{{x.view, y.view}}}); });
-  EXPECT_EQ(counts->records, 2u);  // the first run of what is recorded
+  EXPECT_EQ(counts->records, 2u);  // the first run before the recording
   program.run();
   program.run();
   EXPECT_EQ(counts->records, 2u);

@@ -41,7 +41,7 @@ struct Place {
   Place(std::unique_ptr<Backend> backend, unsigned seed)
       : random(seed), queue(std::move(backend)) {}
 
-  // Within a buffer that may have more primes.
+  // In a buffer that may have more primes.
   PolyView view(const Basis& basis, Domain domain) {
     Basis wider = basis;
     for (int i = 0; i < 4; ++i) {
@@ -50,7 +50,7 @@ struct Place {
       if (basis.contains(p) || wider.contains(p)) continue;
       try {
         wider = wider.with(one);
-      } catch (const ShapeError&) {  // one run more than a basis has
+      } catch (const ShapeError&) {  // one run more than a basis can have
       }
     }
     kept.push_back(
@@ -64,7 +64,7 @@ struct Place {
     }
     return out;
   }
-  Basis some(const Basis& of) {  // a random part of it, not empty
+  Basis some(const Basis& of) {  // a random part of it that is not empty
     for (;;) {
       const Basis other = random_basis(random, 0, kPrimes, 1).intersect(of);
       if (other.size() > 0) return other;

@@ -27,7 +27,7 @@ TEST(Tuning, PicksFromTheTableWhatCanRun) {
   EXPECT_EQ(t.arch(), 90);
   EXPECT_EQ(t.pick(tile(12, 47, 4), 1, 0b1010), 3);
   EXPECT_EQ(t.pick(tile(12, 47, 4), 1, 0b0110), 1);  // variant 3 cannot run here
-  EXPECT_EQ(t.pick(tile(12, 46, 4), 1, 0b1010), 1);  // no entry
+  EXPECT_EQ(t.pick(tile(12, 46, 4), 1, 0b1010), 1);  // the table has no entry
   EXPECT_EQ(t.pick({TunedKernel::ConvertTile, 15, {12, 47, 4}}, 1, 0b1010), 1);
   EXPECT_EQ(t.pick({TunedKernel::KeyInner, 16, {12, 47, 4}}, 1, 0b1010), 1);
 }
@@ -72,7 +72,7 @@ TEST(Tuning, KeysAreOneToOne) {
   const TuningKey key{TunedKernel::KeyInner, 17, {4095, 1, 0, 77}};
   EXPECT_EQ(TuningKey::unpacked(key.packed()), key);
   TuningKey large = key;
-  large.shape[0] = 70000;  // counts are cut, not wrapped
+  large.shape[0] = 70000;  // large counts are limited, not wrapped
   EXPECT_EQ(large.packed(), key.packed());
 }
 
@@ -210,7 +210,7 @@ TEST_P(EveryVariant, ComputesTheSame) {
 // Primes with room for lazy words, which some variants of blind rotations need.
 TEST_P(EveryVariant, RotatesTheSame) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
-  constexpr int kRotations = 6;  // forms of a blind rotation that one shape can have
+  constexpr int kRotations = 6;  // number of forms of a blind rotation that one shape can have
   if (GetParam() >= kRotations) GTEST_SKIP() << "no such variant of a blind rotation";
   conformance::Options options;
   options.exact = false;

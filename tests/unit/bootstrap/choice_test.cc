@@ -29,7 +29,7 @@ std::vector<World::Values> messages(World& world, int slots, bool real) {
   return {World::Values(slots, 1.0), positive, alternating, one, some, random};
 }
 
-// Every kind of message within a bit of its prediction, and not below `least` bits.
+// Every kind of message is within a bit of its prediction, and not below `least` bits.
 void check_messages(const BootstrapOptions& options, int output_level, double least,
                     const char* preset = kSmall) {
   const BootstrapWorld b(World::of(preset), options);
@@ -94,7 +94,8 @@ TEST(BootstrapForms, RatiosAloneTradeNoiseForTheSine) {
   EXPECT_EQ(b.plan().output_level(), b.world().params().level_after_bootstrap());
 }
 
-// A constant is refreshed ten times: its error grows with the root of that, or as a bias.
+// A constant is bootstrapped ten times. Its error grows with the root of that number, or in
+// proportion to it if it is a bias.
 TEST(BootstrapForms, ChainsOfAConstant) {
   for (const int level : {0, 3}) {
     FormRequest request;
@@ -147,14 +148,14 @@ TEST(BootstrapChoice, DefaultSet) {
     EXPECT_GT(low.predicted.mean_bits, 20);
     EXPECT_EQ(random.output_level, 13);
     EXPECT_LE(random.options.arcsine, 1);
-    EXPECT_EQ(random.options.log_message_ratio, 0);  // as ever
+    EXPECT_EQ(random.options.log_message_ratio, 0);  // the same as before
     EXPECT_NE(low.reason.find("not declared random-like"), std::string::npos);
   }
   EXPECT_TRUE(chosen(name, 3, false, 16).options.slot_to_coeff_first);
   EXPECT_EQ(chosen(name, 0, true, 16).output_level, 13);
 }
 
-// Bits above 22 do not count. Predictions are measured on random values, so they vary a little.
+// Bits above 22 do not matter. Predictions are measured on random values, so they vary a little.
 TEST(BootstrapChoice, NoFormIsMorePreciseAtOtherScales) {
   for (const char* name :
        {"n16-d30-boot-v1", "n16-d35-boot-v1", "n16-d35-w30-boot-v1", "n16-d45-boot-v1"}) {
@@ -229,7 +230,7 @@ TEST(BootstrapChoice, TheCallersWordIsKept) {
 TEST(BootstrapChoice, SamplesAndBoundsDecide) {
   const auto params = preset(kSmall);
   FormRequest request;
-  request.known.sample = World::Values(512, 1e-3);  // so small that the sine takes nothing
+  request.known.sample = World::Values(512, 1e-3);  // so small that the sine causes no error
   const Choice small = choose_form(*params, request);
   EXPECT_EQ(small.output_level, params->level_after_bootstrap());
   EXPECT_GT(small.predicted.mean_bits, 18);

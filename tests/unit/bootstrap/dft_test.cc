@@ -43,7 +43,7 @@ double total(const std::vector<double>& constants) {
 
 using Transform = void (Encoder::*)(std::span<Complex>) const;
 
-// The factors, one after another, are the transform times all constants.
+// The product of the factors, one after another, is the transform times all constants.
 void expect_transform(decltype(cts_factors)* factors, Transform transform, unsigned seed,
                       double tolerance) {
   const FftTables tables(11);

@@ -1,4 +1,4 @@
-// What people are told of the default forms is what is chosen.
+// The description of the default forms agrees with the forms that are chosen.
 #include "ckks/bootstrap/explain.h"
 
 #include <gtest/gtest.h>

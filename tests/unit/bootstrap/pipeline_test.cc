@@ -198,7 +198,7 @@ TEST(Bootstrap, MinimalKeysAreFewer) {
   check_precision(b, 1);
 }
 
-// What a dry run says of memory, against what the device gave: at once and as a program.
+// Compares the memory that a dry run predicts with that of the device: at once and as a program.
 void check_peak(const BootstrapOptions& options, std::size_t count = 1) {
   World world(kSmall);
   const std::vector<Ciphertext> x(count,
@@ -260,7 +260,7 @@ Bits bits_of_parts(const World& world, std::span<const Ciphertext> x) {
   return out;
 }
 
-// Ciphertexts of several levels and slot counts, more than one batch holds.
+// Ciphertexts of several levels and slot counts, more than one batch can hold.
 TEST(Bootstrap, SeveralHaveTheWordsOfOneByOne) {
   const int slots = 64;
   for (const BootstrapOptions& options : std::initializer_list<BootstrapOptions>{
@@ -367,7 +367,7 @@ TEST(Bootstrap, OverModRaise) {
   check_precision({World::of(kSmall), {.slot_to_coeff_first = true, .over_mod_raise = true}}, 1);
 }
 
-// What OverModRaise is for: a CoeffToSlot level less in the chain.
+// The purpose of OverModRaise: one CoeffToSlot level less in the chain.
 TEST(Bootstrap, OverModRaiseSavesALevel) {
   ParamsLiteral literal = preset(kSmall)->literal();
   literal.name = "over-raised-insecure";
@@ -397,18 +397,18 @@ TEST(Bootstrap, RejectsWrongUse) {
   EXPECT_THROW(b.bootstrap(leveled.encrypt(leveled.values(16), 0)), ContextError);
   const Evaluator keyless(world.context(), nullptr);
   EXPECT_THROW(b.plan().bootstrap(keyless, x), KeyError);
-  EXPECT_GT(bits_of(world.values(16), world.decrypt(x)), 20);  // operands stay usable
+  EXPECT_GT(bits_of(world.values(16), world.decrypt(x)), 20);  // operands are still usable
 }
 
 TEST(BootstrapScales, LevelsMustHoldTheSine) {
   ParamsLiteral literal = preset(kSmall)->literal();
-  literal.bootstrap->evalmod_degree = 40;  // a level more
+  literal.bootstrap->evalmod_degree = 40;  // one level more
   try {
     const auto params = Params::check(literal);
     const auto sine = bootstrap::sine_polynomial(*params->bootstrap());
     EXPECT_THROW(bootstrap::plan_scales(*params, sine, {9}), ParameterError);
   } catch (const ParameterError&) {
-    SUCCEED();  // refused already by the check of the literal
+    SUCCEED();  // the check of the literal refuses this already
   }
 }
 

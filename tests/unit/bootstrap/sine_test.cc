@@ -41,7 +41,7 @@ TEST(OverflowDensity, MatchesIrwinHall) {
 }
 
 TEST(Sine, LeastSquaresMatchesAnIndependentSolution) {
-  // Solved elsewhere with 60 decimal digits for K = 16, r = 3, degree 30, weight 32, ratio 2^5.
+  // Computed elsewhere with 60 decimal digits, for K = 16, r = 3, degree 30, weight 32, ratio 2^5.
   const double expected[] = {
       0.12517825331584478839,    0.28944890783472078563,    0.36273522624986063659,
       0.30111544478885671837,    -0.10550044484378129802,   -0.43588220556543763369,
@@ -109,7 +109,7 @@ TEST(Sine, ParameterSetsChooseTheBetterForm) {
   EXPECT_THROW(sine_polynomial(literal), ParameterError);
 }
 
-// Ranges of phases under dense keys: right everywhere, in few levels.
+// Ranges of phases under dense keys: the sine is right everywhere, and takes few levels.
 TEST(Sine, ForAnyRange) {
   for (const int range : {16, 52, 103, 148}) {
     const auto p = sine_for_range(range, false, 11);

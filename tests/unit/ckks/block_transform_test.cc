@@ -13,7 +13,7 @@ World& world() { return World::of("test-n10-leveled-insecure"); }
 
 using Block = BlockTransform::Block;
 
-// Diagonal k of block b, as encode() takes them and for the reference.
+// Diagonal k of block b, as encode() takes it; also used for the reference.
 World::Values diagonal(std::size_t b, std::size_t k) {
   return world().values(kSlots, static_cast<unsigned>(100 * b + k + 7));
 }
@@ -29,7 +29,8 @@ BlockTransform transform(const std::shared_ptr<const Context>& context,
   return out;
 }
 
-// Two applications of the map to `sources` ciphertexts each, against the same in the clear.
+// Two applications of the map to `sources` ciphertexts each, compared with the same on plain
+// values.
 void expect_blocks(const std::vector<Block>& blocks, int sources, int targets, int level) {
   std::vector<World::Values> in;
   std::vector<Ciphertext> x;
@@ -107,14 +108,14 @@ TEST(CkksBlockTransform, WhatDoesNotFitIsRefused) {
     return BlockTransform(world().context(), std::move(blocks), sources, targets, kSlots, 2);
   };
   EXPECT_THROW(made({}, 1, 1), ShapeError);
-  EXPECT_THROW(made({{0, 0, {0}}}, 1, 2), ShapeError);               // nothing comes to target 1
-  EXPECT_THROW(made({{0, 1, {0}}}, 1, 1), ShapeError);               // no such source
-  EXPECT_THROW(made({{0, 0, {0}}, {0, 0, {1}}}, 1, 1), ShapeError);  // a block twice
-  EXPECT_THROW(made({{0, 0, {1, 1 + kSlots}}}, 1, 1), ShapeError);   // a rotation twice
+  EXPECT_THROW(made({{0, 0, {0}}}, 1, 2), ShapeError);               // target 1 gets no values
+  EXPECT_THROW(made({{0, 1, {0}}}, 1, 1), ShapeError);               // there is no such source
+  EXPECT_THROW(made({{0, 0, {0}}, {0, 0, {1}}}, 1, 1), ShapeError);  // the same block twice
+  EXPECT_THROW(made({{0, 0, {1, 1 + kSlots}}}, 1, 1), ShapeError);   // the same rotation twice
   BlockTransform t = made({{0, 0, {0, 1}}}, 1, 1);
   EXPECT_THROW(t.encode(0, 1, World::Values(2 * kSlots)), ShapeError);
   EXPECT_THROW(t.encode(1, 0, World::Values(kSlots)), ShapeError);
-  EXPECT_THROW(t.encode(1, 0, {}), ShapeError);  // no such block
+  EXPECT_THROW(t.encode(1, 0, {}), ShapeError);  // there is no such block
   t.encode(0, 0, World::Values(kSlots));
   const Evaluator e(world().context(), nullptr);
   const Ciphertext x = world().encrypt(world().values(kSlots), 2);

@@ -40,7 +40,7 @@ TEST(UnitRoots, AreRoundedToNearest) {
     const std::size_t order = roots.size();
     for (std::size_t k = 0; k < order; ++k) {
       const long double angle = 2 * std::acos(-1.0L) * k / order;
-      // The reference's own rounding can fall on the other side of a tie: half a unit more.
+      // The reference's own rounding may decide a tie the other way, which adds half a unit.
       EXPECT_NEAR(roots[k].re, static_cast<double>(std::cos(angle)), 1.2e-16) << k;
       EXPECT_NEAR(roots[k].im, static_cast<double>(std::sin(angle)), 1.2e-16) << k;
       EXPECT_EQ(roots[k].re, roots[(order - k) % order].re);

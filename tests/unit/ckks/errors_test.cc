@@ -1,4 +1,4 @@
-// Wrong use of the evaluator: typed errors that name the operation, operands as they were.
+// Wrong use of the evaluator: errors are typed and name the operation, and operands stay the same.
 #include <limits>
 
 #include "ckks/linear/linear_transform.h"
@@ -58,7 +58,7 @@ TEST_F(CkksErrors, MissingKeys) {
   const auto keys = world().make_keys({{{rlwe::KeyKind::Relinearize, 1}, 1}});
   const Evaluator server(world().context(), keys);
   expect<KeyError>("ckks.rotate", [&] { server.rotate(x, 1); });
-  expect<KeyError>("ckks.square", [&] { server.square(x); });  // cut to level 1
+  expect<KeyError>("ckks.square", [&] { server.square(x); });  // reduced to level 1
 }
 
 TEST_F(CkksErrors, TooFewLevels) {
@@ -106,7 +106,7 @@ TEST_F(CkksErrors, Scales) {
                      [&] { e.multiply_scalar_no_rescale(world().encrypt(u, 0), 1.0, 1e9); });
 }
 
-// What reaches half the modulus would come back as something else.
+// A coefficient that reaches half the modulus would be decrypted as another number.
 TEST_F(CkksErrors, ConstantsThatWrapAround) {
   const Params& params = world().params();
   for (const int level : {0, 1, top}) {

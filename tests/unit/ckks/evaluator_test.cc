@@ -81,7 +81,7 @@ TEST_P(CkksEvaluator, ScalarsAndUnits) {
                       mapped(u, [&](Complex z) { return z * double(c); })),
               bits() - 3);
   }
-  // A 64-bit integer that no double holds.
+  // A 64-bit integer that a double cannot represent.
   const std::int64_t large = (std::int64_t{1} << 54) + 1;
   Ciphertext y = e.sub(e.multiply_integer(x, large), e.multiply_integer(x, large - 1));
   EXPECT_GT(bits_of(world().decrypt(y), u), bits());
@@ -167,7 +167,7 @@ TEST_P(CkksEvaluator, RotatesAndConjugates) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       EXPECT_GT(bits_of(world().decrypt(out[i]), rotated(u, steps[i])), bits())
           << steps[i] << " at " << level;
-      for (int h = 0; h < 2; ++h) {  // sharing the ModUp changes nothing
+      for (int h = 0; h < 2; ++h) {  // sharing the ModUp changes no bit
         EXPECT_EQ(world().download(out[i].parts[h]),
                   world().download(out[steps.size() + 1 + i].parts[h]));
       }
@@ -191,7 +191,7 @@ TEST_P(CkksEvaluator, SumsInside) {
   EXPECT_GT(bits_of(world().decrypt(sum), expected), bits() - 3);
 }
 
-// Of as many terms as one step, a step and a doubling, and more; and of rotations that repeat.
+// For as many terms as one step, a step and a doubling, and more; and for rotations that repeat.
 TEST_P(CkksEvaluator, SumsByFoursAreThoseOfDoublings) {
   const World::Batch x = {world().encrypt(world().values(slots()), top()),
                           world().encrypt(world().values(slots(), 2), top())};

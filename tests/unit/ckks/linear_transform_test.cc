@@ -29,7 +29,7 @@ World::Values product(const Diagonals& diagonals, const World::Values& x) {
   return y;
 }
 
-// The transform of world().values(slots) at `level`, by a run with exactly the keys it asks for.
+// The transform of world().values(slots) at `level`, run with only the keys that it asks for.
 Ciphertext transformed(const Diagonals& diagonals, int slots,
                        const LinearTransform::Options& options) {
   const Ciphertext x = world().encrypt(world().values(slots), options.level);
@@ -85,7 +85,7 @@ TEST(CkksLinearTransform, PreRotationMakesIndicesNonNegative) {
   for (const int r : LinearTransform(world().context(), diagonals, 512, options).rotations()) {
     EXPECT_TRUE(allowed.contains(r)) << r;
   }
-  // The next transform takes the rotation back.
+  // The next transform undoes the rotation.
   const Diagonals second = random_diagonals({-2, 0, 2}, 512, 40);
   const World::Values u = world().values(512);
   const Ciphertext y = world().run(

@@ -7,7 +7,7 @@
 namespace latticino::ckks {
 namespace {
 
-// Inputs carry 30 bits; p' amplifies their noise by up to degree^2 / (1 + degree) here.
+// Inputs have 30 bits of precision; p' amplifies their noise by up to degree^2 / (1 + degree) here.
 constexpr double kBits = 27;
 
 World& world() { return World::of("test-n10-leveled-insecure"); }
@@ -29,7 +29,7 @@ Complex clear_value(const Polynomial& p, Complex x) {
   return sum;
 }
 
-// Coefficients that fall off, so that values stay near 1.
+// Decreasing coefficients, so that values stay near 1.
 Polynomial random_polynomial(PolynomialBasis basis, int degree, int step, int first) {
   Polynomial p{basis, std::vector<Complex>(degree + 1)};
   const World::Values v = world().real_values(degree + 1, 7);
@@ -53,7 +53,7 @@ double steepest(const Polynomial& p, const World::Values& u) {
   return most / (2 * kStep);
 }
 
-// The input's error passes with the derivative; rounding comes with every product.
+// The input's error is multiplied by the derivative. Every product adds a rounding error.
 void expect_evaluation(const Polynomial& p, const World::Values& u, int level, double scale = 0) {
   const Ciphertext y =
       world().run([&](const Evaluator& e, const Ciphertext& x) { return evaluate(e, p, x, scale); },

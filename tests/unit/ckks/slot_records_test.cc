@@ -199,7 +199,7 @@ TEST_P(SlotRecords, ProjectGivesTheEncodersSlots) {
 
 INSTANTIATE_TEST_SUITE_P(Degrees, SlotRecords, ::testing::Range(10, 18));
 
-// What does not fit is reported: by a CPU at once, by a GPU at the next call that waits.
+// A value that does not fit is reported: by a CPU at once, by a GPU at the next call that waits.
 TEST(SlotFaults, AreNeverSilent) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinity = std::numeric_limits<double>::infinity();
@@ -219,7 +219,7 @@ TEST(SlotFaults, AreNeverSilent) {
         z.back() = bad;
         const Buffer in = upload(queue, z);
         EXPECT_THROW((encode(in, 0), queue.synchronize()), ScaleError) << bad;
-        EXPECT_NO_THROW(queue.synchronize());  // told once
+        EXPECT_NO_THROW(queue.synchronize());  // it is reported once
         test::Words words(out.buffer->bytes() / sizeof(std::uint32_t));
         EXPECT_THROW((encode(in, 0), queue.download(words.data(), out.view)), ScaleError);
         EXPECT_THROW((encode(in, 0), queue.copy_out(words.data(), out.buffer->data(), 4)),
@@ -229,7 +229,7 @@ TEST(SlotFaults, AreNeverSilent) {
       EXPECT_THROW((encode(in, 0x1p40), queue.synchronize()), ScaleError);
       EXPECT_NO_THROW((encode(in, 0x1p40 + 1), queue.synchronize()));
     }
-    // Replayed: values that fit when recorded, and later do not.
+    // In a replay: values that fit during the recording, and do not fit later.
     const Buffer in = upload(queue, Slots(2048, 1.0));
     Program program = queue.record([&] { encode(in, 0); });
     EXPECT_NO_THROW((program.run(), queue.synchronize()));
@@ -241,7 +241,7 @@ TEST(SlotFaults, AreNeverSilent) {
 
 class SlotBatches : public ::testing::Test {
  protected:
-  // The CPU, and CUDA where a device answers.
+  // The CPU, and CUDA if a device answers.
   std::vector<std::shared_ptr<const ckks::Context>> contexts() const {
     std::vector<std::shared_ptr<const ckks::Context>> out;
     const auto params = preset("test-n10-leveled-insecure");
@@ -294,7 +294,7 @@ TEST_F(SlotBatches, WhatTheQuickCheckDoubtsIsDecidedExactly) {
   for (const auto& context : contexts()) {
     const int level = 0;
     const double bound = std::exp2(context->params().log_q(level) - 1);
-    // |re| + |im| over-estimates: 1.4 times the bound by this sum, 0.99 of it in truth.
+    // |re| + |im| is an upper bound: 1.4 times the bound by this sum, and 0.99 of it in fact.
     const Slots fits(1, Complex(std::sqrt(0.5), std::sqrt(0.5)));
     const double largest = 0.99 * std::sqrt(2.0) * bound;
     EXPECT_NO_THROW(context->encoder().embed(fits, largest, bound));

@@ -1,4 +1,5 @@
-// Functions of several ciphertexts give the words that those of one give, whatever shares a launch.
+// Functions of several ciphertexts give the same words as functions of single ones, whatever shares
+// a launch.
 #include <gtest/gtest.h>
 
 #include "ckks/evaluator/batches.h"
@@ -17,7 +18,7 @@ class CkksSpans : public ::testing::TestWithParam<const char*> {
  protected:
   World& world() { return World::of(GetParam()); }
 
-  // More than share launches, with a change of level among them.
+  // More than share a launch, with a change of level among them.
   World::Batch ciphertexts(unsigned seed) {
     const int top = world().params().default_level();
     World::Batch out;
@@ -57,7 +58,7 @@ class CkksSpans : public ::testing::TestWithParam<const char*> {
   }
 };
 
-// Numbers that a recorded program is given at every run: as if each had been a constant.
+// Numbers that a recorded program gets in every run: results are the same as with constants.
 TEST_P(CkksSpans, NumbersOfARun) {
   const World::Batch x = ciphertexts(7);
   const Evaluator e(world().context(), nullptr);
@@ -65,7 +66,8 @@ TEST_P(CkksSpans, NumbersOfARun) {
   const Complex bound(2, 2);
   World::Batch product, sum;
   Queue& queue = world().context()->queue();
-  queue.poison(true);  // what is written before a run must outlast the fills of its blocks
+  // Numbers that are written before a run must not be overwritten by fills of their blocks.
+  queue.poison(true);
   auto program = queue.record([&] {
     numbers->set(0, {1, 1}, bound);
     numbers->set(1, 0.5, bound);
@@ -90,7 +92,7 @@ TEST_P(CkksSpans, NumbersOfARun) {
   EXPECT_THROW(numbers->set(0, 1, bound), UnsupportedError) << "another value when called again";
 }
 
-// What the second call of a recorded function uses, the first one must have used.
+// The second call of a recorded function may only use numbers that the first one has used.
 TEST_P(CkksSpans, NumbersOfARunAreTheSameAtEveryCall) {
   const World::Batch x = ciphertexts(8);
   const Evaluator e(world().context(), nullptr);
@@ -104,7 +106,8 @@ TEST_P(CkksSpans, NumbersOfARunAreTheSameAtEveryCall) {
 }
 
 TEST_P(CkksSpans, WithoutKeys) {
-  const World::Batch x = ciphertexts(1), y(x.rbegin(), x.rend());  // other levels beside each other
+  // Different levels next to each other.
+  const World::Batch x = ciphertexts(1), y(x.rbegin(), x.rend());
   const Evaluator e(world().context(), nullptr);
   const int level = world().params().default_level() - 1;
   std::vector<Plaintext> factors;
@@ -165,7 +168,7 @@ TEST_P(CkksSpans, WithKeys) {
   expect_equal(programs(true)(e, x), programs(false)(e, x), "with keys");
 }
 
-// What one rotation of each of `count` ciphertexts of 13 limbs submits.
+// The records of one rotation of each of `count` ciphertexts of 13 limbs.
 DryReport rotations(std::size_t count) {
   const auto params = preset("n16-d40-boot-v1");
   const auto context = Context::create_dry(params);

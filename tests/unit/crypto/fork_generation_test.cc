@@ -1,4 +1,4 @@
-// A process is told from those that made it, however it was made.
+// A process is distinguished from those that it was made from, however it was made.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@ bool in_child(const std::function<pid_t()>& make, const std::function<bool()>& h
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Runs no handlers of pthread_atfork.
+// Makes a child without running handlers of pthread_atfork.
 pid_t bare_clone() { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); }
 
 TEST(ForkGeneration, IsOneInAllThreadsOfAProcess) {

@@ -70,7 +70,7 @@ TEST(PerProcess, KeepsAtMostSoMany) {
   for (const int key : {3, 4, 5}) EXPECT_THROW(values.get(key, fails), std::runtime_error);
   EXPECT_EQ(values.get(1, make), "1") << "keys without values take no place";
   values.get(3, make);
-  values.get(4, make);  // all others are forgotten
+  values.get(4, make);  // all other values were dropped
   EXPECT_EQ(values.get(1, make), "5");
 }
 
@@ -89,7 +89,7 @@ TEST(PerProcess, TheChildOfAForkBeginsAnew) {
   begun.get_future().wait();
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);  // ends a child that waits
+    alarm(20);  // ends a child that hangs
     const auto make = [] { return std::string("the child's"); };
     _exit(values.get(1, make) == "the child's" && values.get(2, make) == "the child's" ? 0 : 1);
   }

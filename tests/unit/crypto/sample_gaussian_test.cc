@@ -1,4 +1,4 @@
-// The record that samples errors, on the CPU, and what asks for it.
+// The record that samples errors, on the CPU, and the code that uses it.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -35,7 +35,7 @@ TEST(Scrypt, VectorsOfRfc7914) {
 }
 
 TEST(Scrypt, OtherLengthsOfKeys) {
-  const std::string whole = derived("word", "salt", 5, 2, 3, 100);  // hashlib.scrypt's
+  const std::string whole = derived("word", "salt", 5, 2, 3, 100);  // result of hashlib.scrypt
   EXPECT_EQ(
       whole,
       "84469d568f91f97bce0bdd847f6cccde91b649e024975d0e99a033161b1adec01b915ac393cc76642cd23114"

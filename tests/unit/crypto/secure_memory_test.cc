@@ -21,7 +21,7 @@ namespace {
 
 int released = 0, dirty = 0;
 
-// Looks at each block when it comes back.
+// Inspects each block when it is released.
 template <class T>
 struct Inspecting {
   using value_type = T;

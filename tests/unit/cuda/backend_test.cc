@@ -1,4 +1,5 @@
-// The CUDA backend beyond its kernels: transfers, recording, errors, two backends side by side.
+// The CUDA backend apart from its kernels: transfers, recording, errors, two backends at the same
+// time.
 #include <algorithm>
 
 #include "backend/branches.h"
@@ -49,7 +50,7 @@ TEST_F(CudaBackendTest, ReplaysWhatWasRecorded) {
   cuda().release(inside, 1 << 20);
 }
 
-// Transforms take scratch memory: a recording keeps its own, which nobody else is given.
+// Transforms need scratch memory. A recording has its own, which is used for nothing else.
 TEST_F(CudaBackendTest, RecordedScratchBelongsToTheReplay) {
   use_ring(13, ntt_primes(13, 31, 4));
   const Basis basis{{0, 4}};
@@ -75,7 +76,7 @@ TEST_F(CudaBackendTest, RecordedScratchBelongsToTheReplay) {
   compare({x, y});
 }
 
-// Rounds of a fork: both branches read x, need scratch memory, and meet again.
+// Several forks: both branches read x, need scratch memory, and join again.
 TEST_F(CudaBackendTest, BranchesRunAsOneAfterTheOther) {
   use_ring(13, ntt_primes(13, 31, 4));
   const Basis basis{{0, 4}};
@@ -114,7 +115,7 @@ TEST_F(CudaBackendTest, BranchesRunAsOneAfterTheOther) {
   for (int i = 0; i < 60; ++i) in_turn(0);
   compare({x, y, z});
   in_turn(0);
-  in_turn(1);  // on the stream as before
+  in_turn(1);  // on the stream, as before
   compare({x, y, z});
 }
 
@@ -138,7 +139,7 @@ TEST_F(CudaBackendTest, BranchesAreOfARecordingAndJoin) {
       } else {
         EXPECT_THROW(cuda().end_record(), UnsupportedError);
       }
-      compare({x});  // and the stream is the backend's own again
+      compare({x});  // and the backend uses its own stream again
     }
   }
   cuda().begin_record();
@@ -148,8 +149,8 @@ TEST_F(CudaBackendTest, BranchesAreOfARecordingAndJoin) {
   compare({x});
 }
 
-// A transform of a secret passes through scratch memory: whoever is given that memory next finds
-// nothing in it.
+// A transform of a secret uses scratch memory. The next user of that memory must find nothing in
+// it.
 TEST_F(CudaBackendTest, ScratchIsClearedBeforeItIsGivenBack) {
   use_ring(13, ntt_primes(13, 31, 4));
   const Twin x = poly({{0, 4}}, Domain::Coeff);
@@ -159,7 +160,7 @@ TEST_F(CudaBackendTest, ScratchIsClearedBeforeItIsGivenBack) {
   const auto run = [&] { cuda().run(Transform{{{v, v.in(Domain::Eval)}}}); };
   run();  // makes the tables
   for (int i = 0; i < 3; ++i) {
-    void* fresh = cuda().allocate(words * 4);  // what the pool gives next, cleared
+    void* fresh = cuda().allocate(words * 4);  // the next memory of the pool, which is cleared
     cuda().clear(fresh, words * 4);
     cuda().release(fresh, words * 4);
     run();
@@ -171,8 +172,8 @@ TEST_F(CudaBackendTest, ScratchIsClearedBeforeItIsGivenBack) {
   }
 }
 
-// The driver takes microseconds for a block: one that came back is given to the next request of its
-// size, and goes back to the device where memory is trimmed.
+// The driver takes microseconds for a block. So a released block is given to the next request of
+// its size, and returns to the device when memory is trimmed.
 TEST_F(CudaBackendTest, ReleasedBlocksAreKeptForTheNextRequest) {
   constexpr std::size_t kBytes = std::size_t{48} << 20;
   const std::unique_ptr<Backend> keeping = make_cuda_backend({.keep_blocks = true});
@@ -224,7 +225,7 @@ TEST_F(CudaBackendTest, RecordingRefusesTransfersAndNewTables) {
   std::uint32_t word = 0;
   EXPECT_THROW(cuda().copy_out(&word, x.view[1].data, 4), UnsupportedError);
   cuda().abandon_record();
-  for (int s = 0; s < 2; ++s) backend_[s]->run(doubling(x.view[s]));  // usable afterwards
+  for (int s = 0; s < 2; ++s) backend_[s]->run(doubling(x.view[s]));  // still usable afterwards
   compare({x});
 }
 

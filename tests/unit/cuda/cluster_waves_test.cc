@@ -22,13 +22,13 @@ TEST(ClusterWaves, GrowWithTheBlocksOnAMultiprocessor) {
   EXPECT_DOUBLE_EQ(times.all(clusters, 8), 1.25);
   EXPECT_DOUBLE_EQ(times.all(clusters, 14), 1.25);
   EXPECT_DOUBLE_EQ(times.all(clusters, 21), 1.5);
-  EXPECT_DOUBLE_EQ(times.all(clusters, 32), 2.75);  // 21, and 11
-  EXPECT_DOUBLE_EQ(times.all(clusters, 45), 4.0);   // twice 21, and 3
+  EXPECT_DOUBLE_EQ(times.all(clusters, 32), 2.75);  // 21, then 11
+  EXPECT_DOUBLE_EQ(times.all(clusters, 45), 4.0);   // twice 21, then 3
 }
 
 TEST(ClusterWaves, AreNoLargerThanTheDeviceAndTheTimesAllow) {
   const WaveTimes times{{1.0, 1.25}};
-  EXPECT_DOUBLE_EQ(times.all({15, 31}, 31), 2.25);  // 30, and 1
+  EXPECT_DOUBLE_EQ(times.all({15, 31}, 31), 2.25);  // 30, then 1
   EXPECT_DOUBLE_EQ(times.all({15, 45}, 45), 2.25);
   EXPECT_DOUBLE_EQ(times.all({15, 15}, 30), 2.0);
   EXPECT_DOUBLE_EQ(times.all({15, 20}, 20), 1.25);

@@ -58,7 +58,7 @@ TEST_F(CudaElementwise, LinearInPlace) {
   }
 }
 
-// More terms and constants than one launch holds; the aliased term comes last.
+// More terms and constants than one launch can hold; the aliased term comes last.
 TEST_F(CudaElementwise, LinearOverSeveralLaunches) {
   use(10);
   std::vector<Twin> xs;
@@ -118,7 +118,7 @@ TEST_F(CudaElementwise, TensorSumsAndSquares) {
   }
 }
 
-// More pairs, terms and constants than one launch holds.
+// More pairs, terms and constants than one launch can hold.
 TEST_F(CudaElementwise, TensorWithALinearCombination) {
   for (const int log_n : {10, 13}) {
     use(log_n);
@@ -177,7 +177,7 @@ TEST_F(CudaElementwise, DotSharesInputs) {
                 auto& output = op.outputs.emplace_back();
                 output.accumulate = o % 2 == 1;
                 for (int p = 0; p < parts; ++p) output.out[p] = out[o * parts + p].view[s];
-                // One input twice, and more rows than a launch holds.
+                // One input twice, and more rows than a launch can hold.
                 const int terms = o == 1 ? 50 : 4;
                 for (int t = 0; t < terms; ++t) {
                   output.terms.push_back({(o + t) % 3, factors[(o * t) % 4].view[s]});

@@ -47,7 +47,7 @@ class CudaPair : public ::testing::Test {
   const Ring& ring() const { return *ring_[0]; }
   Backend& cuda() { return *backend_[1]; }
 
-  // In a buffer with room before it, so that limb offsets are not prime indices.
+  // In a buffer with room before it, so that limb offsets differ from prime indices.
   Twin poly(const Basis& basis, Domain domain, Fill fill = Fill::Random) {
     constexpr int kFirst = 3;
     Twin t;

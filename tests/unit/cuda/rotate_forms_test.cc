@@ -8,7 +8,7 @@
 namespace latticino::cuda {
 namespace {
 
-// Tables hold these numbers: they must not change.
+// Tables contain these numbers, so they must not change.
 TEST(RotateForms, HaveTheirNumbers) {
   EXPECT_EQ(kGatheredForm, 0);
   for (int log_blocks = 0; log_blocks <= 4; ++log_blocks) {
@@ -94,7 +94,7 @@ TEST(RotateForms, InFp64NothingGoesBySteps) {
   EXPECT_EQ(forms.can_run(), 0b100001u);
 }
 
-// Picks of a table are followed, whatever the rule says.
+// Entries of a table are used, whatever the rule says.
 TEST(RotateForms, TablesMaySayBySteps) {
   Tuning table =
       Tuning::parse("latticino tuning 1\narch 90\nblind_rotate 10  3 1 33 1056 = 6\n", "x");
@@ -104,7 +104,7 @@ TEST(RotateForms, TablesMaySayBySteps) {
     return table.pick(key, forms.own(), forms.can_run());
   };
   EXPECT_EQ(pick(1056), kStepForm);
-  EXPECT_EQ(pick(1055), kGatheredForm);  // an entry is of one number of ciphertexts
+  EXPECT_EQ(pick(1055), kGatheredForm);  // an entry is for one number of ciphertexts
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which tile converts (backend/cuda/convert/tile_choice.h).
+// The choice of the tile for a conversion (backend/cuda/convert/tile_choice.h).
 #include "backend/cuda/convert/tile_choice.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(TileChoice, OnlyWhatExistsAndHasTargetsEnoughCanRun) {
   EXPECT_EQ(small.own().number(), 2);
 }
 
-// Deep tiles stand for all but the few sources there (convert/convert.cu).
+// There, Deep tiles are used for all but the few sources (convert/convert.cu).
 TEST(TileChoice, WithoutMatrixUnitsWhatIsLeftCanRun) {
   for (const int items : {1, 2, 3, 32}) {
     TilePlace deep = place(12, 47, items);
@@ -81,7 +81,7 @@ TEST(TileChoice, TheRuleIsWhatWasMeasured) {
   }
 }
 
-// On any device, whatever fits, as long as one does.
+// On any device the choice fits, as long as any tile does.
 TEST(TileChoice, TheRuleChoosesWhatCanRun) {
   for (unsigned kinds = 1; kinds < 32; ++kinds) {
     if ((kinds & (bit(TileKind::Narrow) | bit(TileKind::Teams))) == 0) continue;

@@ -17,7 +17,7 @@ int own(int log_n, bool forward, int limbs, std::uint32_t items) {
   return TransformForms({log_n, forward, limbs, items}, kSms, kShared).own();
 }
 
-// Tables hold these numbers: they must not change.
+// Tables contain these numbers, so they must not change.
 TEST(TransformForms, HaveTheirNumbers) {
   EXPECT_EQ(kTwoLaunches, 0);
   EXPECT_EQ(kOneBlock, 1);
@@ -55,7 +55,7 @@ TEST(TransformForms, TheRule) {
   }
   EXPECT_EQ(own(13, true, 66, 1), kTwoLaunches);
   EXPECT_EQ(own(13, false, 66, 1), kOneBlock);
-  // Steps of rotations make digits and sums in the block.
+  // Steps of rotations compute digits and sums in the block.
   for (int log_n = 10; log_n <= 13; ++log_n) {
     EXPECT_EQ(TransformForms({log_n, true, 2, 2, true, true}, kSms, kShared).own(), kOneBlock);
   }

@@ -1,4 +1,4 @@
-// Bundles: several files in one container, also from a stream that does not know its length.
+// Bundles: several files in one container, also read from a stream of unknown length.
 #include "io/bundle_file.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ FileWorld& world() {
   return w;
 }
 
-// Bytes without a length, as of a pipe.
+// Bytes of unknown length, like those of a pipe.
 class Stream : public Source {
  public:
   explicit Stream(const Bytes& bytes) : inner_(bytes) {}

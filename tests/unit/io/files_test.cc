@@ -93,7 +93,7 @@ TEST(Files, KeysRoundTripInEveryPart) {
                             {{rlwe::KeyKind::DenseToSparse, 1}, 0},
                             {{rlwe::KeyKind::SparseToDense, 1}, w.params->top_level()}});
   const Bytes bytes = saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); });
-  EXPECT_LT(bytes.size(), keys->bytes() / 2 + 1024);  // seeds in place of a
+  EXPECT_LT(bytes.size(), keys->bytes() / 2 + 1024);  // seeds replace the a parts
   MemorySource source(bytes);
   expect_equal(w.queue(), *load_keys(source, w.constants(), w.queue()), *keys);
 }
@@ -114,7 +114,7 @@ TEST(Files, CiphertextsRoundTrip) {
   const auto m = w.message();
   std::vector<ckks::Ciphertext> x{w.encrypt(m, 2), w.encrypt(w.message(), 0), w.encrypt(m, 1)};
   x[1].seed.reset();                    // stored in full
-  x[2].parts.push_back(x[2].parts[0]);  // three parts: its seed is no use
+  x[2].parts.push_back(x[2].parts[0]);  // with three parts, its seed is of no use
   x[0].scale = 0.125;
   x[0].slots = 4;
   const Bytes bytes = saved([&](Sink& s) { save_ciphertexts(s, x, "length 7"); });
@@ -211,12 +211,13 @@ TEST(Files, AFailedWriteLeavesTheOldFile) {
   source.read(now);
   EXPECT_EQ(now, old);
   EXPECT_THROW(source.read(now), FileError);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);  // no leftovers
+  // No temporary files are left.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
   EXPECT_THROW(FileSource((folder / "none").string()), FileError);
   EXPECT_THROW(FileSource(folder.string()), FileError);
   const std::string pipe = (folder / "pipe").string();
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THROW(FileSource{pipe}, FileError);  // and does not wait for a writer
+  EXPECT_THROW(FileSource{pipe}, FileError);  // and it does not wait for a writer
   EXPECT_THROW(write_file((folder / "no" / "where").string(), [](Sink&) {}), FileError);
 }
 
@@ -240,8 +241,8 @@ TEST(Files, SavingReplacesNothingButRegularFiles) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
   EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
-  EXPECT_EQ(count(), before);  // no leftovers
-  // What takes the name while the body runs is safe as well.
+  EXPECT_EQ(count(), before);  // no temporary files are left
+  // A file that gets the name while the body runs is not overwritten either.
   EXPECT_THROW(
       write_file(path("late"), [&](Sink&) { ASSERT_EQ(mkfifo(path("late").c_str(), 0600), 0); }),
       FileError);
@@ -296,7 +297,7 @@ TEST(Files, OnlyParametersHaveNoKey) {
   EXPECT_THROW(saved([&](Sink& s) { save_ciphertexts(s, std::span(&dry, 1)); }), KeyError);
 }
 
-// The algorithm is the caller's: here a sum that stands for one.
+// The caller chooses the algorithm: here a sum, instead of a signature.
 Signature checksum(Message message) {
   Signature s;
   s.public_key.fill(5);
@@ -332,11 +333,11 @@ TEST(Files, SignaturesCoverTheWholeFile) {
   EXPECT_EQ(load(marked, false).note, "note");
   EXPECT_EQ(load(plain, false).note, "note");
   EXPECT_THROW(load(plain, true), FileError);
-  Bytes moved = plain;  // a signature of another file
+  Bytes moved = plain;  // the signature of another file
   moved.insert(moved.end(), other.end() - kSignatureBytes, other.end());
   EXPECT_EQ(load(moved, false).note, "note");
   EXPECT_THROW(load(moved, true), FileError);
-  Bytes altered = plain;  // its checks repaired, its signature the old one
+  Bytes altered = plain;  // with corrected checks and the old signature
   altered[kHeaderBytes + 4] = 'N';
   test::repair(altered);
   altered.insert(altered.end(), marked.end() - kSignatureBytes, marked.end());
@@ -350,7 +351,7 @@ TEST(Files, SignaturesCoverTheWholeFile) {
     b[plain.size() + at] ^= 1;
     EXPECT_THROW(load(b, false), FileError) << at;
   }
-  // Never of a secret key: not written, not read.
+  // Secret keys are never signed: neither written nor read with a signature.
   const Bytes secret = saved([&](Sink& s) {
     s.signer = checksum;
     save_secret_key(s, w.secret);

@@ -85,8 +85,8 @@ TEST(FinalAnswer, WhatIsNoAnswerIsRefused) {
 TEST(FinalAnswer, HostileFieldsAreRefused) {
   const Ciphertext x = world().encrypt(world().message(), 0);
   const Bytes bytes = saved([&](Sink& s) { save_final(s, {&x, 1}, "", {1, 10, 9}); });
-  const std::size_t entry = kHeaderBytes + 4 + 4;  // behind an empty note and the count
-  // Slots, scale and shifts that no answer has.
+  const std::size_t entry = kHeaderBytes + 4 + 4;  // after an empty note and the count
+  // Invalid slots, scale and shifts.
   for (const auto& [at, value] : std::vector<std::pair<std::size_t, std::uint8_t>>{
            {entry, 3}, {entry + 3, 0xff}, {entry + 11, 0xff}, {entry + 12, 63}, {entry + 13, 0}}) {
     Bytes b = bytes;

@@ -1,4 +1,5 @@
-// Files of secret keys: seals, permissions, what they replace and what they leave behind.
+// Files of secret keys: seals, permissions, which files they replace, and that nothing is left
+// behind.
 #include "io/secret_stream.h"
 
 #include <fcntl.h>
@@ -54,7 +55,7 @@ TEST_F(SecretFiles, AreTheirOwnersAndReplaceRegularFiles) {
   }
 }
 
-// A crash while the secret is written leaves nothing, as it has no name yet.
+// A crash while the secret is written leaves nothing behind, because the file has no name yet.
 TEST_F(SecretFiles, HaveNoNameBeforeTheyAreWhole) {
   write_secret_file(path(), [&](Sink& sink) {
     two_bytes(sink);
@@ -134,14 +135,14 @@ TEST(SealedSecretKeys, OpenWithTheirKeyOnly) {
   EXPECT_EQ(kdf->log_n, 10u);
   EXPECT_EQ(kdf->salt, file.kdf.salt);
   std::vector<std::uint8_t> other = file.key;
-  other[0] ^= 1;  // of the cipher: the check is still right
+  other[0] ^= 1;  // a bit of the encrypted data, after which the container's check is corrected
   EXPECT_ANY_THROW(file.load(other));
   other[0] ^= 1;
   other[40] ^= 1;
   EXPECT_THROW(file.load(other), KeyError);
   EXPECT_THROW(file.load({}), KeyError);
   EXPECT_THROW(file.load(std::span(file.key).first(32)), KeyError);
-  // No 16 bytes of the key in the file.
+  // No 16 bytes of the key are in the file.
   const auto glwe = w.secret.glwe();
   const std::vector<std::uint8_t> pattern(glwe.begin(), glwe.begin() + 16);
   EXPECT_EQ(std::search(file.bytes.begin(), file.bytes.end(), pattern.begin(), pattern.end()),
@@ -157,7 +158,7 @@ TEST(SealedSecretKeys, OfAFileWithoutASealAKeyIsRefused) {
   EXPECT_FALSE(secret_key_seal(again, Scheme::Tfhe));
 }
 
-// The container's checks find accidents; the seal finds who repairs them.
+// The container's checks find accidental changes; the seal finds deliberate ones.
 TEST(SealedSecretKeys, ForgeriesAreRefused) {
   const test::TfheWorld w("test-tfhe-2-2-tiny-insecure");
   const Sealed whole(w);

@@ -30,7 +30,7 @@ TEST(SwitchFiles, KeysRoundTripInEveryPart) {
   EXPECT_EQ(loaded->tfhe->id, w.keys()->tfhe->id);
   EXPECT_EQ(loaded->bytes(), w.keys()->bytes());
   EXPECT_EQ(saved([&](io::Sink& sink) { io::save_keys(sink, *w.context(), *loaded); }), bytes);
-  // Masks too: the same words come out of a round trip.
+  // Masks too: the words are the same after a round trip.
   const SwitchPlan plan(w, {32, 1});
   const Switcher other(w.context(), loaded, {32, 1});
   const Table table = make_table(
@@ -68,12 +68,12 @@ TEST(SwitchFiles, KeysOfProductsAreSavedToo) {
   }
 }
 
-// The checksums hold. A shape that no set has is refused, and not read as a similar one.
+// The checksums are correct. A shape that no set has is refused, and not read as a similar one.
 TEST(SwitchFiles, ShapesBeyondThirtyOneBitsAreRefused) {
   SwitchWorld w(kSmall);
   w.need({1, 512});
   const Bytes bytes = file_of(w);
-  // Behind the id, four seeds, those of packing and the count of shapes.
+  // After the id come four seeds, those of packing, and the count of shapes.
   const std::size_t rows =
       io::kHeaderBytes + 16 + 32 * (4 + packing_elements(w.params()).size()) + 4;
   ASSERT_EQ(bytes[rows], 1);

@@ -59,7 +59,7 @@ TEST_P(TfheFiles, ServerKeysRoundTripAsBodiesAndSeeds) {
 TEST_P(TfheFiles, CiphertextsRoundTrip) {
   const Ciphertext fresh = w.encrypt(Words(1500, 1), encoding);  // more than one part of a transfer
   Ciphertext moved = w.encrypt({1, 0, 1, 0}, encoding);
-  moved.seed = fresh.seed;  // not what made its masks
+  moved.seed = fresh.seed;  // a seed that did not make its masks
   const Ciphertext gaps = take(fresh, Words{0, 2, 4});
   const Ciphertext all[] = {fresh, moved, gaps, w.evaluator.clear(Words{1, 0}, encoding)};
   const TfheCiphertexts got = reloaded(all, "shape (7,)");
@@ -70,7 +70,8 @@ TEST_P(TfheFiles, CiphertextsRoundTrip) {
     EXPECT_EQ(words(y.view), words(x.view)) << i;
     EXPECT_EQ(y.key, x.key);
     EXPECT_EQ(y.encoding, x.encoding);
-    // What no seed vouches for counts as the noisiest, whatever its sender says.
+    // Ciphertexts without a seed that proves them fresh count as the noisiest, whatever their
+    // sender states.
     EXPECT_EQ(y.norm2, i == 0 ? 1 : largest_norm2(*w.context, encoding)) << i;
     EXPECT_TRUE(i == 3 || overlap(y.origins, x.origins)) << "the same ciphertext as before";
     EXPECT_EQ(y.largest, x.largest);
@@ -138,7 +139,7 @@ TEST(TfheParamsText, ReadsBackEverySetAndRefusesOtherText) {
         changed("key_switch 4 3", "key_switch 4 3 2"), std::string(5000, 'x')}) {
     EXPECT_THROW(parse_tfhe_params(bad), FileError) << bad;
   }
-  // Names say what a set is, and a preset's is its own.
+  // Names state what a set is, and the name of a preset may only be used for the preset.
   const auto refused = [](TfheLiteral x, const char* name, ParamsLiteral::Security security) {
     x.name = name;
     x.security = security;

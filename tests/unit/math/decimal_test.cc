@@ -1,5 +1,5 @@
-// Doubles as text: what a library without <charconv> for doubles writes and reads is what
-// <charconv> does.
+// Doubles as text: the code for libraries without <charconv> for doubles writes and reads the same
+// as <charconv>.
 #include "math/decimal.h"
 
 #include <gtest/gtest.h>

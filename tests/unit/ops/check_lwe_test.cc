@@ -1,4 +1,4 @@
-// What the checks of the TFHE records refuse.
+// The errors that checks of the TFHE records find.
 #include <gtest/gtest.h>
 
 #include "math/errors.h"
@@ -154,7 +154,8 @@ TEST_F(CheckLwe, Fourier) {
   refused(good(), [](auto& op) { op.gadget = {14, 2}; });  // sums of 2^54
   const FourierKey key{1, 2, {{polys(1, Domain::Coeff, 16, 0), numbers_.data()}}};
   EXPECT_NO_THROW(check(key));
-  broken(key, [](auto& op) { op.levels = 3; });  // 16 polynomials are no whole keys of 12
+  // 16 polynomials are not a whole number of keys of 12
+  broken(key, [](auto& op) { op.levels = 3; });
   broken(key, [](auto& op) { op.levels = 0; });
   broken(key, [](auto& op) { op.glwe_dimension = 0; });
   broken(key, [](auto& op) { op.items[0].out = nullptr; });

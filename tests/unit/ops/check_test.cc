@@ -13,7 +13,7 @@ using test::range;
 
 class Check : public testing::Test {
  protected:
-  // Views over one stretch of memory, `at` limbs from its start.
+  // Views of one piece of memory, `at` limbs from its start.
   PolyView view(const Basis& basis, Domain domain, std::uint32_t at) {
     return PolyView::contiguous(memory_.data(), ring_, basis, domain, at);
   }

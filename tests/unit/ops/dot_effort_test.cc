@@ -1,4 +1,5 @@
-// What Dot moves on a GPU beyond the bytes that it names, by hand for small shapes.
+// The bytes that Dot moves on a GPU in addition to those that it names, computed by hand for small
+// shapes.
 #include "ops/dot_effort.h"
 
 #include <gtest/gtest.h>
@@ -51,13 +52,13 @@ TEST_F(DotEffortTest, OneTileReadsNothingAgain) {
 TEST_F(DotEffortTest, EachTileReadsItsInputs) {
   expect(dot(8, 8, ring_), 2, 1, 8 * 2);
   expect(dot(8, 9, small_), 3, 1, 2 * 8 * 2);
-  expect(dot(8, 4, ring_, 3), 2, 1, 8 * 3);  // two outputs a tile
-  // Seven tiles of 4 rows: six in a launch.
+  expect(dot(8, 4, ring_, 3), 2, 1, 8 * 3);  // two outputs per tile
+  // Seven tiles of 4 rows: six per launch.
   expect(dot(4, 28, ring_), 7, 2, 6 * 4 * 2);
 }
 
 TEST_F(DotEffortTest, LongSumsGoOnInFurtherLaunches) {
-  // 43 rows: the outputs are written, read and written again.
+  // 43 rows: the outputs are written, then read and written again.
   expect(dot(43, 4, ring_), 1, 2, 2 * 4 * 2);
   expect(dot(85, 2, ring_), 1, 3, 2 * 2 * 2 * 2);
   // 30 rows and 30 rows: the second tile begins in the first launch.

@@ -1,4 +1,4 @@
-// What follows from a record's list of fields, beside the checks of check_test.cc.
+// Functions that use a record's list of fields, except the checks of check_test.cc.
 #include "ops/fields.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,8 @@ TEST_F(Fields, EveryViewIsReadOrWritten) {
   const PolyView x = eval(2, 0), y = eval(2, 2), out = eval(2, 4);
   std::vector<std::pair<const void*, bool>> seen;
   const Operation op =
-      ModDownFinish{{{.y = y.in(Domain::Half), .out = out, .times = x}}, {1, 2}};  // no x, no add
+      // Without x and add.
+      ModDownFinish{{{.y = y.in(Domain::Half), .out = out, .times = x}}, {1, 2}};
   for_each_view(op, [&](const PolyView& v, bool written) { seen.push_back({v.limb(0), written}); });
   const std::vector<std::pair<const void*, bool>> expected = {
       {y.limb(0), false}, {x.limb(0), false}, {out.limb(0), true}};
@@ -51,7 +52,7 @@ TEST_F(Fields, OnlyLimbsThatAreUsedCount) {
   square.pairs[0].b = square.pairs[0].a;
   EXPECT_EQ(bytes_moved(Tensor{{product}}), (8 + 6) * limb_);
   EXPECT_EQ(bytes_moved(Tensor{{square}}), (4 + 6) * limb_);
-  // A factor of three primes in a sum over two, and what was there before.
+  // A factor of three primes in a sum over two, and a sum that adds to its output.
   const Dot dot{.parts = 1,
                 .inputs = {{eval(2, 0)}},
                 .outputs = {{.terms = {{.input = 0, .factor = eval(3, 2)}},
@@ -83,7 +84,7 @@ TEST_F(Fields, MemoryThatIsNoPolynomialIsKept) {
   EXPECT_EQ(bytes_moved(sum), 2 * 3 * 8 * sizeof(std::uint32_t));
 }
 
-// An input may be the output that alone reads it with whole factors.
+// An input may overlap the only output that reads it, if that output uses whole factors.
 TEST_F(Fields, SoleReadersOfASum) {
   Dot dot{.parts = 1,
           .inputs = {{eval(2, 0)}, {eval(2, 2)}, {eval(2, 4)}},

@@ -1,4 +1,4 @@
-// Free terminals in the order of the ring, and the sets that they make.
+// Free terminals in the order of the ring, and parameter sets that use them.
 #include "params/chain/arrange.h"
 
 #include <gtest/gtest.h>
@@ -173,7 +173,7 @@ TEST(Arrange, MakesAMainWhereThereIsNone) {
   EXPECT_EQ(p->literal().mains.size(), 1u);
 }
 
-// The worst order that a chain may be given: alternate terminals far from each other.
+// The worst order of a chain: alternate terminals are far from each other.
 TEST(Arrange, PutsTogetherWhatLevelsShare) {
   PackedChain chain;
   for (std::uint32_t t = 0; t < 12; ++t) chain.terminals.push_back(12289 + 2048 * t);
@@ -184,7 +184,7 @@ TEST(Arrange, PutsTogetherWhatLevelsShare) {
                   {5, 0b101010101010},
                   {8, 0b111111111111}};
   for (const LevelShape& s : arranged(chain).levels) {
-    int runs = 1;  // of the auxiliary primes, and of the mains
+    int runs = 1;  // runs of the auxiliary primes, and of the mains
     const auto add = [&](std::uint32_t set) {
       for (int i = 0; i < 16; ++i)
         runs += (set >> i & 1) != 0 && (i == 0 || (set >> (i - 1) & 1) == 0);

@@ -1,4 +1,4 @@
-// What Params::check refuses, and what it derives.
+// What Params::check refuses, and what it computes.
 #include <cmath>
 #include <functional>
 
@@ -17,7 +17,7 @@ ParamsLiteral small() { return preset("test-n10-leveled-insecure")->literal(); }
 ParamsLiteral two_lists() { return preset("test-n10-d34-w28-boot-insecure")->literal(); }
 ParamsLiteral small_boot() { return preset("test-n10-boot-insecure")->literal(); }
 
-// Applies `change` to a good literal; the refusal must speak of `about`.
+// Applies `change` to a valid literal. The refusal must mention `about`.
 void refuses(ParamsLiteral x, const std::string& about,
              const std::function<void(ParamsLiteral&)>& change) {
   change(x);
@@ -79,7 +79,7 @@ TEST(ParamsCheck, RefusesBadChoicesOfTerminals) {
   refuses(free_terminals(), "without a leaving prime", [](auto& x) { x.levels[4] = x.levels[3]; });
 }
 
-// Every second terminal: as many runs as terminals.
+// Every second terminal: then there are as many runs as terminals.
 TEST(ParamsCheck, RefusesTooManyRuns) {
   ParamsLiteral x = free_terminals();
   const std::size_t top = x.levels.size() - 1;
@@ -175,8 +175,8 @@ TEST(ConversionBound, SixtyFourLargeSourcesOverflow) {
   EXPECT_GT(conversion_load({primes.begin() + 2, primes.end()}, {primes[0], primes[1]}), 1);
 }
 
-// Why deep chains of full words of 31 bits are refused: a sum of this many primes reaches 2^63 on
-// average.
+// The reason why deep chains of full words of 31 bits are refused: a sum over this many primes
+// reaches 2^63 on average.
 TEST(ConversionBound, SixteenFullWordsReachItOnAverageAndTwentyTwoSmallerOnes) {
   const auto mean = [](double bits, std::size_t sources) {
     const auto bound = static_cast<std::uint32_t>(std::exp2(bits));
@@ -228,7 +228,7 @@ TEST(Params, TextRoundTripsAndAlteredTextIsRefused) {
   EXPECT_THROW(parse_params(""), FileError);
 }
 
-// What a text may say of chosen terminals has one form.
+// Chosen terminals are written in exactly one form.
 TEST(Params, OtherFormsOfChosenTerminalsAreRefused) {
   const std::string text = preset("test-n10-d36-w28-free-insecure")->canonical_text();
   const std::size_t at = text.find(':', text.find("levels ")), end = text.find_first_of(" +\n", at);

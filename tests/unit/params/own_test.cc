@@ -83,7 +83,8 @@ TEST(OwnParams, WordsOf31BitsAcceptWhatNoWordAccepts) {
   EXPECT_GE(security_bits(*made), 128);
 }
 
-// The base has two primes: in words of 28 bits at most 56 bits, whatever the scale would like.
+// The base has two primes. In words of 28 bits it has at most 56 bits, even if the scale would need
+// more.
 TEST(OwnParams, HaveABaseOfTwoWords) {
   for (const double bits : {45.0, 46.0, 47.0, 49.0, 50.0}) {
     ParamsRequest request;
@@ -107,7 +108,7 @@ ParamsRequest list_of(int log_n, std::vector<double> scales) {
   return request;
 }
 
-// More auxiliary primes leave other primes to the chain, and another count of them.
+// More auxiliary primes leave other primes for the chain, and another number of them.
 TEST(OwnParams, DivideListsIntoTheDigitsThatAreAskedFor) {
   ParamsRequest request = list_of(16, {34.292, 40.262, 40.084, 31.763, 30, 30, 33.918, 41.122,
                                        35.709, 41.056, 37.889, 41.181, 47.718});
@@ -150,7 +151,7 @@ TEST(OwnParams, AreRefusedWithNoMoreThanIsNeeded) {
   EXPECT_NE(why.find("; ask for levels[1]=2**31 and levels=levels[:2]; or for word=None"),
             std::string::npos)
       << why;
-  // The levels that fit are packed, too: they are no primes of their own.
+  // The levels that fit are packed, too: they have no primes of their own.
   request = list_of(13, {45, 30, 30, 45, 30, 45, 35, 40, 60, 31});
   request.security = 128;
   const std::string cut = refusal(request);

@@ -1,5 +1,5 @@
-// Schedules of scales packed into words. Chains are checked against what was asked, with none of
-// the planner's code.
+// Schedules of scales packed into words. Chains are compared with the request, without any code of
+// the planner.
 #include <bit>
 #include <cmath>
 #include <ctime>
@@ -16,7 +16,7 @@
 namespace latticino {
 namespace {
 
-constexpr double kSlack = 1e-6;  // logarithms here and there
+constexpr double kSlack = 1e-6;  // the code uses logarithms in some places
 
 double log2_of(const PackedChain& chain, const PackedLevel& level) {
   double sum = 0;
@@ -74,7 +74,7 @@ void expect_levels(const PackingPlan& plan, const PackedChain& chain) {
 }
 
 void expect_packed(const PackingPlan& plan) {
-  const std::clock_t start = std::clock();  // of the processor: tests share it
+  const std::clock_t start = std::clock();  // CPU time, because tests share the processor
   const PackedChain chain = pack_primes(plan);
   const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   testing::Test::RecordProperty("milliseconds", static_cast<int>(1000 * took));
@@ -186,7 +186,7 @@ TEST(Packing, TakesTwoListsWhereOneDoesNotDo) {
   plan.raised = raised(59.5, 50);
   expect_packed(plan);
   expect_two_lists(pack_primes(plan));
-  plan.word_bits = 30;  // here one list does
+  plan.word_bits = 30;  // here one list is enough
   plan.base_bits = 53, plan.level_log_scale = scales(45, 11, 45), plan.raised = raised(59, 52);
   EXPECT_EQ(pack_primes(plan).outer, 0u);
 }
@@ -217,7 +217,7 @@ std::string refusal(const PackingPlan& plan) {
   return "";
 }
 
-// Every number behind "choose" must do: with it the level that was refused is passed.
+// Every number after "choose" must work: with it, the refused level is accepted.
 TEST(Packing, RefusesWithTheLevelAndScalesThatDo) {
   // No three primes of 19 bits at N = 2^16: 57.5 bits are neither two words nor three primes.
   PackingPlan plan{16, 28, 57.5, {35, 35, 35}, 12};

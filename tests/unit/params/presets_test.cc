@@ -116,8 +116,8 @@ TEST_P(Preset, NameTellsItsSecurity) {
             security == ParamsLiteral::Security::Insecure);
 }
 
-// The BitPacker sets with bootstrapping are as they were asked for: words below 2^28 or 2^30, at
-// most five terminals below CoeffToSlot, and no fewer levels than the 25-30 set of that scale.
+// The BitPacker sets with bootstrapping are as requested: words below 2^28 or 2^30, at most five
+// terminals below CoeffToSlot, and no fewer levels than the 25-30 set of that scale.
 class PackedPresets : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(PackedPresets, KeepTheirWordsAndTheLevelsOfTheirScale) {
@@ -154,8 +154,8 @@ TEST(PairPreset, DividesByTwoPrimesAtEveryLevel) {
   EXPECT_LT(p->bootstrap_log_failure(), -100);
 }
 
-// The sizes that the tables of the papers state.
-// Contexts ask for them again and again, each for all sets of switching.
+// The sizes that the papers' tables state. Contexts ask for these sets often, each for all sets of
+// switching.
 TEST(Presets, AreCheckedOnce) {
   EXPECT_EQ(preset("test-n10-boot-insecure"), preset("test-n10-boot-insecure"));
   EXPECT_NE(preset("test-n10-boot-insecure"), preset("test-n10-leveled-insecure"));
@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(All, PackedPresets,
                                   std::to_string(std::get<1>(info.param));
                          });
 
-// A published set never changes: a change of the generator that reaches one must fail here.
+// A published set never changes. If a change of the generator affects one, this test must fail.
 TEST(PresetHashes, AreFrozen) {
   const std::map<std::string, std::string> frozen = {
       {"n13-d30-leveled-v1", "22b1670ad9955fc8e9a4d997c8f084f90ae61d73b3444de41ec39179afafb20a"},

@@ -1,4 +1,4 @@
-// Sets of switching: what is accepted, what is refused, what they promise.
+// Sets of switching: which are accepted, which are refused, and their stated errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ using Security = ParamsLiteral::Security;
 
 SwitchLiteral good() {
   SwitchLiteral x = switch_preset("switch-n16-d40-v1")->literal();
-  x.name = "switch-of-ours";  // a preset's own name allows no change
+  x.name = "switch-of-ours";  // the name of a preset may only be used without changes
   return x;
 }
 std::shared_ptr<const SwitchParams> checked(const SwitchLiteral& x,
@@ -72,7 +72,7 @@ TEST(SwitchParams, RefusesWhatDoesNotFit) {
   x.lwe_sigma = 3.19;
   EXPECT_THROW(checked(x), ParameterError);
   x = good();
-  x.lwe_dimension = 600;  // the noise that it needs leaves nothing of the table
+  x.lwe_dimension = 600;  // the noise that it needs leaves no range for the table
   EXPECT_THROW(checked(x), ParameterError);
   x = good();
   x.security = Security::Insecure;
@@ -82,7 +82,7 @@ TEST(SwitchParams, RefusesWhatDoesNotFit) {
   EXPECT_THROW(switch_preset("switch"), ParameterError);
 }
 
-// Out of reach of FP64: sums of one wide digit's products, and larger rings.
+// FP64 cannot compute these: sums of one wide digit's products, and larger rings.
 TEST(SwitchParams, Fp64HasItsOwnLimitsAndNoise) {
   SwitchLiteral x = good();
   x.fourier = true;
@@ -129,7 +129,7 @@ TEST(SwitchParams, HashFollowsTheText) {
   EXPECT_NE(checked(x)->hash(), hash);
 }
 
-// Digits in groups, as many locales have them.
+// Digits in groups, as many locales write them.
 TEST(SwitchParams, HashIsThatOfEveryLocale) {
   class Grouped : public std::numpunct<char> {
     std::string do_grouping() const override { return "\3"; }

@@ -53,7 +53,7 @@ TEST(TfheSecurity, FitsTheEstimator) {
   for (const auto& row : rows) {
     EXPECT_NEAR(estimated_lwe_bits(static_cast<int>(row[0]), row[1]), row[2], 1.5);
   }
-  // The curve that is enforced lies above 128 bits by that fit, and not far above.
+  // By that fit, the enforced curve is above 128 bits, and not far above.
   for (int n = 500; n <= 4096; n += 50) {
     EXPECT_GT(estimated_lwe_bits(n, min_log_lwe_noise_128(n)), 128) << n;
     EXPECT_LT(estimated_lwe_bits(n, min_log_lwe_noise_128(n)), 138) << n;

@@ -1,4 +1,4 @@
-// Bases of several runs, and views on them, against sets of primes.
+// Bases of several runs, and views of them, compared with sets of primes.
 #include "poly/basis.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,8 @@ Set set_of(const Basis& x) {
   return out;
 }
 
-// The set of an operation; or that it is refused, for more runs than a basis has.
+// The result of an operation as a set, or that it is refused because it has more runs than a basis
+// may have.
 template <class Operation>
 void expect_set(const Set& want, const Operation& operation) {
   if (runs_of(want) > Basis::kMaxRuns) {
@@ -95,7 +96,7 @@ TEST(Basis, RefusesRunsOutOfOrder) {
   EXPECT_THROW((Basis{{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}}), ShapeError);
 }
 
-// Limbs stay where they are when views are restricted, again and again.
+// Limbs stay where they are if views are restricted repeatedly.
 TEST(PolyView, SelectsLimbsOfAnyRuns) {
   std::mt19937 random(2);
   const Ring ring(10, test::ntt_primes(10, kPrimes));

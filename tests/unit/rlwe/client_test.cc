@@ -49,14 +49,14 @@ TEST(Client, PublicRoundTripAtEveryLevel) {
   }
 }
 
-// A replay would use the same randomness twice: whoever subtracts the two learns the messages'
-// difference.
+// A replay would use the same randomness twice, and the difference of the two results would reveal
+// the difference of the messages.
 TEST(Client, EncryptionCannotBeRecorded) {
   RlweWorld w(kLeveled);
   const Poly m = w.message(w.random_message(20), 1);
   const PublicKey key = make_public_key(w.constants, w.queue, w.secret, w.random);
   KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
-  generator.make({KeyKind::Galois, 5}, 1);  // the secret is on the device from here on
+  generator.make({KeyKind::Galois, 5}, 1);  // from here on the secret is on the device
   const std::function<void()> bodies[] = {
       [&] { encrypt_symmetric(w.constants, w.queue, w.secret, m.view, 1, w.random); },
       [&] { encrypt_public(w.constants, w.queue, key, m.view, 1, w.random); },
@@ -265,7 +265,7 @@ TEST(Flooding, HidesTheNoiseAndSaysWhatItCosts) {
   const FreshPair pair =
       encrypt_symmetric(w.constants, w.queue, w.secret, w.message(m, level).view, level, w.random);
   const PolyView parts[2] = {pair.parts[0].view, pair.parts[1].view};
-  const Flooding flooding{20.0 * 32, 1024, 30};  // 20 a coefficient, N = 2^10
+  const Flooding flooding{20.0 * 32, 1024, 30};  // 20 per coefficient, N = 2^10
   const SharedDecryption shared =
       decrypt_for_sharing(w.constants, w.queue, w.secret, parts, level, 1.0, flooding, w.random);
   EXPECT_NEAR(shared.bits_lost, 15 + 0.5 * std::log2(12.0 * 1024) + 5, 1e-9);

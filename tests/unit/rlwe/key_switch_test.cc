@@ -23,7 +23,7 @@ class KeySwitch : public ::testing::TestWithParam<const char*> {
  protected:
   KeySwitch() : w(GetParam()) {}
 
-  // Bits of a message that `level` holds.
+  // Bits of a message that fit at `level`.
   int bits(int level) const { return static_cast<int>(std::min(58.0, w.params->log_q(level) - 4)); }
   // Centred coefficients of a polynomial over basis(level).
   std::vector<double> integers(const Poly& x, int level) {
@@ -44,7 +44,7 @@ class KeySwitch : public ::testing::TestWithParam<const char*> {
   RlweWorld w;
 };
 
-// A fast conversion from k primes is off by at most k / 2 after the division.
+// A fast conversion from k primes is wrong by at most k / 2 after the division.
 TEST_P(KeySwitch, RescaleDividesAtEveryLevel) {
   for (int level = 1; level <= w.params->top_level(); ++level) {
     const auto m = w.random_message(bits(level)), n = w.random_message(bits(level) / 2);
@@ -95,8 +95,8 @@ TEST_P(KeySwitch, ModDownDividesAtEveryLevel) {
   }
 }
 
-// ModUp leaves what it was given in place; what it converts is congruent to that, times
-// (P / P_level)^-1, modulo every group of digits.
+// ModUp keeps its input where it is. The converted limbs are congruent to it, times (P /
+// P_level)^-1, modulo every group of digits.
 TEST_P(KeySwitch, ModUpKeepsEveryDigit) {
   for (int level = 0; level <= w.params->top_level(); ++level) {
     const auto m = w.random_message(20);  // below every digit's modulus: the lift is m itself
@@ -139,7 +139,8 @@ TEST_P(KeySwitch, ModUpKeepsEveryDigit) {
   }
 }
 
-// Switching with a rotation key of any higher level: the message turns, the noise stays small.
+// Switching with a rotation key of any higher level: the message is rotated, and the noise stays
+// small.
 TEST_P(KeySwitch, KeysOfHigherLevelsServeLowerOnes) {
   const std::uint32_t g = rotation_element(3, w.params->log_n());
   KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
@@ -189,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, KeySwitch,
                                            "test-n10-d35-w28-free-boot-insecure"),
                          test::preset_name);
 
-// A sum that could not be made leaves nothing behind: the next call makes it whole.
+// If a sum could not be made, nothing of it is kept: the next call makes it completely.
 TEST(MergedDigits, KeepNothingOfASumThatFailed) {
   RlweWorld w("test-n10-leveled-insecure");
   constexpr int kLevel = 3;
@@ -222,8 +223,8 @@ TEST(MergedDigits, KeepNothingOfASumThatFailed) {
   }
 }
 
-// Dense -> sparse at level 0, exact lift, sparse -> dense at the top: the message comes back modulo
-// q0.
+// Dense -> sparse at level 0, exact lift, sparse -> dense at the top: the message is the same
+// modulo q0.
 TEST(Encapsulation, GoesToTheSparseSecretAndBack) {
   RlweWorld w("test-n10-boot-insecure");
   const int top = w.params->top_level();

@@ -39,7 +39,8 @@ TEST(Random, StreamIsReproducibleAndRekeys) {
   Random a = fixed_random(1), b = fixed_random(1), c = fixed_random(2);
   std::vector<std::uint8_t> x(5000), y(5000), z(5000);
   a.fill(x);
-  // Requests below the buffer size are served from it: the same bytes whatever their length.
+  // Requests below the buffer size are served from the buffer: the bytes are the same whatever the
+  // lengths.
   for (std::size_t i = 0; i < 700; i += 70) b.fill(std::span(y).subspan(i, 70));
   c.fill(z);
   EXPECT_NE(x, z);
@@ -159,7 +160,8 @@ TEST(Random, WideGaussianFollowsTheNormalDistribution) {
   EXPECT_NEAR(std::sqrt(square / n), 1.0, 0.01);
 }
 
-// Every implementation gives what one word at a time gives, at the table's entries above all.
+// Every implementation gives the same values as one word at a time, in particular at the table's
+// entries.
 TEST(Random, ScansAgree) {
   Random random = Random::insecure_from_seed({5});
   for (const double sigma : {0.5, 3.19, 26.0}) {
@@ -200,7 +202,7 @@ TEST(Random, TableIsExact) {
                 static_cast<double>(sum / total), 1e-16);
   }
   EXPECT_TRUE(std::is_sorted(table.begin(), table.end()));
-  // The tail that is cut: exp(-k^2 / 2 sigma^2) at the table's end is around 2^-127.
+  // The tail that is cut off: exp(-k^2 / 2 sigma^2) at the table's end is around 2^-127.
   const double end = static_cast<double>(table.size());
   EXPECT_LT(-end * end / (2 * 3.19 * 3.19) / std::log(2.0), -124);
   EXPECT_EQ(gaussian_from_word(table, 0), 0);

@@ -86,7 +86,8 @@ TEST_F(QueueTest, MemoryThatDoesNotExistIsATypedError) {
   EXPECT_EQ(queue_.live_bytes(), before.buffer->bytes());
 }
 
-// Kept memory is made within the first run, after its largest moment, and there in all others.
+// Kept memory is allocated within the first run, after its largest moment; in all other runs it
+// exists already.
 TEST_F(QueueTest, DryRunCountsKeptMemoryFromTheStart) {
   const std::unique_ptr<Queue> dry = Queue::dry();
   { const Poly large = dry->allocate(ring_, basis_, Domain::Eval); }
@@ -132,7 +133,7 @@ TEST_F(QueueTest, ReplaysOnFixedMemory) {
   EXPECT_EQ(test::download(queue_, out.view), times(x, 15));
   const Words y = test::random_words(ring_, basis_, random_);
   queue_.upload(in.view, y.data());
-  in = {};  // the program keeps what it reads
+  in = {};  // the program keeps the memory that it reads
   const Poly other = zero_poly(queue_);
   program.run();
   EXPECT_EQ(test::download(queue_, out.view), times(y, 15));
@@ -163,7 +164,8 @@ TEST_F(QueueTest, ArenaReusesWhatTheBodyFrees) {
   EXPECT_EQ(queue_.live_bytes(), in.buffer->bytes());
 }
 
-// Blocks of three sizes that end in another order than they began: with holes that do not fit.
+// Blocks of three sizes that are released in another order than they were allocated, with holes
+// that do not fit.
 TEST_F(QueueTest, ADryRunKnowsTheArena) {
   const auto body = [](Queue& queue) {
     std::mt19937_64 random(3);
@@ -303,7 +305,7 @@ TEST_F(QueueTest, SharedByThreads) {
 }
 
 // Python drops ciphertexts under its own lock, which a recorded Python function waits for: a
-// destructor that waited for the recording would stop both for ever.
+// destructor that waited for the recording would be a deadlock.
 TEST_F(QueueTest, DestructorsDoNotWaitForARecording) {
   const Poly in = random_poly(queue_);
   const std::uint64_t before = queue_.live_bytes();
@@ -339,7 +341,7 @@ TEST_F(QueueTest, LockHoldsOtherThreadsOff) {
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(submitted);
-    zero_poly(queue_);  // the same thread goes on
+    zero_poly(queue_);  // the same thread continues
   }
   other.join();
   EXPECT_TRUE(submitted);

@@ -17,7 +17,7 @@
 namespace latticino {
 namespace {
 
-// What `program` counts on a ciphertext of n16-d40-boot-v1 at `level`.
+// The counts of `program` on a ciphertext of n16-d40-boot-v1 at `level`.
 template <class Program>
 DryReport counted(const std::shared_ptr<const ckks::Context>& context, int level, Program program) {
   const DryReport before = context->queue().report();
@@ -45,7 +45,8 @@ DryReport counted(const std::shared_ptr<const ckks::Context>& context, int level
   return report;
 }
 
-// Launches overlap on the GPU, which is not predicted: the fewer limbs, the more it gains.
+// Launches overlap on the GPU, which is not predicted. With fewer limbs the measured time is
+// shorter.
 void expect_near(const DryReport& report, double cpu, double cuda, double bound = 0.1) {
   EXPECT_NEAR(predicted_seconds(report, cpu_rates("avx512")) / cpu, 1, 0.2);
   EXPECT_NEAR(predicted_seconds(report, cuda_rates()) / cuda, 1, bound);
@@ -81,7 +82,7 @@ TEST(Rates, ChooseByKernelsAndThreads) {
   };
   EXPECT_NEAR(ratio(large, 332e-3), 1, 0.2);
   EXPECT_NEAR(ratio(small, 51.4e-3), 1, 0.35);
-  // Too long for the other machine, up to 2.5 times, and never too short.
+  // For the other machine, predictions may be up to 2.5 times too long, and never too short.
   for (const double other : {ratio(large, 152.6e-3), ratio(small, 22.2e-3)}) {
     EXPECT_GT(other, 1.5);
     EXPECT_LT(other, 2.5);
@@ -116,7 +117,7 @@ TEST(Rates, PredictAnH100) {
   EXPECT_GT(predicted_seconds(boot, h100_rates()), 1.1 * predicted_seconds(boot, cuda_rates()));
 }
 
-// What a backend computes with, and no more threads at once than there are cores.
+// The kernels of a backend, and no more threads at once than there are cores.
 TEST(Rates, KnowWhatTheCpuBackendChooses) {
   const int cores = cpu_choice().threads;
   for (const bool simd : {false, true}) {
@@ -139,7 +140,7 @@ struct Measured {
   double seconds;
 };
 
-// Predicted over measured seconds of a blind rotation of `count` ciphertexts.
+// Predicted divided by measured seconds of a blind rotation of `count` ciphertexts.
 double rotation_ratio(const Measured& m, const RateTable& table) {
   const bool of_switch = std::string(m.set).starts_with("switch-");
   const auto context = tfhe::Context::create_dry(

@@ -56,7 +56,7 @@ double simulated(const Matrix& w, std::size_t height, std::size_t width, Numbers
           if (std::ranges::all_of(diagonal, [](Complex z) { return z == Complex(0); })) continue;
           auto at = std::ranges::find(errors, diagonal, &std::pair<Numbers, Numbers>::first);
           if (at == errors.end()) {
-            std::size_t period = slots;  // a message of few coefficients has an error of as many
+            std::size_t period = slots;  // a message of few coefficients has an error with as few
             while (period > 1 &&
                    std::equal(diagonal.begin() + period / 2, diagonal.end(), diagonal.begin())) {
               period /= 2;
@@ -89,7 +89,7 @@ struct Case {
   const char* name;
   Matrix w;
   std::size_t height, width;
-  double diagonals;  // that each result takes, without those of zeros
+  double diagonals;  // diagonals that each result uses, without those of zeros
   double of_ones;    // growth
 };
 
@@ -159,7 +159,7 @@ TEST(SessionAlike, DiagonalsThatRepeatHaveSmallErrors) {
   EXPECT_NEAR(alike.largest_growth(), 0.25 / 4, 1e-9);
 }
 
-// Diagonals of the other sign are rounded alike as well.
+// Diagonals with the opposite sign are rounded alike as well.
 TEST(SessionAlike, SignsAreThoseOfErrors) {
   const Numbers a = drawn(64);
   const Matrix w = matrix(64, 64, [&](std::size_t r, std::size_t c) {
@@ -187,7 +187,7 @@ TEST(SessionAlike, RoundingErrorsOfMeansAddUp) {
   EXPECT_EQ(common_error(differ, scale), 0.0);
 }
 
-// Values that cancel may not do so in other data.
+// Values that cancel may not cancel in other data.
 TEST(SessionAlike, CancellingValuesCountAsIndependent) {
   const Matrix w = matrix(64, 64, [](std::size_t, std::size_t c) { return double(c + 1); });
   Numbers signs(64, 1);

@@ -67,7 +67,7 @@ TEST_P(Arrays, RotateConjugateAndSum) {
     dot += a[i] * b[i];
   }
   EXPECT_LT(run_planned(world, [](X x) { return x.sum(); }, {a}, {sum}), 1e-4);
-  // Values behind those of the array must not count.
+  // Content of slots without values must not matter.
   EXPECT_LT(run_planned(world, [](X x) { return (x + 1).sum(); }, {a}, {sum + double(n)}), 1e-3);
   EXPECT_LT(run_planned(world, [](X x, X y) { return matmul(x, y); }, {a, b}, {dot}), 1e-4);
 }
@@ -89,7 +89,7 @@ TEST_P(Arrays, EvaluatePolynomials) {
         [&](auto) { return 0.5; });
 }
 
-// Powers of what lies behind the values may be much larger than those of the values.
+// Powers of the content of slots without values may be much larger than those of the values.
 TEST_P(Arrays, ComputeWithWhatLiesBehindTheValues) {
   const std::vector<double> c{0.1, 0.2, -0.3, 0.4, 0.5, -0.6, 0.7};
   std::vector<double> moved;
@@ -260,7 +260,8 @@ TEST(Array, ClaimsRestOnWhatIsStated) {
   EXPECT_EQ(world.warnings[0].kind, Warning::Kind::Range);
 }
 
-// Claims of calibrated arrays are what samples show: those of other data of the same kind hold.
+// Claims of calibrated arrays are those that samples show. Those for other data of the same kind
+// hold.
 TEST(Array, CalibratedClaimsHoldForEveryOperation) {
   PublicWorld& world = PublicWorld::of(kLeveled);
   EncryptOptions options;
@@ -327,7 +328,7 @@ TEST(Array, RefusesWhatDoesNotFit) {
 TEST(Array, KeysOfAPlanAreEnoughAndNoFewer) {
   PublicWorld world(kLeveled);
   const Array x = world.client.encrypt(numbers(512));
-  EXPECT_NO_THROW(x + x + numbers(512));  // no keys
+  EXPECT_NO_THROW(x + x + numbers(512));  // without keys
   EXPECT_THROW(x * x, KeyError);
   world.context.use(world.client.server_keys(plan(
       world.context, [](const Array& a) { return a * a; }, x)));

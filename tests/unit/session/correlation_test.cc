@@ -1,5 +1,5 @@
-// The correlation of the results of a linear map, beside the largest singular values of matrices
-// for which these are known, and beside sums of results of random operands.
+// The correlation of the results of a linear map, compared with the largest singular values of
+// matrices for which these are known, and with sums of results of random operands.
 #include "session/claims/correlation.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(Correlation, OfEntriesIsThatOfTheMatrix) {
   EXPECT_EQ(correlation_of_entries({}, {}, {}), 1);
 }
 
-// The claim of a sum of results, and of a product of results with another matrix, beside errors
+// Claims of a sum of results, and of a product of results with another matrix, compared with errors
 // that are drawn.
 TEST(Correlation, ClaimsOfSumsOfResultsHold) {
   constexpr double kError = 1e-6;
@@ -118,7 +118,7 @@ TEST(Correlation, ClaimsOfSumsOfResultsHold) {
   EXPECT_NEAR(over(once, of_once), 0, 0.3);
   EXPECT_NEAR(over(twice, of_twice), 0, 0.5);
   EXPECT_NEAR(over(sum, of_sum), 0, 0.5);
-  // As if results had nothing in common.
+  // The claim as if results had no errors in common.
   EXPECT_LT(
       over(Known::fresh(range, kError).mapped(times, l1, l2, true, 0, 0).summed(1, kSize, 0, false),
            of_sum),

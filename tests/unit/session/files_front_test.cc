@@ -42,7 +42,7 @@ TEST_F(FilesFront, CarriesAProgramToAnotherProcess) {
   EXPECT_NO_THROW(server.context.encrypt({0.5}));
 }
 
-// A sample stays in the process, but a file says that the claim rests on one.
+// A sample stays in the process, but a file states that the claim rests on one.
 TEST_F(FilesFront, SaysThatAClaimIsCalibrated) {
   PublicWorld w(kLeveled);
   EncryptOptions like, stated;
@@ -70,7 +70,7 @@ TEST_F(FilesFront, SaysThatAClaimIsCalibrated) {
 TEST_F(FilesFront, SealsSecretKeys) {
   PublicWorld w(kLeveled);
   const Array x = w.client.encrypt({0.5});
-  // Not scrypt: what a key is derived from is the caller's matter.
+  // This is not scrypt, because the caller chooses how the key is derived.
   const DeriveKey derive = [](const ScryptCosts& costs) {
     return std::vector<std::uint8_t>(64, costs.salt[0]);
   };

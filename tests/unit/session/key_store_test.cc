@@ -1,4 +1,5 @@
-// Bundles of keys within a budget: which go, which stay, and what happens when loading fails.
+// Bundles of keys within a budget: which are moved out, which stay, and what happens if loading
+// fails.
 #include "session/key_store.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +86,7 @@ TEST_F(KeyStoreTest, WhatIsPinnedStaysAndWhatIsReleasedGoes) {
   pin.reset();
   const auto b = add(store, 2);
   EXPECT_FALSE(store.uses()[0].resident);
-  // A running operation is waited for, but not for ever.
+  // The store waits for a running operation, but not for ever.
   const auto running = store.pin(b);
   EXPECT_THROW(store.pin(a), OutOfMemoryError);
 }

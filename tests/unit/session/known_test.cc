@@ -1,5 +1,5 @@
-// What is known of arrays follows every operation: exact rows as the operation says, noise of the
-// sizes that are stated, claims that samples show, and shadows that claim nothing.
+// What is known of arrays follows every operation: exact rows are the operation's results, noise
+// has the stated sizes, claims are what samples show, and shadows claim nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void expect_exact(const Known& x, const Numbers& want) {
   }
 }
 
-// Root mean square of what a row with noise differs by.
+// Root mean square of the difference between a row with noise and its exact row.
 double error_of_row(const Known& x, std::size_t r) {
   const Sample& sample = *x.sample();
   double squares = 0;
@@ -48,7 +48,7 @@ double error_of_row(const Known& x, std::size_t r) {
   return std::sqrt(squares / static_cast<double>(sample.size));
 }
 
-// The error that the sample shows, of a rule that says what it is for white errors.
+// The error that the sample shows, for a rule that states the error for white errors.
 void expect_error(const Known& x, double want) { EXPECT_NEAR(x.error() / want, 1, 0.1); }
 
 TEST(SessionKnown, ArraysOfOneAnotherJoinAndPartAgain) {
@@ -132,7 +132,7 @@ TEST(SessionKnown, RoundedWeightsMultiplySumsOfManyValues) {
   EXPECT_NEAR(error(of(positive)) / (2 * rounded * 16 * 9 * mean), 1, 0.25);
   const double about = 2 * rounded * 4 * std::sqrt(2.0 / 3) * mean;
   EXPECT_NEAR(error(of(random_values(4096, 8))) / about, 1.4, 0.4);
-  const auto of_few = [&](const Known& x) {  // whose weights are alike: their errors add up
+  const auto of_few = [&](const Known& x) {  // the weights are equal, so their errors add up
     return x
         .reduced(std::vector<std::size_t>{16, 256}, std::vector<std::size_t>{1}, 256, 1, 0, rounded,
                  windows)
@@ -230,12 +230,12 @@ TEST(SessionKnown, ShadowsClaimNothing) {
   EXPECT_EQ(a.errors(512, true).mean, b.errors(512, true).mean);
   EXPECT_EQ(a.errors(512, true).worst, b.errors(512, true).worst);
   EXPECT_TRUE(b.shadow() && b.claim() == Claim::Declared && b.range().bound == 4);
-  EXPECT_LT(b.error_seen(), b.error() / 2);  // values of 0.5, not of 2
+  EXPECT_LT(b.error_seen(), b.error() / 2);  // values of 0.5, and not of 2
   EXPECT_EQ(exact(b)[7], Complex(0.25));
   EXPECT_TRUE(b.plus(Known::fresh(box, 0)).sample() == nullptr);
   EXPECT_FALSE(b.detached(512, true).shadow());
   EXPECT_TRUE(b.lost().shadow());
-  // What other slots may hold is claimed, but is no error of the values themselves.
+  // The possible content of other slots is claimed, but it is no error of the values themselves.
   const Refreshing how{
       .noise = kError, .sine_ratio = 0.01, .message_ratio = 0.01, .slots = 512, .rest = 1};
   std::vector<Misfit> misfits;
@@ -326,8 +326,8 @@ TEST(SessionKnown, OtherDataHaveTheValuesOfTheSampleAndLargeOnesInTheSamePlaces)
   // Two encryptions of one sample stand for two arrays of its kind, each always for the same one.
   const Known y = sampled(values);
   EXPECT_GT(x.minus(y).reach(), 1);
-  EXPECT_LT(x.minus(x).reach(), 1e-100);  // but complex still
-  // What is constant stays so, few values nearly.
+  EXPECT_LT(x.minus(x).reach(), 1e-100);  // but the data are still complex
+  // Constant data stay constant, and so do few values, nearly.
   const Known c = constant(0.5), few = Known::fresh(Numbers(8, 0.5), true, kError);
   EXPECT_EQ(c.minus(constant(0.5)).reach(), 0);
   EXPECT_LT(few.sample()->row(few.sample()->other(0))[3].real(), 0.5);
@@ -369,7 +369,7 @@ TEST(SessionKnown, SumsThatCancelInTheSampleReachBeyondIt) {
               3 * 6 * root);
   expect_near(reach([&](const Known& x) { return x.mapped(all, 512, root, true, 0, 0); }),
               6 * root);
-  // For 512 equal values, the largest of four is known, and their deviation.
+  // For 512 equal values, the largest of four data sets is known, and their deviation.
   expect_near(reach([&](const Known& x) { return x.spread(-0.5, 512, 0, 0, 512); }),
               0.5 * root * 4.36);
   const Known x = in_turn(512);
@@ -443,7 +443,7 @@ TEST(SessionKnown, ErrorsOfAllSlotsAddUpInSums) {
     const Known moved = x.with_common_error(x, -size);
     EXPECT_NEAR(moved.error_seen(), size, 1e-9);
     EXPECT_EQ(moved.estimate().error.common_rest(), size);
-    // As many slots as values lie beside them, and hold the same error.
+    // There are as many slots without values as with values, and they hold the same error.
     EXPECT_NEAR(moved.summed(1, 256, 0, false, 256).error_seen(), exact, 1e-9);
     EXPECT_NEAR(moved.plus(moved).error_seen(), 2 * size, 1e-9);
     EXPECT_EQ(x.with_common_error(x, 0).error_seen(), 0);
@@ -469,7 +469,7 @@ TEST(SessionKnown, WhatLiesBeyondASampleDoesNotGrowInALoop) {
 
 TEST(SessionKnown, WhoeverNamesADomainSaysWhereOtherDataLie) {
   const auto same = [](NumbersView in) { return Numbers(in.begin(), in.end()); };
-  for (int draw = 0; draw < 32; ++draw) {  // of other data, some of whose sums may be 0
+  for (int draw = 0; draw < 32; ++draw) {  // sums of other data, some of which may be 0
     const Known drawn = in_turn(512).spread(1, 512, 0, 0, 512);
     EXPECT_GT(drawn.reach(), 1);
     EXPECT_LE(drawn.within_domain({-1, 1}).reach(), 1 + 1e-9);
@@ -479,7 +479,7 @@ TEST(SessionKnown, WhoeverNamesADomainSaysWhereOtherDataLie) {
   }
   const Known sum = in_turn(512).spread(1, 512, 0, 0, 512);
   EXPECT_EQ(sum.declared(Range::declared({-9, 9}, {})).reach(), 9);
-  // It is no range that is declared: the bounds of these hold for every sum.
+  // No range is declared, so the bounds of these hold for every sum.
   EXPECT_EQ(Known::fresh(Range::declared({-1, 1}, {}), kError).summed(1, 512, 0, false).reach(),
             512);
   EXPECT_EQ(sum.detached(512, true).reach(), sum.reach());
@@ -502,7 +502,7 @@ TEST(SessionKnown, WhatLiesBeyondASampleIsToldWhereItDoesNotFit) {
   EXPECT_EQ(refused.size(), 1u);
 }
 
-// Errors of equal weights are one error, which meets the sum of the values.
+// Errors of equal weights are one error, which multiplies the sum of the values.
 TEST(SessionKnown, EqualWeightsAreRoundedAlike) {
   const auto total = [](NumbersView v) {
     return Numbers{std::accumulate(v.begin(), v.end(), Complex(0))};
@@ -563,7 +563,7 @@ TEST(SessionKnown, PartnersAreTheOtherOfTwoCiphertexts) {
   for (std::size_t i = 0; i < 20; ++i) {
     const double want = i < 8    ? static_cast<double>(i + 9)
                         : i < 16 ? -static_cast<double>(i - 7)
-                                 : 0;  // of the third there is no other
+                                 : 0;  // the third has no other one
     EXPECT_EQ(exact(partners)[i], Complex(want)) << i;
   }
 }
@@ -658,7 +658,7 @@ TEST(SessionKnown, ComputingAgainAddsTheSameError) {
   const Known sum = bounds.summed(1, 512, kError, false);
   const Known product = bounds.summed(1, 512, kError, false).times(sum, false, 0);
   EXPECT_NEAR(product.error() / sum.error() / sum.range().rms, 2, 0.01);
-  // What a caller adds is not known to be the same.
+  // Numbers that a caller adds are not known to be the same.
   const Known added = bounds.plus_error(kError).plus(bounds.plus_error(kError));
   EXPECT_NEAR(added.error() / kError, std::numbers::sqrt2, 1e-3);
   const RowMap same = [](NumbersView v) { return Numbers(v.begin(), v.end()); };

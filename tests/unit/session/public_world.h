@@ -1,5 +1,5 @@
-// A context and a client made with the public headers alone, and programs run with exactly the keys
-// that their plans list.
+// A context and a client made with the public headers alone. Programs run with only the keys that
+// their plans list.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,9 +61,9 @@ inline double largest_error(const std::vector<Complex>& have, const std::vector<
   return worst;
 }
 
-// Plans the program for fresh encryptions of x, makes the keys of the plan and no others, runs, and
-// holds levels, bits and values to what the plan and the clear computation say. Gives the largest
-// error.
+// Plans the program for fresh encryptions of x, makes the keys of the plan and no others, runs it,
+// and compares levels, bits and values with the plan and with the plain computation. Returns the
+// largest error.
 template <class Program>
 double run_planned(PublicWorld& world, Program program, const std::vector<Values>& x,
                    const std::vector<Complex>& want, const EncryptOptions& options = {}) {
@@ -89,7 +89,7 @@ double run_planned(PublicWorld& world, Program program, const std::vector<Values
   world.context.use(keys);
   const Array result = call(inputs);
   EXPECT_EQ(result.level(), planned.levels()[0]);
-  // What samples show is drawn anew.
+  // What samples show is drawn anew each time.
   const double apart = result.bits().claim == Claim::Calibrated ? 1.5 : 1e-6;
   EXPECT_NEAR(result.bits().mean, planned.bits()[0].mean, apart);
   const double error = largest_error(world.client.decrypt(result), want);

@@ -1,4 +1,4 @@
-// Ranges hold whatever values do, and errors of one source add up linearly.
+// Ranges contain all possible values, and errors of one source add up linearly.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -97,7 +97,7 @@ TEST(SessionRange, TheWeakerClaimDecides) {
   EXPECT_EQ((assumed + declared).claim, Claim::Assumed);
   EXPECT_EQ((Range::of(Complex(2)) * declared).claim, Claim::Declared);
   EXPECT_EQ((Range::of(Complex(2)) * declared).basis(), Claim::Declared);
-  // Of a sample that is not at hand, rules know no more than the bounds.
+  // If a sample is not available, rules know no more than the bounds.
   const Range apart = declared.with_basis_of(Range::of_sample(std::vector<Complex>{1}, true));
   const std::vector<std::size_t> sizes{1, 1};
   const std::vector<Range> both{declared, apart};
@@ -160,12 +160,12 @@ TEST(SessionError, SumsAddUpTheErrorsOfSlotsWithoutValues) {
   EXPECT_NEAR(x.summed(3, root, 61).rms(), 8, 1e-12);
   EXPECT_NEAR(x.summed(3, root, 61).largest(), 8, 1e-12);
   EXPECT_NEAR((x + x).times(0.5, 0.5).moved(3).summed(3, root, 61).rms(), 8, 1e-12);
-  // A product with zeros leaves nothing in them, apart from what it adds itself.
+  // A product with zeros leaves no error in them, except its own.
   EXPECT_NEAR(x.at_values().summed(3, root, 61).rms(), root, 1e-12);
   const Error rescaled = x.at_values() + Error::fresh(0.5);
   EXPECT_NEAR(rescaled.rest(), 0.5, 1e-12);
   EXPECT_NEAR(rescaled.summed(3, root, 61).rms(), std::sqrt(3 + 64 * 0.25), 1e-12);
-  // What follows the values is not there.
+  // An error that follows the values is not there.
   EXPECT_NEAR(Error::fresh(1, false).summed(3, root, 61).rms(), 3, 1e-12);
 }
 
@@ -211,7 +211,7 @@ TEST(SessionError, ManyPartsAreNeverTooSmall) {
   EXPECT_LT(all.rms(), 4 * std::sqrt(squares));
 }
 
-// The largest of `count` errors, the mean over many draws, beside what is claimed.
+// The largest of `count` errors, as the mean over many draws, compared with the claim.
 TEST(SessionError, ExpectsTheLargestOfAllSlots) {
   std::minstd_rand random(11);
   std::normal_distribution<double> normal(0, std::sqrt(0.5));

@@ -42,7 +42,7 @@ TEST(Recording, GivesPairsAndVectors) {
 
 TEST(Recording, ServesWhatLiesBehindTheValues) {
   PublicWorld world(kLeveled);
-  const auto beside = [&](double number) {  // in the 212 slots behind the values
+  const auto beside = [&](double number) {  // in the 212 slots without values
     return world.client.encrypt(numbers(300)) + number - Values(std::vector<double>(300, number));
   };
   const auto twice = record([](const Array& a) { return a + a; }, beside(3));
@@ -52,7 +52,7 @@ TEST(Recording, ServesWhatLiesBehindTheValues) {
   EXPECT_THROW(twice(beside(300)), ScaleError);
 }
 
-// One records while others compute with constants that neither has made before.
+// One thread records while others compute with constants that were not made before.
 TEST(Recording, ThreadsShareAContext) {
   PublicWorld world(kLeveled);
   const Input like({300});
@@ -85,7 +85,7 @@ TEST(Recording, RefusesOtherArguments) {
         return a + a;
       },
       x);
-  EXPECT_THROW(kept.back() + x, ContextError);  // lies in the recording's memory
+  EXPECT_THROW(kept.back() + x, ContextError);  // it is in the recording's memory
   EXPECT_THROW(twice(world.client.encrypt(numbers(9))), ShapeError);
   EXPECT_THROW(twice(x.to_level(1)), LevelError);
   EXPECT_THROW(twice(Client(world.context).encrypt(numbers(8))), KeyError);
@@ -93,7 +93,7 @@ TEST(Recording, RefusesOtherArguments) {
   EncryptOptions wide;
   wide.range = Range{-9, 9};
   EXPECT_THROW(twice(world.client.encrypt(numbers(8), wide)), ScaleError);
-  EXPECT_THROW(twice(x + x), ScaleError);  // whose range follows from an assumed one
+  EXPECT_THROW(twice(x + x), ScaleError);  // its range follows from an assumed one
   EXPECT_THROW(twice(x, x), ShapeError);
   EXPECT_THROW(record([&](const Array&) { return world.client.encrypt(numbers(8)); }, x),
                UnsupportedError);

@@ -27,7 +27,7 @@ struct World {
   Refresher refresher;
 };
 
-// Contexts of equal parameters share what was compared, whichever thread did so.
+// Contexts of equal parameters share comparisons of forms, whichever thread made them.
 TEST(Refresher, ThreadsWithContextsOfTheirOwnAgree) {
   const auto params = preset("test-n10-boot-insecure");
   std::vector<std::vector<std::string>> notes(4);

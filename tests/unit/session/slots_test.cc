@@ -1,4 +1,4 @@
-// How rotations of values are made of rotations of ciphertexts.
+// How rotations of values are computed from rotations of ciphertexts.
 #include "session/ckks/slots.h"
 
 #include <gtest/gtest.h>

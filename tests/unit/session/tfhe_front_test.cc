@@ -154,7 +154,7 @@ TEST(TfheFront, SumsTakeNoKeys) {
   const TfheArray x = client.encrypt({9, 3}, {-4});
   EXPECT_EQ(client.decrypt(x + x + 1), (Numbers{3, 7}));
   EXPECT_THROW(x == x, KeyError);
-  context.use(other.server_keys());  // clear numbers are not taken as if they were under this key
+  context.use(other.server_keys());  // plain numbers are not taken as if they were under this key
   EXPECT_EQ(client.decrypt(x - 1), (Numbers{8, 2}));
   EXPECT_THROW(x == x, KeyError);
 }

@@ -20,7 +20,7 @@ SwitchOptions by_matvec(SwitchWorld& w, const MatvecShape& shape, double bound) 
   return options;
 }
 
-// A world for each shape, so that Switcher takes that shape.
+// A world for each shape, so that Switcher uses that shape.
 void check_round_trip(const char* name, const MatvecShape& shape, double bound, const char* what,
                       const std::function<double(double)>& f) {
   SwitchWorld w(name);
@@ -66,7 +66,7 @@ TEST(SwitchMatvec, Functions) {
   check_round_trip(kSmall, {128, 512}, 1, "constant", [](double) { return -3.0; });
 }
 
-// Every entry of a table without rhyme or reason: arguments in the middle of the table's steps.
+// Every entry of a table without a pattern. Arguments are in the middle of the table's steps.
 TEST(SwitchMatvec, ARandomTable) {
   SwitchWorld w(kSmall);
   const SwitchPlan plan(w, by_matvec(w, {256, 512}, 1));
@@ -99,7 +99,8 @@ TEST(SwitchMatvec, OtherSlotsStayAsTheyAre) {
   }
 }
 
-// Nothing but records: replayed, and on the plain kernels, the same words.
+// The product consists of records only: replayed, and with the plain kernels, it gives the same
+// words.
 TEST(SwitchMatvec, GivesTheSameWordsOnEveryBackend) {
   std::vector<std::vector<std::uint32_t>> words;
   for (const bool plain : {true, false}) {
@@ -156,7 +157,7 @@ TEST(SwitchMatvec, WrongUseSaysWhatIsWrong) {
                ValueError);
 }
 
-// Costs are those of dry runs of both routes; keys too large are not looked at.
+// Costs are those of dry runs of both routes. Routes with too large keys are left out.
 TEST(SwitchRoute, TheCheaperOneIsChosen) {
   const auto params = switch_preset(kGaps);
   const SwitchOptions options{64, 1};
@@ -175,7 +176,7 @@ TEST(SwitchRoute, TheCheaperOneIsChosen) {
   EXPECT_EQ(poor.best.route, Route::Ring);
 }
 
-// Without the levels of a wide sine there is nothing to choose.
+// Without the levels of a wide sine there is no choice.
 TEST(SwitchRoute, SetsWithFewLevelsHaveNoProduct) {
   ParamsLiteral literal = preset("test-n10-boot-insecure")->literal();
   literal.name = "one-coeff-to-slot-level-insecure";

@@ -98,13 +98,13 @@ TEST(SwitchRoundTrip, SignIsExactAwayFromZero) {
       wrong += error > 1;
       if (std::abs(x[i]) > 5 * table.report.argument) EXPECT_LT(error, 6 * table.report.packed);
     }
-    // The errors are as frequent as noise that carries a value over 0.
+    // Errors are as frequent as noise that moves a value past 0.
     const double expected = 512 * table.report.mean / 6;
     EXPECT_NEAR(wrong, expected, 4 * std::sqrt(expected) + 1);
   }
 }
 
-// The ends of the range do not come round.
+// Values at the ends of the range do not wrap around.
 TEST(SwitchRoundTrip, BoundsAreInside) {
   SwitchWorld& w = SwitchWorld::of(kSmall);
   const SwitchPlan plan(w, {256, 3});
@@ -175,7 +175,7 @@ TEST(SwitchRoundTrip, TheShadowCheckFindsSlotsBeyondTheBound) {
       w.context(), [](double v) { return v * v; }, 1);
   SwitchWorld::Values x(16, 0.5);
   x[3] = 1.1;
-  x[7] = 4;  // once around the table: inside again
+  x[7] = 4;  // once around the table, which is inside again
   const SwitchPlan blind(w, {16, 1});
   const SwitchWorld::Values y = blind.apply(x, table);
   EXPECT_NEAR(y[0], 0.25, table.report.largest);
@@ -209,7 +209,7 @@ TEST_P(SwitchWords, AreTheSameOnEveryBackend) {
     const ckks::Ciphertext x = plan.encrypt(SwitchWorld::spread(128, 1));
     ckks::Ciphertext y = plan.plan().apply(plan.evaluator(), x, table, which);
     for (const Poly& part : y.parts) words.push_back(w.ckks().download(part));
-    // What was done once waits for no host any more: it can be recorded.
+    // After one run nothing waits for the host any more, so it can be recorded.
     Program program = w.context()->queue().record(
         [&] { y = plan.plan().apply(plan.evaluator(), x, table, which); });
     program.run();

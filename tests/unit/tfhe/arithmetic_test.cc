@@ -1,4 +1,4 @@
-// Which arithmetic contexts take, and that a choice by number of ciphertexts changes no word.
+// The arithmetic that contexts choose. A choice by number of ciphertexts changes no word.
 #include "tfhe/arithmetic/rule.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(ArithmeticRule, IsPredictedWhereNothingWasMeasured) {
     EXPECT_EQ(faster_arithmetic(params, {}, cpu_rates("reference")), ArithmeticRule(kExact)) << set;
   }
   RotationTime half = rotation_shape(*tfhe_preset("chameleon-592-legacy"));
-  half.count = 1, half.fourier_us = 1;  // one arithmetic alone says nothing
+  half.count = 1, half.fourier_us = 1;  // times of one arithmetic alone decide nothing
   EXPECT_EQ(faster_arithmetic(*tfhe_preset("chameleon-592-legacy"), {&half, 1}, cuda_rates()).of(1),
             kExact);
 }
@@ -131,7 +131,7 @@ TEST(ArithmeticRule, IsKeptByRecordings) {
   }
 }
 
-// What a plan counts is what runs, and a recording keeps it.
+// The arithmetic that a plan counts is the one that runs, and a recording keeps it.
 TEST(ArithmeticRule, DecidesByAllThatRotateAtOnce) {
   const ArithmeticRule both(Ranges{{1, kExact}, {3, kFft64}});
   for (const std::uint32_t count : {2u, 3u}) {

@@ -34,7 +34,7 @@ TEST_P(TfheGates, TruthTables) {
   }
 }
 
-// A ciphertext with itself: errors do not count twice, and the default set's bound holds.
+// A ciphertext with itself: errors are not counted twice, and the default set's bound holds.
 TEST_P(TfheGates, OneCiphertextTwice) {
   TfheWorld w(GetParam());
   const Messages x = {0, 1};
@@ -75,7 +75,7 @@ TEST_P(TfheGates, PlacesOfABatch) {
 
 TEST_P(TfheGates, ResultsFeedOnEachOther) {
   TfheWorld w(GetParam());
-  // A full adder, twice over.
+  // A full adder, twice.
   const Messages x = every_message(8);
   std::array<Ciphertext, 3> bit;
   for (int b = 0; b < 3; ++b) {
@@ -219,7 +219,7 @@ TEST_F(Integers, TablesOfFullMessagesShareABootstrapping) {
   EXPECT_THROW(e.apply_full(x, std::span<const Table* const>{}), ShapeError);
 }
 
-// Twice the phase; sums that wrap have every message as their largest, and can be saved.
+// The phase is doubled. Sums that wrap have the largest message as their bound, and can be saved.
 TEST_F(Integers, PaddedMessagesBecomeFull) {
   const Messages m = every_message(16);
   Ciphertext x = e.to_full(w.encrypt(m, Encoding::Padded));

@@ -10,7 +10,7 @@
 namespace latticino::tfhe {
 namespace {
 
-// `truth` of the tests is written by hand.
+// `truth` in the tests is written by hand.
 TEST(Gates, TruthFollowsFromTheirSums) {
   ASSERT_EQ(kGateSums.size(), std::size(test::kGates));
   for (const Gate gate : test::kGates) {

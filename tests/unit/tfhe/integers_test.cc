@@ -24,7 +24,7 @@ struct IntegerWorld : testing::Test {
     return encrypt_integers(w.context, w.secret, v, bits, w.random);
   }
   Values decrypt(const Integer& x) { return decrypt_integers(w.secret, x); }
-  // Random values with the edges in front.
+  // Random values, with the edge cases first.
   Values values(int count, int bits) {
     const std::uint64_t most = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
     Values v = {0, most, 1, most, most / 2};
@@ -197,7 +197,7 @@ TEST_F(IntegerWorld, ClearFactorsLeaveProductsOut) {
   expect_each(decrypt(e.multiply(encrypt(x, 8), e.clear(Values{0}, 8))), x, Values(6, 0), 8,
               std::multiplies<>(), "*");
   EXPECT_LT(rotations({3}), rotations({255}));
-  // One for all, with every block but the lowest without a product.
+  // One operand for all, of which every block but the lowest needs no product.
   const Values several = {1, 0, 3};
   expect_each(decrypt(e.multiply(encrypt({3}, 8), e.clear(several, 8))), Values(3, 3), several, 8,
               std::multiplies<>(), "*");
@@ -230,7 +230,9 @@ TEST_F(IntegerWorld, LookupsCanBeRecorded) {
   int runs = 0;
   Program program = queue.record([&] {
     if (++runs ==
-        2) {  // another thread's new table waits for the recording, which is not to wait for it
+        // Another thread's new table waits for the recording, and the recording must not wait for
+        // it.
+        2) {
       other = std::async(std::launch::async,
                          [&] { e.compare(Comparison::GreaterEqual, x, encrypt({1}, 2)); });
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -288,8 +290,8 @@ TEST(IntegerTables, ShareRotations) {
   EXPECT_EQ(rotations([&](auto& e) { e.add(of(e, 255, 8), of(e, 255, 8)); }), 4u + 3u + 3u);
 }
 
-// At the default set every operation takes what every other gives: noise included, checked without
-// data.
+// With the default set, every operation accepts the result of every other, noise included. This is
+// checked without data.
 TEST(IntegerChains, EveryResultGoesOn) {
   const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
   const Integers e(std::make_shared<const Evaluator>(context, allocate_server_keys(*context, {})));

@@ -1,4 +1,4 @@
-// What the failure bounds of the default sets let through, in dry runs.
+// What the failure bounds of the default sets allow, in dry runs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 using test::every_message;
 using Messages = std::vector<std::uint32_t>;
 
-// A MUX leaves a sum of two, and gates take two of these.
+// A MUX returns a sum of two ciphertexts, and gates accept two of these.
 void expect_chains(const char* set, BlindRotateArithmetic arithmetic, double too_much) {
   const auto context = Context::create_dry(tfhe_preset(set), arithmetic);
   const Evaluator e(context, allocate_server_keys(*context, {}));
@@ -38,7 +38,7 @@ TEST(TfheDefaultGates, NoiseOfChains) {
   }
 }
 
-// Full messages pass, fresh ones and sums up to the norm that the set is made for.
+// Full messages are accepted, fresh ones and sums up to the norm that the set is made for.
 TEST(TfheDefaultIntegers, WhatTheFailureBoundLetsThrough) {
   const auto context = Context::create_dry(tfhe_preset("tfhe-2-2-v1"));
   const Evaluator e(context, allocate_server_keys(*context, {}));
@@ -74,7 +74,7 @@ TEST(TfheDefaultIntegers, FailureOfAProgram) {
   EXPECT_GT(context->log_failure(), params->log_failure() + std::log2(8));
 }
 
-// Several tables over one rotation pass where as much of the message's room is free, up to the
+// Several tables over one rotation are accepted if as much of the message's room is free, up to the
 // norm of any other table.
 TEST(TfheDefaultIntegers, SeveralTablesWhereMessagesLeaveRoom) {
   for (const char* name :

@@ -1,4 +1,4 @@
-// What a backend is told while a client works: no record depends on a key.
+// The records that a backend gets while a client works: none of them depends on a key.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace latticino::tfhe {
 namespace {
 
-// Writes down every number of the linear records it is shown.
+// Writes down every number of the linear records that it gets.
 class Numbers {
  public:
   explicit Numbers(std::string& seen) : seen_(seen) {}
@@ -39,7 +39,7 @@ class Numbers {
   std::string& seen_;
 };
 
-// Everything a client does with a key made from `seed`.
+// Everything that a client does with a key made from `seed`.
 std::string records(const std::string& set, std::uint8_t seed) {
   std::string seen;
   const auto params = tfhe_preset(set);

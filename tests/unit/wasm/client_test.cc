@@ -1,5 +1,5 @@
-// The browser's client, built for this machine: what it writes the library reads, and the other way
-// round.
+// The browser's client, built for this machine: the library reads its files, and it reads the
+// library's files.
 #include "wasm/client.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(WasmClient, NotesAreThoseOfPython) {
 }
 
 TEST(WasmClient, ReadsLayoutsOfOtherOrder) {
-  // The transpose of a 2 by 2 array, and what stands for none.
+  // The transpose of a 2 by 2 array, and a description that stands for no array.
   const CkksNote note = read_ckks_note(
       R"({"version":2,"array":{"shape":[2,2],"clean":false,"error":0.1,"range":{"claim":"assumed",)"
       R"("random":false,"numbers":[-1,1,0,0,1,0.5]},"layout":{"rest":"unknown","bound":1.0,)"
