@@ -1,5 +1,6 @@
-// Own parameters: a set is made from a request, and what cannot be is refused with what can; a
-// literal is checked, a mistake in it is explained, and a context computes with it.
+// Own parameters. A set is made from a request. An impossible request is refused, with a request
+// that is possible. A literal is checked, a mistake in it is explained, and a context computes with
+// it.
 #include <latticino/latticino.h>
 
 #include <cmath>
@@ -24,12 +25,12 @@ int main() {
   std::cout << made.name() << ": " << made.security_bits() << " bits of security, a key of "
             << made.key_bytes() << " bytes\n\n";
 
-  // A small ring, for tests. Begins with a set that is known: primes must fit the ring.
+  // A small ring, for tests. It starts from a known set, because primes must fit the ring.
   lt::ParameterLiteral literal = lt::ParameterSet::preset("test-n10-leveled-insecure").literal();
   literal.name = "my-n10-insecure";
   literal.default_level = 3;  // fresh ciphertexts are smaller, with three levels
 
-  literal.insecure = false;  // what 128 bits of security do not allow must say so
+  literal.insecure = false;  // a set without 128 bits of security must say so
   bool refused = false;
   try {
     lt::ParameterSet::check(literal);

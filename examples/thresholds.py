@@ -20,9 +20,9 @@ from latticino._provenance import cpu_name
 from latticino.measure import records
 
 TRAIN, SAMPLE = 400, 32
-MOST = 7      # of a feature
-WEIGHTS = 13  # sizes of a hidden unit's weights added up, before rounding
-VOTES = 20    # the same of the output layer
+MOST = 7  # quantiles of a feature
+WEIGHTS = 13  # sum of the sizes of a hidden unit's weights, before rounding
+VOTES = 20  # the same for the output layer
 
 
 def patients():
@@ -43,7 +43,7 @@ def rounded(weights, bias, total):
 
 
 def train(x, y, hidden):
-    """Gradient descent with an ever steeper tanh; the output layer again with the sign itself."""
+    """Gradient descent with a tanh that becomes steeper; then the output layer again, with the sign itself."""
     rng = np.random.default_rng(1)
     w, b = rng.normal(size=(x.shape[1], hidden)) / 4, np.zeros(hidden)
     v, c, t = rng.normal(size=hidden) / 4, 0.0, 2 * y - 1
@@ -80,12 +80,13 @@ def network(columns, w, b, v, c):
 
 
 def in_the_clear(x, w, b, v, c):
-    """The decisions that encrypted ones have to equal."""
+    """The decisions that the encrypted ones must equal."""
     return np.sign(x @ w + b) @ v + c > 0
 
 
 def columns_of(x, hidden):
-    """An array per feature, for as many patients as a power of two; those behind the last one have only zeros."""
+    """An array for each feature, for a number of patients that is a power of two. Those after the last patient have
+    only zeros."""
     room = 1 << (len(x) - 1).bit_length()
     padded = np.pad(x, ((0, room - len(x)), (0, 0)))
     return [np.tile(column, (hidden, 1)) for column in padded.T]

@@ -1,4 +1,4 @@
-"""The parts of a row of docs/papers.md, and how its figures are read from records."""
+"""What a row of docs/papers.md is made of, and how its figures are read from records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def matches(row: Mapping[str, Any], name: str, where: Mapping[str, Any]) -> bool
 
 
 def printed(value: float) -> str:
-    """Three significant digits, without an exponent."""
+    """Three digits that count, without an exponent."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
@@ -56,7 +56,7 @@ class Recorded:
     name: str
     where: Mapping[str, Any] = field(default_factory=dict)
     member: str = "value"
-    unit: str = ""  # "": the unit of the row
+    unit: str = ""  # "": the row's own
     factor: float = 1.0
 
     def row(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Recorded:
         unit = self.unit or row["unit"]
         forms = {"1/s": ",.0f", "levels": ".0f", "%": ".2f", "key switches": ".0f", "products": ".0f", "rotation keys": ".0f"}
         number = f"{self.value():{forms[unit]}}" if unit in forms else printed(self.value())
-        # The row of a plan also has measured figures, and their device.
+        # A plan's row also has what was measured, and where. What was counted has no device.
         device = row["measured_on"] if self.member.startswith("measured") else row.get("device", USUAL_DEVICE)
         shown = "" if device == USUAL_DEVICE else f" ({device.removeprefix('NVIDIA ')})"
         return f"{number} {unit.replace('1/s', 'per second')}" + shown
@@ -84,7 +84,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The ratio of two of our figures."""
+    """How many times one figure of ours is another."""
 
     above: Recorded
     below: Recorded
@@ -99,7 +99,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of several of our figures."""
+    """Several figures of ours added up."""
 
     parts: tuple[Recorded, ...]
 
@@ -113,7 +113,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of a fraction over several launches, weighted by their times."""
+    """The mean of a share that several launches have, by their time."""
 
     parts: tuple[Recorded, ...]
     weight: str = "us"
@@ -131,7 +131,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Several:
-    """Figures of one kind next to each other, such as those of several batches."""
+    """Figures of one kind beside each other, such as those of several batches."""
 
     parts: tuple[Recorded | Mean, ...]
 
@@ -146,7 +146,7 @@ class Several:
 
 @dataclass(frozen=True)
 class Cited:
-    """A figure measured for other people's code, from references.json."""
+    """A figure that was measured of other people's code, from references.json."""
 
     source: str
     name: str
@@ -196,7 +196,7 @@ class Row:
     number: str  # as the paper has it: "Table 5", "Fig. 7"
     shows: str
     status: str
-    remark: str  # differences from ours that hold everywhere
+    remark: str  # what differs, what is missing, or why there is nothing to measure
     commands: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
 

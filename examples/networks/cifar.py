@@ -10,12 +10,12 @@ from torch import nn
 from torch.nn import functional as F
 
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
-SHARE, WARMTH = 0.8, 3.0  # of the teacher's scores in the loss, and their temperature
-# Options of a student: the weight of the penalty, the share of the steps in which ReLUs become polynomials, and where
-# values are cut; then those of the epochs in which it settles.
+SHARE, WARMTH = 0.8, 3.0  # weight of the teacher's scores in the loss, and their temperature
+# Options of a student: the weight of the penalty, the part of the steps in which ReLUs become polynomials, and where
+# values are cut off; then the same for the last epochs.
 BOUNDS = {"penalty": 0.0005, "fade": 0.5, "end": 5.0, "settle": 20, "settle_peak": 0.01,
           "settle_penalty": 0.001, "settle_end": 20.0}
-NOISE, FROZEN = 2.0**-12, 0.05  # of activations in the last epochs, and the share of those
+NOISE, FROZEN = 2.0**-12, 0.05  # errors of activations in the last epochs, and the part of these epochs
 
 
 class Images:
@@ -41,7 +41,8 @@ class Images:
 
 @functools.cache
 def statistics(device):
-    """Mean and deviation of the channels. They are kept, as nothing may be copied to a GPU in a recording."""
+    """Mean and deviation of the channels. They are kept on the device, because a recording must not copy anything to a
+    GPU."""
     return tuple(torch.tensor(v, device=device).reshape(3, 1, 1) for v in (MEAN, DEVIATION))
 
 
@@ -65,9 +66,10 @@ def half_precision(device):
 def train(run, student, teacher):
     """The teacher on labels, the student on the teacher's scores and labels, and the student's files.
 
-    `BOUNDS` are the options of the student. In the epochs of ``--settle`` it goes on as it will run: norms are frozen,
-    and values are cut so far out that they hardly ever are. So it unlearns what only the cut kept from growing. Without
-    epochs of the teacher (``--teacher-epochs 0``) the student learns from smoothed labels alone.
+    `BOUNDS` are the options of the student. In the epochs of ``--settle`` it trains as it will run: norms are frozen,
+    and the limit at which values are cut off is so large that it is hardly ever reached. So it learns to keep values
+    small without the limit. Without epochs of the teacher (``--teacher-epochs 0``) the student learns from smoothed
+    labels alone.
     """
     asked, images = run.asked, Images(run.device, run.asked.limit)
     count = len(images.labels)

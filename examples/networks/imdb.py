@@ -5,7 +5,9 @@ import torch
 from shared import folder
 from torch import nn
 
-WORDS = 8192  # most frequent ones; others count as unknown, so that a checkpoint with Adam's moments stays below 16 MiB
+# number of the most frequent words; others count as unknown, so that a checkpoint with Adam's moments stays below 16
+# MiB
+WORDS = 8192
 
 
 class Reviews:
@@ -31,7 +33,7 @@ def on_device(ids, labels, tokens, device):
 
 
 class Words(nn.Module):
-    """Word vectors: (batch, tokens) ids to (batch, tokens, width). Padding, id 0, is zeros and stays so."""
+    """Word vectors: (batch, tokens) ids to (batch, tokens, width). Padding, id 0, is zeros and remains so."""
 
     def __init__(self, width, size=0.1):
         super().__init__()
@@ -41,14 +43,14 @@ class Words(nn.Module):
             self.table.weight[0] = 0
 
     def forward(self, ids, dropped=0.0):
-        """`dropped`: share of the words that count as padding, in training."""
+        """`dropped`: the part of the words that count as padding, in training."""
         if self.training and dropped:
             ids = torch.where(torch.rand(ids.shape, device=ids.device) < dropped, 0, ids)
         return self.table(ids)
 
 
 class WithWords(nn.Module):
-    """What is trained: the client's table and the network that runs encrypted on its vectors."""
+    """The parts that are trained: the client's table, and the network that runs encrypted on its vectors."""
 
     def __init__(self, words, network):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the recipes build their networks from: layers that cost few levels on encrypted data."""
+"""Layers of the recipes' networks, which cost few levels on encrypted data."""
 
 import math
 
@@ -21,7 +21,7 @@ class Quadratic(nn.Module):
     without the cut. Training starts with ReLUs: `rectified` is their share, which falls to 0 (`fade`).
     """
 
-    undecayed = True  # weight decay would flatten it
+    undecayed = True  # weight decay would make it flat
 
     def __init__(self, channels, soft=4.0, end=6.0):
         super().__init__()
@@ -31,7 +31,7 @@ class Quadratic(nn.Module):
         self.soft, self.end, self.penalty, self.noise = soft, end, None, 0.0
 
     def forward(self, x):
-        if x.dtype == torch.bfloat16:  # squares would lose too much
+        if x.dtype == torch.bfloat16:  # because squares would lose too much precision
             x = x.float()
         if self.training:
             x = self.cut(x)
@@ -75,15 +75,13 @@ class Cubic(nn.Module):
 
 
 def with_noise(x, size):
-    """x with errors such as encryption leaves, relative to the largest value."""
+    """x with errors such as encryption causes, relative to the largest value."""
     return x + torch.randn_like(x) * (size * x.detach().abs().amax()) if size else x
 
 
 def penalty(model):
-    """The sum of what the layers of a model say of values outside of their ranges, from the last forward pass.
-
-    The layers forget it: it holds the graph of that pass.
-    """
+    """The sum of the penalties of a model's layers for values outside of their ranges, from the last forward pass. The
+    layers then drop them, because they hold the graph of that pass."""
     layers = [m for m in model.modules() if getattr(m, "penalty", None) is not None]
     found = [m.penalty for m in layers]
     for m in layers:
@@ -92,10 +90,8 @@ def penalty(model):
 
 
 def cut_at(model, end):
-    """Sets where activations in training cut values, in standard deviations of a channel.
-
-    It also removes the errors that `freeze_norms` adds.
-    """
+    """Sets the limit at which activations cut values off in training, in standard deviations of a channel. It also
+    removes the errors that `freeze_norms` adds."""
     for m in model.modules():
         if isinstance(m, Quadratic):
             m.end, m.noise = end, 0.0
@@ -109,7 +105,8 @@ def fade(model, share):
 
 
 def freeze_norms(model, noise):
-    """Normalisation with the statistics that later inputs meet, and errors of the size of encryption's in training."""
+    """Fixes normalisations to the statistics that later inputs will get, and adds errors of the size of encryption's in
+    training."""
     for m in model.modules():
         if isinstance(m, nn.modules.batchnorm._BatchNorm):
             m.eval()

@@ -1,4 +1,4 @@
-"""What the transformer takes encrypted on an H200, with random weights: needs neither data nor a GPU.
+"""The costs of the encrypted transformer on an H200, with random weights. This needs neither data nor a GPU.
 
     python examples/networks/plan.py                  # the size of transformer.py
 

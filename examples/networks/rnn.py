@@ -14,9 +14,9 @@ from torch import nn
 from torch.nn import functional as F
 
 STEPS, WIDTH = 200, 128
-DROPPED = 0.3  # share of the words that are left out in training
+DROPPED = 0.3  # part of the words that are left out in training
 PENALTY = 1.0
-KEPT = 0.98  # of a state from step to step, at the beginning: the network starts as a sum of its words
+KEPT = 0.98  # factor of a state from step to step at the beginning: the network starts as a sum of its words
 NOISE, FROZEN = 2.0**-12, 0.1
 
 
@@ -73,7 +73,7 @@ def main(arguments=None):
 
     def loss_of(model, index):
         scores = model.network(model.words(reviews.ids[index], DROPPED))[:, 0]
-        wanted = reviews.labels[index].float() * 0.9 + 0.05  # smoothed
+        wanted = reviews.labels[index].float() * 0.9 + 0.05  # smoothed labels
         beyond, model.network.penalty = model.network.penalty, None
         return F.binary_cross_entropy_with_logits(scores, wanted) + PENALTY * beyond
 

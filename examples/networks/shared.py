@@ -1,4 +1,5 @@
-"""What the recipes share: a training loop that goes on from checkpoints, weights, and a record of how they were made.
+"""Code that the recipes share: a training loop that continues from checkpoints, weights, and a record of how they were
+made.
 
     run = Run(options("resnet20_aespa", epochs=100, batch=256, peak=0.1))
     fit(run, "student", model, loss_of, count=50_000)
@@ -21,13 +22,13 @@ import numpy as np
 import torch
 from torch import nn
 
-MOST_BYTES = 16 << 20  # of a checkpoint
-WARM = 0.2  # share of the steps in which the learning rate rises
-CLIP = 1.0  # norm of the gradients of a step
+MOST_BYTES = 16 << 20  # version of a checkpoint
+WARM = 0.2  # part of the steps in which the learning rate rises
+CLIP = 1.0  # largest norm of the gradients of a step
 
 
 class Stopped(SystemExit):
-    """The time that a call may take is over; the next call goes on."""
+    """The time limit of a call has passed. The next call continues."""
 
 
 def options(name, epochs, batch, peak, arguments=None, **more):
@@ -43,14 +44,14 @@ def options(name, epochs, batch, peak, arguments=None, **more):
 
 
 class Run:
-    """A recipe on its way: where it writes, how long it has taken, in all its calls."""
+    """A running recipe: where it writes, and how long it has taken in all of its calls."""
 
     def __init__(self, asked):
         self.asked, self.name, self.device = asked, asked.name, torch.device(asked.device)
         self.out = Path(asked.out)
         self.out.mkdir(parents=True, exist_ok=True)
         self.start, self.before = time.monotonic(), 0.0
-        self.losses = {}  # of each stage, the mean of each epoch
+        self.losses = {}  # for each stage, the mean loss of each epoch
         torch.manual_seed(asked.seed)
 
     @property
@@ -58,7 +59,7 @@ class Run:
         return self.before + time.monotonic() - self.start
 
     def restore(self, stage, model, optimizer):
-        """The epoch that a stage goes on with."""
+        """The epoch at which a stage continues."""
         path = self.out / f"{stage}.checkpoint"
         if not path.exists():
             return 0
@@ -72,7 +73,7 @@ class Run:
         return found["epoch"]
 
     def keep(self, stage, epoch, model, optimizer):
-        """Writes a checkpoint in the place of the one before."""
+        """Writes a checkpoint, which replaces the one before."""
         path = self.out / f"{stage}.checkpoint"
         torch.save({"recipe": self.recipe(), "epoch": epoch, "seconds": self.seconds, "losses": self.losses[stage],
                     "model": model.state_dict(), "optimizer": optimizer.state_dict()}, path.with_suffix(".new"))
@@ -84,11 +85,12 @@ class Run:
             raise Stopped(f"stopped after epoch {epoch} of {stage}: the same command goes on")
 
     def recipe(self):
-        """What decides the result."""
+        """The options that decide the result."""
         return {k: v for k, v in vars(self.asked).items() if k not in ("out", "stop_after", "device")}
 
     def finish(self, model, correct, count, **more):
-        """Writes NAME.npz, the arrays of the state dictionary in float32, and NAME.json, and says what they hold."""
+        """Writes NAME.npz, with the arrays of the state dictionary in float32, and NAME.json, and prints their content.
+        """
         state = {k: v for k, v in model.state_dict().items() if v.is_floating_point()}
         arrays = {k: v.detach().float().cpu().numpy() for k, v in state.items()}
         np.savez_compressed(self.out / f"{self.name}.npz", **arrays)
@@ -198,7 +200,8 @@ class Gradients:
 
 
 def optimizer_of(model, decay, adam):
-    """SGD with Nesterov momentum, or AdamW; matrices and kernels decay, those of activations do not."""
+    """SGD with Nesterov momentum, or AdamW. Weight decay applies to matrices and kernels, and not to parameters of
+    activations."""
     kept = {id(p) for m in model.modules() if getattr(m, "undecayed", False) for p in m.parameters(recurse=False)}
     every = [p for p in model.parameters() if p.requires_grad]
     heavy = [p for p in every if p.ndim > 1 and id(p) not in kept]
@@ -209,7 +212,7 @@ def optimizer_of(model, decay, adam):
 
 
 def rate(done, peak):
-    """One cycle: up along a line, down along a cosine to a thousandth."""
+    """One cycle of the learning rate: it rises linearly, and falls along a cosine to a thousandth."""
     if done < WARM:
         return peak * (0.04 + 0.96 * done / WARM)
     return peak * (0.001 + 0.999 * (1 + math.cos(math.pi * (done - WARM) / (1 - WARM))) / 2)
@@ -233,7 +236,8 @@ def folder():
 
 
 def correct_of(model, inputs, labels, at_once=500):
-    """How many labels a model finds, in float32: (count, ...) tensors. One output is the logit of label 1."""
+    """The number of labels that a model predicts correctly, in float32: (count, ...) tensors. A single output is the
+    logit of label 1."""
     found = 0
     with torch.no_grad():
         for x, y in zip(inputs.split(at_once), labels.split(at_once)):

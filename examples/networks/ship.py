@@ -1,4 +1,4 @@
-"""Writes what a recipe trained in the form that ships with the package, with its record beside it.
+"""Writes the weights that a recipe trained in the form that ships with the package, together with their record.
 
     ./latticino python examples/networks/ship.py trained/rnn/rnn.npz
 

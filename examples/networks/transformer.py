@@ -14,12 +14,12 @@ from torch import nn
 from torch.nn import functional as F
 
 LAYERS, TOKENS, WIDTH, HEADS = 2, 128, 128, 4
-DROPPED = 0.2  # share of the words that are left out in training
+DROPPED = 0.2  # part of the words that are left out in training
 PENALTY, SPREAD = 0.1, 4.0
 
 
 class Norm(nn.Module):
-    """Batch norm of (batch, tokens, width), one mean and deviation for each of the width."""
+    """Batch norm of (batch, tokens, width), with one mean and deviation for each entry of the width."""
 
     def __init__(self, width):
         super().__init__()
@@ -49,7 +49,7 @@ class Attention(nn.Module):
 
 
 class Square(nn.Module):
-    """``a x^2 + b x`` for each of the width, learned."""
+    """``a x^2 + b x`` with learned coefficients for each entry of the width."""
 
     undecayed = True
 
@@ -76,7 +76,7 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """(batch, tokens, width) to (batch, 1): the mean over the tokens of what the layers make."""
+    """(batch, tokens, width) to (batch, 1): the mean of the layers' results over the tokens."""
 
     def __init__(self, tokens=TOKENS, width=WIDTH, heads=HEADS, layers=LAYERS):
         super().__init__()

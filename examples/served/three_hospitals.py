@@ -28,7 +28,7 @@ HOSPITALS = ("north", "south", "west")
 
 
 def save(path, model, ctx, patients):
-    """The network as a file of the operator: the weights are constants of the program."""
+    """The network as a file of the operator. Its weights are constants of the program."""
     arguments = [lt.Shape(column.shape, None, (-thresholds.MOST, thresholds.MOST))
                  for column in thresholds.columns_of(patients, model[0].shape[1])]
     lt.save_program(path, lambda *columns: thresholds.network(columns, *model), ctx, *arguments)
@@ -90,7 +90,7 @@ def served(folder, ctx, model, each, workers):
 
 
 def refuse_others(hospitals, jobs):
-    """What belongs to one hospital is of no use to another: neither its key nor its token opens the answer."""
+    """The data of one hospital are of no use to another: neither its key nor its token opens the answer."""
     assert len({hospital.client.key_id for hospital in hospitals}) == len(hospitals)
     for own, other in zip(hospitals, hospitals[1:] + hospitals[:1]):
         answer = jobs[hospitals.index(own)].data()
