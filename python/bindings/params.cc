@@ -18,14 +18,14 @@ namespace {
 
 // A function of a level. The level may be any integer of Python.
 template <class Result>
-auto at_level(Result (Params::*function)(int) const) {
-  return [function](const Params& params, nb::handle level) {
+auto at_level(const char* name, Result (Params::*function)(int) const) {
+  return [name, function](const Params& params, nb::handle level) {
     int known = 0;
     if (nb::try_cast(level, known, false) && known >= 0 && known <= params.top_level()) {
       return (params.*function)(known);
     }
     const nb::object as_integer = nb::module_::import_("latticino.arrays").attr("as_integer");
-    const nb::object value = as_integer(level, "params", "level", 0, params.top_level());
+    const nb::object value = as_integer(level, name, "level", 0, params.top_level());
     return (params.*function)(nb::cast<int>(value));
   };
 }
@@ -128,18 +128,18 @@ void bind_params(nb::module_& m) {
   nb::class_<Params> c(m, "Params", "Checked, immutable parameters.");
   bind_facts(c);
   bind_bootstrapping(c);
-  c.def("limbs", at_level(&Params::limbs), "level"_a.none(),
+  c.def("limbs", at_level("limbs", &Params::limbs), "level"_a.none(),
         nb::sig("def limbs(self, level: int) -> int"), "Primes of a ciphertext at a level.")
-      .def("scale", at_level(&Params::scale), "level"_a.none(),
+      .def("scale", at_level("scale", &Params::scale), "level"_a.none(),
            nb::sig("def scale(self, level: int) -> float"),
            "What values are multiplied by at a level.")
-      .def("rescale_factor", at_level(&Params::rescale_factor), "level"_a.none(),
+      .def("rescale_factor", at_level("rescale_factor", &Params::rescale_factor), "level"_a.none(),
            nb::sig("def rescale_factor(self, level: int) -> float"),
            "What a product is divided by on its way to the level below.")
-      .def("log_q", at_level(&Params::log_q), "level"_a.none(),
+      .def("log_q", at_level("log_q", &Params::log_q), "level"_a.none(),
            nb::sig("def log_q(self, level: int) -> float"),
            "log2 of the ciphertext modulus at a level.")
-      .def("message_bound", at_level(&Params::message_bound), "level"_a.none(),
+      .def("message_bound", at_level("message_bound", &Params::message_bound), "level"_a.none(),
            nb::sig("def message_bound(self, level: int) -> float"),
            "The largest size that a coefficient of a message may have at a level.")
       .def("canonical_text", &Params::canonical_text, "What files hold and `hash` is of.")

@@ -73,8 +73,11 @@ std::string bootstrap_lines(const Params& p) {
   out +=
       formatted("  encapsulation secret: weight %d, key of %.1f bits\n", b.sparse_weight, log_key);
   out += formatted("  failure probability (full slots): 2^%.1f\n", p.bootstrap_log_failure());
-  out += formatted("  message coefficients at most 1 in size (q0 / scale / 2^%d)\n",
-                   b.log_message_ratio);
+  out += "  values must lie in the unit box: real and imaginary parts from -1 to 1\n";
+  out += formatted(
+      "  then coefficients of the encoded polynomial are at most 1.42 times the scale; one as\n"
+      "  large as the scale is raised to q0 / 2^%d\n",
+      b.log_message_ratio);
   out += "  predicted precision of that order in bits, mean (largest error of 20 runs):";
   const auto add = [&](const char* message, const PrecisionBits& x) {
     out += formatted(" %s %.1f (%.1f)", message, x.mean, x.max);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <regex>
+#include <string_view>
 
 #include "math/errors.h"
 #include "math/text.h"
@@ -171,7 +172,12 @@ std::optional<Fault> name_fault(const ParamsRequest& x) {
     params::check_name("make_params", x.name, security);
     params::check_plain_name("make_params", x.name, security);
   } catch (const ParameterError& e) {
-    return fault(x, "this name (" + std::string(e.what()) + ")", "a fitting name", "name=None",
+    const std::string_view text = e.what();
+    const std::string_view named = ": had ", needing = "; needs ";
+    const std::size_t had = text.find(named) + named.size(), needs = text.rfind(needing);
+    const std::size_t needed = needs + needing.size();
+    return fault(x, std::string(text.substr(had, needs - had)),
+                 std::string(text.substr(needed, text.rfind("; ") - needed)), "name=None",
                  automatic);
   }
   static const std::regex imitates("(n[0-9]+-|cheddar-|test-|switch-|tfhe-|own-).*");

@@ -7,8 +7,7 @@
 #include "ckks/linear/linear_transform.h"
 #include "math/errors.h"
 #include "session/ckks/state.h"
-#include "session/claims/common_error.h"
-#include "session/claims/correlation.h"
+#include "session/claims/matrix_facts.h"
 #include "session/claims/slot_noise.h"
 
 namespace latticino {
@@ -98,30 +97,18 @@ Contents multiplied(const ckks::Evaluator& e, const Contents& x, const Matrix& w
   const auto height = static_cast<std::size_t>(x.slots());
   // The errors that key switches leave in rotations of x are multiplied by the weights. Diagonal 0
   // takes x as it is.
-  const std::size_t diagonals = std::min(height, width);
-  std::vector<double> l1(w.columns), squares(w.columns);
-  double rotated = 0;
-  for (std::size_t i = 0; i < w.entries.size(); ++i) {
-    const std::size_t row = i / w.columns, column = i % w.columns;
-    l1[column] += std::abs(w.entries[i]);
-    squares[column] += std::norm(w.entries[i]);
-    if (row % diagonals != column % diagonals) rotated += std::norm(w.entries[i]);
-  }
-  const double weight = std::sqrt(rotated / static_cast<double>(w.columns));
-  const double divided = rotated > 0
+  const auto facts = matrix_facts(w.entries, w.rows, height, width, scale);
+  const double weight = std::sqrt(facts->rotated / static_cast<double>(w.columns));
+  const double divided = facts->rotated > 0
                              ? x.multiplied(parts)
                              : rescaled_error(params, x.level(), parts[0].slots, parts[0].scale);
   const double products = std::hypot(pieces * divided, moved) * std::sqrt(count);
   const double added =
       std::hypot(products, weight * key_error_alone(params, x.level(), slots, x.scale()));
-  const Complex common =
-      common_error_of_matrix(w.entries, w.rows, height, width, scale) * static_cast<double>(pieces);
-  Known known =
-      x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
-          .mapped(times, std::ranges::max(l1), std::sqrt(std::ranges::max(squares)), w.real, added,
-                  rounded, Alike::of_matrix(w.entries, w.rows, height, width, scale),
-                  correlation_of_matrix(w.entries, w.rows))
-          .with_common_error(x.known, common);
+  Known known = x.known.repeated(w.rows, std::sqrt(static_cast<double>(slots) / x.slots()))
+                    .mapped(times, facts->l1, facts->l2, w.real, added, rounded, facts->alike,
+                            facts->correlation)
+                    .with_common_error(x.known, facts->common * static_cast<double>(pieces));
   return {std::move(parts), std::move(known), UnusedSlots::zero()};
 }
 

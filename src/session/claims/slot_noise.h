@@ -33,12 +33,7 @@ inline double multiplied_error(const Params& params, int level, int slots, doubl
 // that follows. Rotations that share one division leave only this part (in a matrix product, for
 // example).
 inline double key_error_alone(const Params& params, int level, int slots, double scale) {
-  // If a key switch is merged with a rescaling, there is only one division, and nearly nothing of
-  // the key's errors remains.
-  const double division =
-      rlwe::key_switch_rescale_variance(params, level) - rlwe::rescale_variance(params, level);
-  const double alone = rlwe::key_switch_variance(params, level) - division;
-  return slot_error(alone > 0 ? alone : 0, slots, scale);
+  return slot_error(params.key_error_variance(level), slots, scale);
 }
 // The error that a sum of `count` rotations adds in steps of four terms
 // (Evaluator::inner_sum_by_fours). Three key products share a division, and each step adds up the

@@ -476,3 +476,16 @@ def test_shapes_and_types_of_encrypted_values_are_not_assigned(of_both_schemes):
                 with pytest.raises(AttributeError):
                     setattr(x, name, (2, 2))
         assert x.shape == (4,)
+
+
+@pytest.mark.parametrize("device", ["cpu", "not-encrypted"])
+def test_rows_are_summed_at_the_last_level(device):
+    """The claim asked for the rescaling of level 0, which there is not."""
+    ctx = lt.Context("test-n10-boot-insecure", device, threads=1)
+    client = lt.keygen(ctx)
+    values = np.linspace(-1, 1, 16).reshape(4, 4)
+    x = client.encrypt(values, 1, range=(-1, 1))
+    ctx.use(client.server_keys(lambda x: x.spread_sum(2.0), x, show=False))
+    y = x.spread_sum(2.0)
+    want = np.broadcast_to(2 * values.sum(1, keepdims=True), (4, 4))
+    assert y.level == 0 and lt.precision(client.decrypt(y), want).worst > y.expected_worst_bits - 1

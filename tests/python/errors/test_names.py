@@ -128,3 +128,20 @@ def test_the_debugger_names_the_operation():
         y._known = y._known.following(np.full(4, 0.5 + 2.0**-10, complex))  # as if it had lost most of its bits
         with pytest.raises(lt.PrecisionError, match="^prod: had a mean error .*test_names.py"):
             y.prod()
+
+
+@pytest.mark.parametrize("name", ["scale", "limbs", "log_q", "rescale_factor", "message_bound"])
+@pytest.mark.parametrize("level", [99, -1, "x"])
+def test_facts_of_parameters(name, level):
+    with pytest.raises(lt.ValueError, match=f"^{name}: had level="):
+        getattr(lt.preset(CKKS), name)(level)
+
+
+@pytest.mark.parametrize("name, security, had", [
+    ("a b", 128, "the name 'a b'; needs only a-z"), ("x" * 300, 128, "a name of 300 bytes; needs 1 to 100 bytes"),
+    ("a; needs b", 128, "the name 'a; needs b'; needs only a-z"), ("insecure", 128, "a set that is not insecure named insecure; needs a name without"),
+    ("own", None, "an insecure set named own; needs a name that contains")])
+def test_names_of_sets(name, security, had):
+    """The message held another whole message in brackets."""
+    with pytest.raises(lt.ParameterError, match=rf"^make_params: had {had}[^()]*; ask for name=None$"):
+        lt.make_params(N=2**10, levels=2, scale=2**30, name=name, security=security) if security is None else lt.make_params(N=2**13, name=name)

@@ -283,7 +283,9 @@ TEST(Params, ExplainStatesWhatMatters) {
   const std::string text = preset("n16-d40-boot-v1")->explain();
   for (const char* word :
        {"1745.9", "1747", "at least 128 bits", "118.0 MiB", "2^-138.7", "13 levels left",
-        "weight 32", "112.0 bits", "predicted precision", "terminals:", "hash:"}) {
+        "weight 32", "112.0 bits", "predicted precision", "terminals:", "hash:",
+        "values must lie in the unit box: real and imaginary parts from -1 to 1",
+        "large as the scale is raised to q0 / 2^6"}) {
     EXPECT_NE(text.find(word), std::string::npos) << word;
   }
   EXPECT_NE(preset("cheddar-d35-legacy")->explain().find("LEGACY"), std::string::npos);

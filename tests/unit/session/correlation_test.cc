@@ -9,6 +9,7 @@
 #include <random>
 
 #include "session/claims/known.h"
+#include "session/claims/matrix_facts.h"
 
 namespace latticino::session {
 namespace {
@@ -123,6 +124,25 @@ TEST(Correlation, ClaimsOfSumsOfResultsHold) {
       over(Known::fresh(range, kError).mapped(times, l1, l2, true, 0, 0).summed(1, kSize, 0, false),
            of_sum),
       -3);
+}
+
+TEST(Correlation, FactsOfAMatrixAreKept) {
+  const auto weights = [](auto, auto) { return uniform(-1, 1); };
+  const Numbers m = matrix(kSize, kSize, weights), same = m;
+  Numbers other = m;
+  other.back() = std::nextafter(other.back().real(), 2);
+  const auto of = [](const Numbers& x, std::size_t height = kSize, double scale = 0x1p40) {
+    return matrix_facts(x, kSize, height, kSize, scale);
+  };
+  const auto facts = of(m);
+  EXPECT_EQ(facts, of(same));
+  EXPECT_NE(facts, of(other));
+  EXPECT_NE(facts, of(m, 2 * kSize));
+  EXPECT_NE(facts, of(m, kSize, 0x1p41));
+  EXPECT_EQ(facts->correlation, correlation_of_matrix(m, kSize));
+  Numbers turned = m;
+  std::swap(turned.front(), turned.back());
+  EXPECT_NE(facts, of(turned));
 }
 
 }  // namespace
