@@ -20,6 +20,7 @@ from ...claims.known import Range, RangeWarning
 from ...key_generation import keygen
 from ...ops.scalar import Scalar
 from ...programs.program import record
+from .functions import STEPS as OF_FUNCTIONS
 from .result import Claimed, Result
 from .shapes import STEPS as OF_SHAPES
 
@@ -127,8 +128,9 @@ class Drawing:
         self.clear, self.left = [np.asarray(x) for x in operands], left
         self.apart = [x.size for x in operands]  # number of values whose errors are independent of each other
         self.program, self.shape, self.of_shapes = Program([], []), operands[0].shape, mode == "shapes"
-        more = {"numbers": _OF_NUMBERS * 3, "shapes": OF_SHAPES * 2}.get(mode, [])
-        self.kinds = [*_STEPS, *([_bootstrap] * 2 if bootstraps else []), *more]
+        more = {"numbers": _OF_NUMBERS * 3, "shapes": OF_SHAPES * 2, "functions": OF_FUNCTIONS}.get(mode, [])
+        steps = _STEPS[::3] if mode == "functions" else _STEPS
+        self.kinds = [*steps, *([_bootstrap] * 2 if bootstraps else []), *more]
         self._to_move = 0
 
     @property
@@ -369,7 +371,8 @@ def drawn_program(rng: np.random.Generator, context: Context, mode: str) -> tupl
 def run(world: World, seed: int, kind: str, mode: str) -> Result:
     """One program. `kind` of claim: "calibrated" on other data of the same make, or "declared" bounds; `mode`: "eager",
     "recorded" (on the arguments of the recording and replayed on others), "numbers" (the same with numbers that each
-    run brings anew), "shapes" (the first or the second, with values of other shapes) or "auto" (bootstraps by itself).
+    run brings anew), "shapes" (the first or the second, with values of other shapes), "functions" (the first, with
+    steps of functions.py) or "auto" (bootstraps by itself).
     """
     rng, context = np.random.default_rng(seed), world.context
     program, (operands, samples, others), levels = drawn_program(rng, context, mode)
@@ -389,20 +392,21 @@ def run(world: World, seed: int, kind: str, mode: str) -> Result:
             first = encrypted(operands)
             recorded = mode in ("recorded", "numbers") or (mode == "shapes" and seed % 2 == 1)
             runs = record(program, **most) if recorded else program
-            world.use_keys(seed if mode not in ("numbers", "shapes") else None, runs, first)
+            world.use_keys(seed if mode not in ("numbers", "shapes", "functions") else None, runs, first)
             results = [(runs(*first, **drawn), operands, drawn)]
             if recorded:
                 results.append((runs(*encrypted(others), **later), others, later))
         except (errors.ScaleError, errors.LevelError, RangeWarning) as refused:
             return Result(title, len(program.steps), refused=f"{type(refused).__name__}: {refused}")
-    compared = [_compared(world.client, y, np.asarray(program(*values, **n)), program.apart)
+    compared = [_compared(world.client, y, np.asarray(program(*values, **n)), program.apart, mode == "functions")
                 for y, values, n in results]
     return Result(title, len(program.steps), next((wrong for wrong, _ in compared if wrong), ""),
                   [claim for _, claim in compared])
 
 
-def _compared(client: Client, y: Any, want: np.ndarray, apart: int) -> tuple[str, Claimed]:
-    """Which value is wrong, if any, and what was claimed and measured, of so many values with errors of their own."""
+def _compared(client: Client, y: Any, want: np.ndarray, apart: int, fitted: bool) -> tuple[str, Claimed]:
+    """Which value is wrong, if any, and what was claimed and measured, of so many values with errors of their own.
+    `fitted`: of a program with functions."""
     have = client.decrypt(y).unmarked()
     difference = np.abs(np.asarray(have) - want)
     claimed = y._known.errors(y.size, y._full)
@@ -414,6 +418,7 @@ def _compared(client: Client, y: Any, want: np.ndarray, apart: int) -> tuple[str
     # If a number is only known by its declared range, then only bounds are known of it and of its products, even if the
     # other factor has a sample.
     kind = "declared" if y._known.range.only_bounds else y._known.kind
+    kind = "fitted" if fitted and kind == "calibrated" else kind
     return wrong, Claimed(kind, apart, *bits)
 
 
@@ -441,9 +446,11 @@ def own_set(seed: int) -> _native.Params:
 
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
     """Programs without end: leveled, with bootstrappings, and bootstrapped automatically; at once and recorded; with
-    numbers of each run, and with values of several shapes; then on another chain, and on a set of one's own."""
+    numbers of each run, with values of several shapes, and with functions; then on another chain, and on a set of one's
+    own."""
     leveled, bootstrapped = World(LEVELED, device, threads), World(BOOTSTRAPPED, device, threads)
     auto = World(BOOTSTRAPPED, device, threads, auto_bootstrap=True)
+    deep = World(make_params(N=2**10, levels=18, scale=2.0**40, security=None), device, threads)
     chains: dict[str, World] = {}
     while True:
         name = CHAINS[seed % len(CHAINS)]
@@ -458,6 +465,7 @@ def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
             yield run(leveled, seed, kind, "recorded")
             yield run(leveled, seed, kind, "numbers")
             yield run(leveled, seed, kind, "shapes")
+            yield run(deep, seed, kind, "functions")
             yield run(bootstrapped, seed, kind, "recorded" if seed % 2 else "eager")
             yield run(bootstrapped, seed, kind, "numbers")
             yield run(bootstrapped, seed, kind, "shapes")

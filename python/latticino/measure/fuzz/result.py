@@ -13,7 +13,7 @@ class WrongValue(AssertionError):
 class Claimed:
     """Bits that a result claimed, and bits that were measured: mean and worst slot."""
 
-    kind: str  # "calibrated" on a sample that is available, else "declared"
+    kind: str  # "calibrated" on a sample that is at hand, "fitted" of such a program with fits, else "declared"
     slots: int
     claimed_mean: float
     claimed_worst: float
