@@ -27,6 +27,7 @@ TILES = "2026-11-28-h200-tiles"
 PIPELINING = "2026-11-28-h200-pipelining"
 AT_SCALES = "2026-11-28-h200-scales"
 WORDS = "2026-11-28-h200-words"
+SORTS = "2026-11-28-h200-sorts"
 FORMS = "2026-11-27-h200-forms"
 TWIDDLES = "2026-11-27-h200-twiddles"
 CHAINS = "2026-11-28-h200-bitpacker"
@@ -80,6 +81,12 @@ def of_set(preset: str, member: str = "value", unit: str = "") -> Recorded:
 
 def sorted_at(scale: int, member: str = "value", unit: str = "", factor: float = 1.0) -> Recorded:
     return Recorded(AT_SCALES, "sort.run", {"log_scale": scale}, member, unit, factor)
+
+
+def sorted_finely(scale: int, member: str = "value", unit: str = "") -> Recorded:
+    """A sort of as many bits as the scale allows."""
+    preset = "n16-d48-dr-boot-v1" if scale == 48 else f"n16-d{scale}-boot-v1"
+    return Recorded(SORTS, "sort.run", {"preset": preset}, member, unit)
 
 
 def residual_at(scale: int, member: str = "measured", unit: str = "ms", factor: float = 1.0) -> Recorded:
