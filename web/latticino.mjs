@@ -243,8 +243,9 @@ function join(pieces) {
 
 // Kind, Galois element and level of a key, as the module takes them.
 function wish(name, level) {
-  const rotation = /^galois\(([0-9]{1,10})\)$/.exec(name);
-  if (!rotation && name !== "relinearize") {
+  const kind = name.replace(/\[[0-9]{1,3}\]$/, ""); // the level says which band a key is for
+  const rotation = /^galois\(([0-9]{1,10})\)$/.exec(kind);
+  if (!rotation && kind !== "relinearize") {
     refuse("UnsupportedError", "serverKeys", `the key ${name}`, "relinearize and galois(...)", "make it with the native library");
   }
   return [rotation ? 1 : 0, rotation ? integer(Number(rotation[1]), "galois", 1, 2 ** 32 - 1) : 1, integer(level, "level", 0, 1000)];

@@ -8,24 +8,27 @@ using ckks::Ciphertext;
 using session::KeyMaker;
 
 void bind_public_keys(nb::module_& m) {
-  nb::class_<rlwe::KeyLabel>(m, "KeyLabel", "Which evaluation key: its kind and Galois element.")
+  nb::class_<rlwe::KeyLabel>(m, "KeyLabel",
+                             "Which evaluation key: its kind, Galois element and band.")
       .def("__repr__", &rlwe::KeyLabel::str)
       .def("__eq__", [](const rlwe::KeyLabel& a, const rlwe::KeyLabel& b) { return a == b; })
       .def("__hash__", [](const rlwe::KeyLabel& a) {
-        return static_cast<std::size_t>(a.kind) * 0x9E3779B97F4A7C15ull + a.galois;
+        return static_cast<std::size_t>(a.kind) * 0x9E3779B97F4A7C15ull +
+               (static_cast<std::size_t>(a.band) << 32) + a.galois;
       });
   m.def(
       "key_label",
-      [](const std::string& text, std::uint32_t galois) -> std::optional<rlwe::KeyLabel> {
+      [](const std::string& text, std::uint32_t galois, int band) -> std::optional<rlwe::KeyLabel> {
         using enum rlwe::KeyKind;
         for (const rlwe::KeyKind kind :
              {Relinearize, Galois, DenseToSparse, SparseToDense, OverRaise}) {
-          const rlwe::KeyLabel label{kind, galois};
+          const rlwe::KeyLabel label{kind, galois, band};
           if (label.str() == text) return label;
         }
         return std::nullopt;
       },
-      "text"_a, "galois"_a, "The label with this text and Galois element; None if there is none.");
+      "text"_a, "galois"_a, "band"_a,
+      "The label with this text, Galois element and band; None if there is none.");
   // NOLINTNEXTLINE(bugprone-unused-raii): making the object registers the class.
   nb::class_<rlwe::KeySource>(m, "KeySource", "Where an evaluator finds its keys.");
   nb::class_<rlwe::EvaluationKeys, rlwe::KeySource>(m, "EvaluationKeys",

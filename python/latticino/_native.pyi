@@ -575,7 +575,7 @@ def decode(arg: Plaintext, /) -> Annotated[NDArray[numpy.complex128], dict(shape
 def shape_only(context: Context, level: int, scale: float, slots: int) -> Ciphertext: ...
 
 class KeyLabel:
-    """Which evaluation key: its kind and Galois element."""
+    """Which evaluation key: its kind, Galois element and band."""
 
     def __repr__(self) -> str: ...
 
@@ -583,8 +583,10 @@ class KeyLabel:
 
     def __hash__(self) -> int: ...
 
-def key_label(text: str, galois: int) -> KeyLabel | None:
-    """The label with this text and Galois element; None if there is none."""
+def key_label(text: str, galois: int, band: int) -> KeyLabel | None:
+    """
+    The label with this text, Galois element and band; None if there is none.
+    """
 
 class KeySource:
     """Where an evaluator finds its keys."""

@@ -15,7 +15,8 @@ struct Lacking {
   Basis unused, complete;
   Lacking() = default;
   Lacking(const Params& params, int level)
-      : unused(params.aux_basis().without(params.aux_basis(level))), complete(params.aux_basis()) {}
+      : unused(params.key_layout(level).aux.without(params.aux_basis(level))),
+        complete(params.key_layout(level).aux) {}
 };
 
 std::vector<std::uint32_t> entries(const Ring& ring, const Observed::Array& a, const Basis& basis,

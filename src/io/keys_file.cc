@@ -32,7 +32,7 @@ void require_same_params(const Constants& constants, const std::string& hash) {
                      "one of the context's parameters", "save it with its own context");
 }
 
-// Fields: kind, galois, level, seed.
+// Fields: kind, galois, level, seed. The level says which band a key is for.
 constexpr std::size_t kEntryHeadBytes = 1 + 4 + 4 + 32;
 
 struct EntryHead {
@@ -58,6 +58,7 @@ EntryHead read_entry(Decoder& metadata, const Constants& constants) {
     refuse(e.label.str() + " of level " + std::to_string(level), "a key of these parameters");
   }
   e.level = static_cast<int>(level);
+  e.label = e.label.at(constants.params(), e.level);
   try {
     e.shape = rlwe::key_shape(constants, e.label, e.level);
   } catch (const KeyError& error) {

@@ -101,6 +101,29 @@ void check_shapes(const ParamsLiteral& x) {
        "primes that no level uses", "every main and terminal in some level", "drop the others");
 }
 
+void check_bands(const ParamsLiteral& x) {
+  need(x.bands.empty() || (x.outer.empty() && std::none_of(x.levels.begin(), x.levels.end(),
+                                                           [](auto& s) { return s.free(); })),
+       "bands of a set with outer or free terminals", "levels of the first mains and terminals",
+       "leave the bands out");
+  int above = 1;  // level 0 keeps P, as do switches between rings
+  for (const SwitchBand& b : x.bands) {
+    const std::string band = "the band " + b.str();
+    need(
+        above <= b.lowest && b.lowest <= b.highest && b.highest < static_cast<int>(x.levels.size()),
+        band, "levels from " + num(above) + " to the top, the lowest first",
+        "list the bands from the lowest levels on, and each level once");
+    above = b.highest + 1;
+    std::size_t mains = 0;
+    for (int l = 0; l <= b.highest; ++l) mains = std::max<std::size_t>(mains, x.levels[l].mains);
+    const std::size_t unused = x.mains.size() - mains;
+    need(b.extra >= 1 && b.extra <= unused, band,
+         "1 to " + std::to_string(unused) + " extra primes, mains that no level up to " +
+             num(b.highest) + " has",
+         "take fewer, or leave the band out");
+  }
+}
+
 // All primes of a ring basis, by value.
 std::vector<std::uint32_t> values(const Params& p, const Basis& basis) {
   std::vector<std::uint32_t> out;
@@ -142,6 +165,7 @@ void check_literal(const ParamsLiteral& x) {
        "alpha auxiliary primes, alpha >= 1", "make them agree");
   check_primes(x);
   check_shapes(x);
+  check_bands(x);
   need(x.log_scale >= 10 && x.log_scale <= 60, "scale 2^" + num(x.log_scale), "2^10 .. 2^60",
        "choose the scale");
   need(x.level_log_scale.empty() ||
@@ -160,11 +184,16 @@ void check_literal(const ParamsLiteral& x) {
 }
 
 void check_digits(const Params& p) {
-  const BigUint aux = product(p.literal().aux);
-  for (int j = 0; j < p.dnum(); ++j) {
-    need(product(values(p, p.digit(j))) <= aux,
-         "key-switching digit " + num(j) + " with a product above P", "every digit at most P",
-         "use larger auxiliary primes or other mains");
+  for (std::size_t band = 0; band < p.key_layouts().size(); ++band) {
+    const Params::KeyLayout& layout = p.key_layouts()[band];
+    const BigUint aux = product(values(p, layout.aux));
+    const std::string of = band == 0 ? "" : " of the band " + p.literal().bands[band - 1].str();
+    for (std::size_t j = 0; j < layout.digits.size(); ++j) {
+      need(product(values(p, layout.digits[j])) <= aux,
+           "key-switching digit " + std::to_string(j) + of + " with a product above P",
+           "every digit at most P" + std::string(band == 0 ? "" : " times the extra primes"),
+           "use larger auxiliary primes or other mains");
+    }
   }
 }
 

@@ -58,6 +58,22 @@ std::string security_line(const Params& p) {
   return line + ": INSECURE, for tests\n";
 }
 
+// Keys for the highest level of each band.
+std::string band_lines(const Params& p) {
+  std::string out;
+  for (const SwitchBand& b : p.literal().bands) {
+    const Params::KeyLayout& keys = p.key_layout(b.highest);
+    int primes = keys.aux.size();
+    for (const Basis& digit : keys.digits) primes += digit.size();
+    const double bytes = 8.0 * p.n() * primes * static_cast<double>(keys.digits.size());
+    const std::string levels = b.lowest == b.highest ? formatted(" %d", b.lowest)
+                                                     : formatted("s %d to %d", b.lowest, b.highest);
+    out += formatted("keys of level%s: %d auxiliary primes, %zu digits, %.1f MiB\n", levels.c_str(),
+                     keys.aux.size(), keys.digits.size(), bytes / (1 << 20));
+  }
+  return out;
+}
+
 std::string bootstrap_lines(const Params& p) {
   const BootstrapLiteral& b = *p.bootstrap();
   const BootstrapPrecision bits = p.bootstrap_precision();
@@ -93,7 +109,7 @@ std::string bootstrap_lines(const Params& p) {
 }  // namespace
 
 std::size_t Params::switching_key_bytes() const {
-  return std::size_t{2} * dnum_ * (q_count() + alpha()) * n() * sizeof(std::uint32_t);
+  return std::size_t{2} * dnum() * (q_count() + alpha()) * n() * sizeof(std::uint32_t);
 }
 
 std::string Params::explain() const {
@@ -114,6 +130,7 @@ std::string Params::explain() const {
   out += formatted("one switching key: %.1f MiB (%.1f MiB in files, with its seed)\n",
                    static_cast<double>(switching_key_bytes()) / (1 << 20),
                    static_cast<double>(switching_key_bytes()) / (2 << 20));
+  out += band_lines(*this);
   if (literal_.bootstrap) out += bootstrap_lines(*this);
   if (free_terminals()) {
     out += outer ? "level  main+ter:which+outer:which" : "level  main+ter:which";

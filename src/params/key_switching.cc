@@ -7,6 +7,12 @@
 //     multiplied by (P / P')^-1 beforehand is switched with P' alone. Where one digit holds all
 //     primes that multiplication is left to the constants of conversion and division
 //     (rlwe/constants.h).
+//
+// In a band of levels (SwitchBand), mains that these levels lack are auxiliary primes as well. A
+// key of the band is an ordinary key for them. Its modulus divides P Q, which the security check
+// bounds.
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "math/big_uint.h"
@@ -20,7 +26,74 @@ namespace {
 // that of a public encryption.
 constexpr double kMaxKeyErrors = 3;
 
+Basis one_prime(int prime) {
+  const auto begin = static_cast<std::uint16_t>(prime);
+  return {{begin, static_cast<std::uint16_t>(begin + 1)}};
+}
+
+// The first `count` primes of a basis.
+Basis leading(const Basis& basis, int count) {
+  Basis out;
+  for (int i = 0; i < basis.runs() && out.size() < count; ++i) {
+    const PrimeRange run = basis.run(i);
+    const int size = std::min(run.size(), count - out.size());
+    out = out.with({{run.begin, static_cast<std::uint16_t>(run.begin + size)}});
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string SwitchBand::str() const {
+  return std::to_string(lowest) + "-" + std::to_string(highest) + ":" + std::to_string(extra);
+}
+
+Params::KeyLayout Params::key_layout_of(int lowest, const std::vector<int>& primes,
+                                        const Basis& aux) const {
+  KeyLayout out{lowest, aux, {}};
+  for (std::size_t i = 0; i < primes.size(); ++i) {
+    if (i % aux.size() == 0) out.digits.emplace_back();
+    out.digits.back() = out.digits.back().with(one_prime(primes[i]));
+  }
+  return out;
+}
+
+void Params::derive_keys() {
+  band_.assign(literal_.levels.size(), 0);
+  // The outer terminals count as the first primes, so that the first digit has them: low levels
+  // then meet few digits.
+  const int outer = static_cast<int>(literal_.outer.size()), inner = q_count() - outer;
+  std::vector<int> all;
+  for (int i = 0; i < q_count(); ++i) all.push_back(i < outer ? inner + i : i - outer);
+  key_layouts_.push_back(key_layout_of(0, all, aux_basis()));
+  for (const SwitchBand& b : literal_.bands) {
+    Basis q;
+    for (int l = b.lowest; l <= b.highest; ++l) {
+      q = q.with(basis(l).without(q));
+      band_[l] = static_cast<int>(key_layouts_.size());
+    }
+    std::vector<int> primes;
+    for (int i = 0; i < q.size(); ++i) primes.push_back(q.prime(i));
+    const auto end = static_cast<std::uint16_t>(q_count());
+    const Basis extra{{static_cast<std::uint16_t>(end - b.extra), end}};
+    key_layouts_.push_back(key_layout_of(b.lowest, primes, extra.with(aux_basis())));
+  }
+  for (int l = 0; l <= top_level(); ++l) key_switching_.push_back(key_switching_at(l));
+}
+
+int Params::band(int level) const {
+  check_level(level, 0, "params.band");
+  return band_[level];
+}
+
+std::vector<int> Params::active_digits(int level) const {
+  const std::vector<Basis>& digits = key_layout(level).digits;
+  std::vector<int> out;
+  for (int j = 0; j < static_cast<int>(digits.size()); ++j) {
+    if (digits[j].intersect(basis(level)).size() > 0) out.push_back(j);
+  }
+  return out;
+}
 
 const std::vector<std::vector<int>>& Params::digit_groups(int level) const {
   check_level(level, 0, "params.digit_groups");
@@ -29,15 +102,13 @@ const std::vector<std::vector<int>>& Params::digit_groups(int level) const {
 
 Basis Params::group_basis(int level, const std::vector<int>& group) const {
   Basis out;
-  for (const int j : group) out = out.with(digit(j).intersect(basis(level)));
+  for (const int j : group) out = out.with(key_layout(level).digits[j].intersect(basis(level)));
   return out;
 }
 
 Basis Params::aux_basis(int level) const {
   check_level(level, 0, "params.aux_basis");
-  const int begin = q_count();
-  return {{static_cast<std::uint16_t>(begin),
-           static_cast<std::uint16_t>(begin + key_switching_[level].aux)}};
+  return leading(key_layout(level).aux, key_switching_[level].aux);
 }
 
 Basis Params::extended(int level) const { return basis(level).with(aux_basis(level)); }
@@ -50,8 +121,7 @@ double Params::key_error_variance(int level) const {
 // (N sigma^2 / 12) sum_j k_j (D_j / P)^2: a group is a fast conversion from k_j primes, that is k_j
 // uniform terms of D_j^2 / 12; each of its digits brings errors of its own.
 double Params::key_error_variance(int level, const KeySwitching& how) const {
-  const auto begin = static_cast<std::uint16_t>(q_count());
-  const BigUint p = product_of({{begin, static_cast<std::uint16_t>(begin + how.aux)}});
+  const BigUint p = product_of(leading(key_layout(level).aux, how.aux));
   double sum = 0;
   for (const std::vector<int>& group : how.groups) {
     const Basis primes = group_basis(level, group);
@@ -70,7 +140,7 @@ double Params::key_switch_variance(int level, bool drop_level) const {
 }
 
 Params::KeySwitching Params::key_switching_at(int level) const {
-  KeySwitching how{{}, alpha()};
+  KeySwitching how{{}, key_layout(level).aux.size()};
   for (const int j : active_digits(level)) how.groups.push_back({j});
   // A bootstrapping raises to the top level, with keys of one digit that use all of P.
   if (level == top_level()) return how;

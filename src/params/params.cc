@@ -65,7 +65,6 @@ void Params::derive() {
   ring_primes_.insert(ring_primes_.end(), x.mains.begin(), x.mains.end());
   ring_primes_.insert(ring_primes_.end(), x.outer.rbegin(), x.outer.rend());
   ring_primes_.insert(ring_primes_.end(), x.aux.begin(), x.aux.end());
-  dnum_ = (q_count() + x.alpha - 1) / x.alpha;
   default_level_ = x.default_level;
   if (default_level_ < 0) {
     default_level_ = x.bootstrap ? level_after_bootstrap() + x.bootstrap->stc_levels : top_level();
@@ -85,7 +84,7 @@ void Params::derive() {
     const double r = rescale_factor(l);
     scale_.push_back(l <= default_level_ ? std::sqrt(scale_[l - 1] * r) : r);
   }
-  for (int l = 0; l <= top_level(); ++l) key_switching_.push_back(key_switching_at(l));
+  derive_keys();
   hash_ = crypto::sha256_hex(canonical_text());
 }
 
@@ -136,28 +135,6 @@ bool Params::free_terminals() const {
 }
 
 Basis Params::aux_basis() const { return {{u16(q_count()), u16(q_count() + alpha())}}; }
-
-Basis Params::digit(int j) const {
-  if (j < 0 || j >= dnum_) {
-    throw ParameterError("params.digit", "digit " + std::to_string(j),
-                         "0 <= digit < " + std::to_string(dnum_), "choose a digit of the set");
-  }
-  // The outer terminals count as the first primes, so that the first digit has them. Low levels
-  // then have few digits.
-  const int outer = static_cast<int>(literal_.outer.size()), inner = q_count() - outer;
-  const int begin = j * alpha(), end = std::min(begin + alpha(), q_count());
-  const auto from = [&](int x) { return u16(std::max(0, x - outer)); };
-  const auto of_outer = [&](int x) { return u16(inner + std::min(x, outer)); };
-  return {{from(begin), from(end)}, {of_outer(begin), of_outer(end)}};
-}
-
-std::vector<int> Params::active_digits(int level) const {
-  std::vector<int> out;
-  for (int j = 0; j < dnum_; ++j) {
-    if (digit(j).intersect(basis(level)).size() > 0) out.push_back(j);
-  }
-  return out;
-}
 
 Basis Params::encapsulation_basis() const {
   const int count = std::min(limbs(0), alpha());

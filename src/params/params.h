@@ -50,6 +50,15 @@ struct BootstrapLiteral {
   bool arcsine = false;    // arcsine correction after the sine, which takes levels
 };
 
+// Levels whose keys have more auxiliary primes than P: the last `extra` mains, which no level up to
+// `highest` has. Digits then have as many primes more, so that there are fewer of them
+// (docs/parameters.md#key-switching-in-bands).
+struct SwitchBand {
+  std::uint16_t lowest = 0, highest = 0, extra = 0;
+  std::string str() const;  // "17-20:4"
+  bool operator==(const SwitchBand&) const = default;
+};
+
 // The parameters that a person or a file states. Params has everything that follows from them.
 struct ParamsLiteral {
   std::string name;  // name with a version, such as "n16-d40-boot-v1"
@@ -58,6 +67,7 @@ struct ParamsLiteral {
   std::vector<std::uint32_t> outer = {};  // the second list of terminals
   std::vector<LevelShape> levels;         // [0] is the base level, back() the top
   int alpha = 12;                         // primes per key-switching digit; equals aux.size()
+  std::vector<SwitchBand> bands = {};     // increasing, disjoint
   double log_scale = 40;                  // Delta of level 0: S_0 = 2^log_scale
   std::vector<double> level_log_scale;    // BitPacker: one target per level; empty otherwise
   // Level of fresh ciphertexts; -1: with bootstrapping the level where SlotToCoeff starts (the
@@ -112,7 +122,7 @@ class Params {
   int n() const { return 1 << literal_.log_n; }
   int max_slots() const { return n() / 2; }
   int alpha() const { return literal_.alpha; }
-  int dnum() const { return dnum_; }
+  int dnum() const { return static_cast<int>(key_layouts_[0].digits.size()); }
   int top_level() const { return static_cast<int>(literal_.levels.size()) - 1; }
   int default_level() const { return default_level_; }
   const std::optional<BootstrapLiteral>& bootstrap() const { return literal_.bootstrap; }
@@ -131,8 +141,20 @@ class Params {
   // Whether some level has other terminals than the first ones of a list.
   bool free_terminals() const;
   Basis aux_basis() const;  // the auxiliary primes, of product P
-  // The j-th alpha primes of Q_max, counted from the outer terminals on, then in the ring's order.
-  Basis digit(int j) const;
+
+  // Keys for levels of one band are keys of their own, with these primes. Band 0 is all levels that
+  // literal().bands leaves out, band i its i-th entry.
+  struct KeyLayout {
+    int lowest = 0;  // the lowest level of the band; 0 for band 0
+    Basis aux;       // the primes of P, and in other bands the extra primes
+    // Each has as many primes as are auxiliary, the last one the rest. Band 0: of all of Q, the
+    // outer terminals first, then in the ring's order. Others: of the band's levels.
+    std::vector<Basis> digits;
+  };
+  int band(int level) const;
+  const KeyLayout& key_layout(int level) const { return key_layouts_[band(level)]; }
+  const std::vector<KeyLayout>& key_layouts() const { return key_layouts_; }  // by band
+  // Digits of the level's keys that have a prime there.
   std::vector<int> active_digits(int level) const;
 
   // Key switching at `level` (key_switching.cc; docs/parameters.md): digits of the keys, in groups
@@ -202,7 +224,8 @@ class Params {
   // The power of two for which the sum of noise and the error of the sine is smallest.
   double bootstrap_slots_first_ratio(int slots) const;
   BootstrapPrecision bootstrap_precision() const;
-  std::size_t switching_key_bytes() const;  // bytes of one key in memory: dnum pairs over Q_max P
+  // Bytes of one key of band 0 in memory: dnum pairs over Q_max P.
+  std::size_t switching_key_bytes() const;
 
   const std::string& hash() const { return hash_; }  // SHA-256 of the canonical text, hex
   std::string canonical_text() const;                // the text that is hashed and stored in files
@@ -216,17 +239,21 @@ class Params {
   };
   BootstrapNoise middle_noise(double count, double gain) const;
   void derive();
+  void derive_keys();
+  KeyLayout key_layout_of(int lowest, const std::vector<int>& primes, const Basis& aux) const;
   KeySwitching key_switching_at(int level) const;
   double key_error_variance(int level, const KeySwitching& how) const;
   BigUint product_of(const Basis& basis) const;
   void check_level(int level, int least, const char* operation) const;
   Basis basis_of(const LevelShape& shape) const;
   ParamsLiteral literal_;
-  int dnum_ = 0, default_level_ = 0;
+  int default_level_ = 0;
   std::vector<std::uint32_t> ring_primes_;
   // By level, like the next ones; stored because operations ask for them often.
   std::vector<Basis> basis_;
   std::vector<double> scale_, log_q_, rescale_factor_;
+  std::vector<KeyLayout> key_layouts_;  // by band
+  std::vector<int> band_;               // by level, as the next one
   std::vector<KeySwitching> key_switching_;
   std::string hash_;
 };

@@ -1,5 +1,6 @@
 // Checks that the primes of all levels, and the sets that operations form of them, are few enough
-// runs of the ring's order.
+// runs of the ring's order. Bands need no check: they are for sets whose levels are one run each,
+// and their extra primes are the neighbours of P.
 #include <bitset>
 #include <map>
 #include <string>
@@ -56,7 +57,7 @@ class Order {
     std::map<std::vector<int>, Primes> sums;
     for (int l = 0; l < static_cast<int>(level_.size()); ++l) {
       const std::vector<int>& group = p.digit_groups(l).front();
-      if (group.size() < 2) continue;
+      if (group.size() < 2 || p.band(l) != 0) continue;
       Primes& sum = sums[group];
       sum |= level_[l];
       need(runs(sum | aux_), l, "of a sum of digits up to it");

@@ -48,6 +48,21 @@ std::vector<LevelShape> read_levels(std::istream& in) {
   return out;
 }
 
+// "17-18:2": lowest and highest level, extra primes.
+std::vector<SwitchBand> read_bands(std::istream& in) {
+  std::vector<SwitchBand> out;
+  for (const std::string& word : read_line(in, "bands")) {
+    const std::size_t dash = word.find('-'), colon = word.find(':');
+    if (dash == std::string::npos || colon == std::string::npos || colon < dash) {
+      refuse_text("the band '" + word.substr(0, 40) + "'");
+    }
+    out.push_back({read_number<std::uint16_t>(word.substr(0, dash)),
+                   read_number<std::uint16_t>(word.substr(dash + 1, colon - dash - 1)),
+                   read_number<std::uint16_t>(word.substr(colon + 1))});
+  }
+  return out;
+}
+
 BootstrapLiteral read_bootstrap(std::istream& in) {
   const std::vector<int> v = read_numbers<int>(in, "bootstrap", 9);
   return {v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8] != 0};
@@ -64,6 +79,11 @@ std::string to_text(const ParamsLiteral& x) {
   out += "levels";
   for (const LevelShape& s : x.levels) out.append(" ").append(s.str());
   out += "\nalpha " + std::to_string(x.alpha) + "\n";
+  if (!x.bands.empty()) {
+    out += "bands";
+    for (const SwitchBand& b : x.bands) out.append(" ").append(b.str());
+    out += "\n";
+  }
   out += "log_scale " + number(x.log_scale) + "\n";
   out += line("level_log_scale", x.level_log_scale);
   out += "default_level " + std::to_string(x.default_level) + "\n";
@@ -101,6 +121,7 @@ ParamsLiteral parse_params(const std::string& text) {
   if (in.peek() == 'o') x.outer = read_numbers<std::uint32_t>(in, "outer");
   x.levels = read_levels(in);
   x.alpha = read_number<int>(read_word(in, "alpha"));
+  if (in.peek() == 'b') x.bands = read_bands(in);
   x.log_scale = read_number<double>(read_word(in, "log_scale"));
   x.level_log_scale = read_numbers<double>(in, "level_log_scale");
   x.default_level = read_number<int>(read_word(in, "default_level"));

@@ -54,7 +54,7 @@ class KeyGenerator {
 
  private:
   struct Relation;
-  Relation relation(const KeyLabel& label, const Basis& basis);
+  Relation relation(const KeyLabel& label, int level, const Basis& basis);
 
   const Constants& constants_;
   Queue& queue_;

@@ -79,7 +79,8 @@ KeyGenerator::KeyGenerator(const Constants& constants, Queue& queue, const Secre
   require_params("rlwe.generate_key", constants, secret.params().hash());
 }
 
-KeyGenerator::Relation KeyGenerator::relation(const KeyLabel& label, const Basis& basis) {
+KeyGenerator::Relation KeyGenerator::relation(const KeyLabel& label, int level,
+                                              const Basis& basis) {
   const Ring& ring = constants_.ring();
   const Params& params = constants_.params();
   if (dense_.buffer == nullptr) {
@@ -88,8 +89,8 @@ KeyGenerator::Relation KeyGenerator::relation(const KeyLabel& label, const Basis
   }
   const PolyView s = dense_.view.select(basis);
   Relation r;
-  r.factor = &constants_.p_mod();
-  r.factor_basis = basis.without(params.aux_basis());
+  r.factor = &constants_.p_mod(level);
+  r.factor_basis = basis.without(params.key_layout(level).aux);
   switch (label.kind) {
     case KeyKind::Relinearize:
       r.minus_under = negated(queue_, s);
@@ -134,7 +135,8 @@ SwitchKey KeyGenerator::make(const KeyLabel& label, int level) {
 
 SwitchKey KeyGenerator::make(const KeyLabel& label, int level, const Seed& seed) {
   const KeyShape shape = key_shape(constants_, label, level);
-  const Relation r = relation(label, shape.basis);
+  const Relation r = relation(label, level, shape.basis);
+  const std::vector<Basis>& digits = constants_.params().key_layout(level).digits;
   SwitchKey key;
   key.label = label;
   key.level = level;
@@ -143,8 +145,7 @@ SwitchKey KeyGenerator::make(const KeyLabel& label, int level, const Seed& seed)
   for (const int digit : shape.digits) {
     auto pair = encrypt_zero(queue_, constants_.ring(), shape.basis, r.minus_under.view, key.seed,
                              static_cast<std::uint64_t>(digit), random_);
-    const Basis where =
-        r.one_digit ? r.factor_basis : constants_.params().digit(digit).intersect(r.factor_basis);
+    const Basis where = r.one_digit ? r.factor_basis : digits[digit].intersect(r.factor_basis);
     add_multiple(queue_, pair[0].view, r.target.view, where, *r.factor);
     key.digits.push_back(std::move(pair));
   }

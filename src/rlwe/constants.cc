@@ -34,7 +34,7 @@ std::vector<std::uint32_t> residues_on(const Ring& ring, const Basis& basis, con
 
 // The auxiliary primes, of product P / P_level, that key switching at `level` does not use.
 Basis unused_aux(const Params& params, int level) {
-  return params.aux_basis().without(params.aux_basis(level));
+  return params.key_layout(level).aux.without(params.aux_basis(level));
 }
 
 }  // namespace
@@ -115,7 +115,9 @@ Constants::Constants(std::shared_ptr<const Params> params)
   const Basis p = params_->aux_basis();
   Basis q;
   for (int l = 0; l <= params_->top_level(); ++l) q = q.with(params_->basis(l).without(q));
-  p_mod_ = residues_on(*ring_, p, q);
+  for (const Params::KeyLayout& layout : params_->key_layouts()) {
+    p_mod_.push_back(residues_on(*ring_, layout.aux, q.without(layout.aux)));
+  }
   if (params_->bootstrap()) {
     const Basis base = params_->basis(0);
     encapsulation_p_mod_ = residues_on(*ring_, params_->encapsulation_basis().without(base), base);
@@ -125,16 +127,18 @@ Constants::Constants(std::shared_ptr<const Params> params)
 }
 
 Basis Constants::key_basis(int level) const {
+  const Params::KeyLayout& layout = params_->key_layout(level);
   Basis q;
-  for (int l = 0; l <= level; ++l) q = q.with(params_->basis(l).without(q));
-  return q.with(params_->aux_basis());
+  for (int l = layout.lowest; l <= level; ++l) q = q.with(params_->basis(l).without(q));
+  return q.with(layout.aux);
 }
 
 std::vector<int> Constants::key_digits(int level) const {
   const Basis basis = key_basis(level);
+  const std::vector<Basis>& all = params_->key_layout(level).digits;
   std::vector<int> digits;
-  for (int j = 0; j < params_->dnum(); ++j) {
-    if (params_->digit(j).intersect(basis).size() > 0) digits.push_back(j);
+  for (int j = 0; j < static_cast<int>(all.size()); ++j) {
+    if (all[j].intersect(basis).size() > 0) digits.push_back(j);
   }
   return digits;
 }
@@ -163,7 +167,7 @@ const Constants::Division& Constants::divide_by_p(int level) const {
     return Cache::Parts{params_->aux_basis(level),
                         params_->basis(level),
                         {},
-                        params_->aux_basis(),
+                        params_->key_layout(level).aux,
                         unused_aux(*params_, level)};
   });
 }
@@ -176,8 +180,8 @@ const Constants::Division& Constants::divide_by_p_and_rescale(int level) const {
   }
   return cache_->division({Cache::DivideByPAndRescale, level, 0, {}}, *ring_, [&] {
     return Cache::Parts{params_->leaving(level).with(params_->aux_basis(level)),
-                        params_->basis(level - 1), params_->entering(level), params_->aux_basis(),
-                        unused_aux(*params_, level)};
+                        params_->basis(level - 1), params_->entering(level),
+                        params_->key_layout(level).aux, unused_aux(*params_, level)};
   });
 }
 

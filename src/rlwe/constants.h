@@ -22,15 +22,16 @@ class Constants {
   std::shared_ptr<const Params> shared_params() const { return params_; }
   const Ring& ring() const { return *ring_; }
 
-  // The primes of a switching key for all levels up to `level`: the union of the primes of those
-  // levels, which is one run, and P. (With rational rescaling a lower level may have primes that
-  // `level` does not have.)
+  // The primes of a switching key for all levels of the band up to `level`: the union of the primes
+  // of those levels, which is one run, and the band's auxiliary primes. (With rational rescaling a
+  // lower level may have primes that `level` does not have.)
   Basis key_basis(int level) const;
-  // The digits of Params that such a key has: those with a prime in key_basis(level).
+  // The digits of the layout that such a key has: those with a prime in key_basis(level).
   std::vector<int> key_digits(int level) const;
 
   // From the primes of group `group` of Params::digit_groups(level) to all others of
-  // extended(level). Where P_level is a part of P the digit is multiplied by (P / P_level)^-1.
+  // extended(level). Where P_level is a part of P the digit is multiplied by (P / P_level)^-1. Here
+  // and below P has the extra primes of the level's band.
   const BaseConversion& mod_up(int group, int level) const;
   // Between any two disjoint sets of the ring's primes.
   const BaseConversion& conversion(const Basis& from, const Basis& to) const;
@@ -55,8 +56,8 @@ class Constants {
 
   // Product of the primes of `product` modulo those of `where`, by ring prime index; 0 elsewhere.
   std::vector<std::uint32_t> product_on(const Basis& product, const Basis& where) const;
-  // [P]_q, indexed by ring prime
-  const std::vector<std::uint32_t>& p_mod() const { return p_mod_; }
+  // [P]_q, indexed by ring prime, where P has the extra primes of the level's band.
+  const std::vector<std::uint32_t>& p_mod(int level) const { return p_mod_[params_->band(level)]; }
   const std::vector<std::uint32_t>& encapsulation_p_mod() const { return encapsulation_p_mod_; }
   // [P/P'] on the primes of Q and P' (Params::over_raise_basis()).
   const std::vector<std::uint32_t>& over_raise_p_mod() const { return over_raise_p_mod_; }
@@ -65,7 +66,8 @@ class Constants {
   struct Cache;
   std::shared_ptr<const Params> params_;
   std::unique_ptr<Ring> ring_;
-  std::vector<std::uint32_t> p_mod_, encapsulation_p_mod_, over_raise_p_mod_;
+  std::vector<std::vector<std::uint32_t>> p_mod_;  // by band
+  std::vector<std::uint32_t> encapsulation_p_mod_, over_raise_p_mod_;
   std::shared_ptr<Cache> cache_;
 };
 

@@ -19,6 +19,10 @@ KeyShape key_shape(const Constants& constants, const KeyLabel& label, int level)
                    "a level from 0 to " + std::to_string(params.top_level()),
                    "ask for a level of these parameters");
   }
+  if (label.band != params.band(level)) {
+    throw KeyError("rlwe.key", label.str() + " of level " + std::to_string(level),
+                   label.at(params, level).str() + " there", "ask for the key of the level's band");
+  }
   const bool encapsulation = label.kind != KeyKind::Relinearize && label.kind != KeyKind::Galois;
   if (encapsulation && !params.bootstrap()) {
     throw KeyError("rlwe.key", label.str() + " of parameters without bootstrapping",

@@ -17,8 +17,13 @@ Basis removed_by(const Constants& constants, int level, bool drop_level) {
 // The key's pair for every group of digits at `level`.
 std::vector<std::array<PolyView, 2>> key_views(Queue& queue, const Constants& constants,
                                                const SwitchKey& key, int level) {
+  const Params& params = constants.params();
+  if (key.label.band != params.band(level)) {
+    throw KeyError("rlwe.key_switch", key.label.str() + " at level " + std::to_string(level),
+                   key.label.at(params, level).str(), "use the key of the level's band");
+  }
   std::vector<std::array<PolyView, 2>> out;
-  for (const std::vector<int>& group : constants.params().digit_groups(level)) {
+  for (const std::vector<int>& group : params.digit_groups(level)) {
     out.push_back(group.size() == 1
                       ? key.digit(group[0])
                       : key.merged->get(queue, constants, key, group[0], group[1], level));
@@ -60,7 +65,7 @@ Plan raised_at(const Constants& constants, int level) {
   return {.level = level,
           .basis = params.basis(level),
           .extended = params.extended(level),
-          .add_factor = constants.p_mod()};
+          .add_factor = constants.p_mod(level)};
 }
 
 // The same, with the raised digits.

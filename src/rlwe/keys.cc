@@ -3,18 +3,9 @@
 #include "rlwe/galois.h"
 
 namespace latticino::rlwe {
+namespace {
 
-std::string KeyId::str() const {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string s;
-  for (const std::uint8_t b : bytes) {
-    s += kDigits[b >> 4];
-    s += kDigits[b & 15];
-  }
-  return s;
-}
-
-std::string KeyLabel::str() const {
+std::string text_of(KeyKind kind, std::uint32_t galois) {
   switch (kind) {
     case KeyKind::Relinearize:
       return "relinearize";
@@ -30,12 +21,30 @@ std::string KeyLabel::str() const {
   return "unknown";
 }
 
+}  // namespace
+
+std::string KeyId::str() const {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string s;
+  for (const std::uint8_t b : bytes) {
+    s += kDigits[b >> 4];
+    s += kDigits[b & 15];
+  }
+  return s;
+}
+
+std::string KeyLabel::str() const {
+  return text_of(kind, galois) + (band == 0 ? "" : "[" + std::to_string(band) + "]");
+}
+
 std::string KeyLabel::describe(int log_n) const {
-  if (kind != KeyKind::Galois) return str();
-  const int steps = rotation_steps(galois, log_n);
-  if (steps >= 0) return "rotation by " + std::to_string(steps);
-  if (galois == conjugation_element(log_n)) return "conjugation";
-  return str();
+  std::string what = text_of(kind, galois);
+  if (kind == KeyKind::Galois) {
+    const int steps = rotation_steps(galois, log_n);
+    if (steps >= 0) what = "rotation by " + std::to_string(steps);
+    if (galois == conjugation_element(log_n)) what = "conjugation";
+  }
+  return band == 0 ? what : what + ", band " + std::to_string(band);
 }
 
 std::size_t SwitchKey::bytes() const {

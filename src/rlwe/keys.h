@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "params/params.h"
 #include "runtime/queue.h"
 
 namespace latticino::rlwe {
@@ -34,8 +35,11 @@ enum class KeyKind : std::uint8_t {
 struct KeyLabel {
   KeyKind kind = KeyKind::Relinearize;
   std::uint32_t galois = 1;  // for Galois and OverRaise only
+  int band = 0;              // of the levels that it serves (Params::band)
   auto operator<=>(const KeyLabel&) const = default;
-  std::string str() const;
+  // The label of the key that does the same at `level`.
+  KeyLabel at(const Params& params, int level) const { return {kind, galois, params.band(level)}; }
+  std::string str() const;  // "galois(5)", and in a band "galois(5)[2]"
   // The label as text for messages, with the steps of a rotation.
   std::string describe(int log_n) const;
 };
@@ -58,9 +62,10 @@ class MergedDigits {
 };
 
 // One key-switching key: digits of (b, a), Eval, over its basis. Digit j encrypts P * target on
-// the primes of Params::digit(j) (every prime for single-digit keys) and 0 elsewhere. Keys may be
-// cut to the highest level they are used at: `level`, basis = Constants::key_basis(level), which
-// serves every lower level too.
+// the primes of digit j of Params::key_layout (every prime for single-digit keys) and 0 elsewhere,
+// where P is the product of all auxiliary primes of that layout. Keys may be cut to the highest
+// level they are used at: `level`, basis = Constants::key_basis(level), which serves every lower
+// level of the band too.
 struct SwitchKey {
   KeyLabel label;
   int level = 0;

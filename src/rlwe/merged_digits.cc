@@ -13,6 +13,7 @@ namespace {
 Basis merged_basis(const Params& params, int first, int last, int highest) {
   Basis q, p;
   for (int l = 0; l <= highest; ++l) {
+    if (params.band(l) != params.band(highest)) continue;
     if (params.digit_groups(l).front() != std::vector<int>{first, last}) continue;
     q = q.with(params.basis(l).without(q));
     p = p.with(params.aux_basis(l).without(p));

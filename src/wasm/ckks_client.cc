@@ -161,7 +161,9 @@ class CkksClient final : public SchemeClient<Ckks> {
   // Sorted, with each label once, its highest level and a fresh seed.
   std::vector<io::KeyEntry> entries_of(std::vector<RequestedKey> wishes) {
     rlwe::KeyRequest request;
-    for (const auto& [label, level] : wishes) {
+    for (const auto& [kind, level] : wishes) {
+      const rlwe::KeyLabel label =
+          level < 0 || level > params().top_level() ? kind : kind.at(params(), level);
       if (label.kind != rlwe::KeyKind::Relinearize && label.kind != rlwe::KeyKind::Galois) {
         throw UnsupportedError("server_keys", "the key " + label.str() + ", of bootstrapping",
                                "keys of products and rotations",

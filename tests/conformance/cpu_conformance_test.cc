@@ -27,11 +27,11 @@ TEST_P(CpuConformance, EveryLevel) {
 INSTANTIATE_TEST_SUITE_P(
     SmallPresets, CpuConformance,
     testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure", "test-n10-dr-insecure",
-                    "test-n10-boot-insecure", "test-n10-d35-boot-insecure",
-                    "test-n10-bitpacker-insecure", "test-n10-d35-w30-boot-insecure",
-                    "test-n10-d34-w28-boot-insecure", "test-n10-dr-boot-insecure",
-                    "test-n10-d36-w28-free-insecure", "test-n10-d35-w28-free-boot-insecure",
-                    "test-n10-d48-w30-precise-insecure"));
+                    "test-n10-boot-insecure", "test-n10-bands-insecure",
+                    "test-n10-d35-boot-insecure", "test-n10-bitpacker-insecure",
+                    "test-n10-d35-w30-boot-insecure", "test-n10-d34-w28-boot-insecure",
+                    "test-n10-dr-boot-insecure", "test-n10-d36-w28-free-insecure",
+                    "test-n10-d35-w28-free-boot-insecure", "test-n10-d48-w30-precise-insecure"));
 
 TEST(CpuConformanceRings, EveryPatternOnExtremePrimes) {
   // The largest primes together with the smallest, at the smallest degree.

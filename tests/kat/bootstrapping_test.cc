@@ -59,6 +59,11 @@ TEST(BootstrappingKnownAnswers, SmallSet) {
   EXPECT_EQ(bootstrapped(true), 18318472278750422549u);
 }
 
+TEST(BootstrappingKnownAnswers, SetWithBands) {
+  EXPECT_EQ(bootstrapped(false, "test-n10-bands-insecure"), 353564373416952250u);
+  EXPECT_EQ(bootstrapped(true, "test-n10-bands-insecure"), 353564373416952250u);
+}
+
 TEST(BootstrappingKnownAnswers, BitPackerSet) {
   EXPECT_EQ(bootstrapped(false, "test-n10-d35-w30-boot-insecure"), 2162588828916640501u);
   EXPECT_EQ(bootstrapped(true, "test-n10-d35-w30-boot-insecure"), 2162588828916640501u);

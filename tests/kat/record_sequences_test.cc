@@ -173,6 +173,23 @@ TEST_F(OperationSequences, OfABootstrappingSet) {
                                   });
 }
 
+TEST_F(OperationSequences, OfASetWithBands) {
+  check("test-n10-bands-insecure", {
+                                       {"multiply", 95, 1740800, "3141857fe8ded0b9"},
+                                       {"square", 95, 1740800, "b100489e2ddf647d"},
+                                       {"multiply three", 95, 5222400, "8cc3835fbb93e319"},
+                                       {"relinearize", 114, 2203648, "5edd2bd36830348e"},
+                                       {"relinearize_rescale", 114, 2170880, "071d3741ac76253c"},
+                                       {"dot", 114, 6512640, "10fdeff3752843cb"},
+                                       {"rotate", 95, 1773568, "630021bdbb8d86cf"},
+                                       {"rotate three", 95, 5320704, "c0bc1e57f244fd86"},
+                                       {"rotate_hoisted", 95, 3592192, "ee8ad8317bd31b1a"},
+                                       {"conjugate three", 95, 5320704, "c0bc1e57f244fd86"},
+                                       {"inner_sum", 342, 2060288, "f7100c33c14f567d"},
+                                       {"rescale three", 57, 1671168, "f9c363f0e9e48fa9"},
+                                   });
+}
+
 TEST_F(OperationSequences, OfALeveledSet) {
   check("test-n10-leveled-insecure", {
                                          {"multiply", 30, 425984, "9985fb41f3b33eaf"},

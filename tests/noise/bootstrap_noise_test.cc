@@ -58,6 +58,7 @@ TEST_P(NoiseOfBootstrapping, FollowsTheFormulas) {
 INSTANTIATE_TEST_SUITE_P(Sets, NoiseOfBootstrapping,
                          testing::Values(Case{"test-n10-boot-insecure", 0},
                                          Case{"test-n10-boot-insecure", 64},
+                                         Case{"test-n10-bands-insecure", 0},
                                          Case{"test-n10-d35-boot-insecure", 0},
                                          Case{"test-n10-d35-w30-boot-insecure", 0},
                                          Case{"test-n10-d34-w28-boot-insecure", 0},

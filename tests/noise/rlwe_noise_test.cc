@@ -42,7 +42,7 @@ class NoiseTest : public ::testing::TestWithParam<const char*> {
   // d switched from s^2 to s.
   ExtendedPair switched(const PolyView& d, int level, bool drop) {
     KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
-    const SwitchKey key = generator.make(KeyLabel{}, level);
+    const SwitchKey key = generator.make(KeyLabel{}.at(*w.params, level), level);
     const ModUpResult raised = mod_up(w.queue, w.constants, d, level);
     InnerTarget target;
     target.key = &key;
@@ -102,7 +102,8 @@ TEST_P(NoiseTest, MergedKeySwitchAndRescale) {
 
 INSTANTIATE_TEST_SUITE_P(Sets, NoiseTest,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-boot-insecure",
-                                           "test-n10-sr-insecure", "test-n10-dr-insecure"));
+                                           "test-n10-sr-insecure", "test-n10-dr-insecure",
+                                           "test-n10-bands-insecure"));
 
 TEST(EncapsulationNoise, ThereAndBack) {
   RlweWorld w("test-n10-boot-insecure");

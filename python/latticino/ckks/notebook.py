@@ -44,7 +44,7 @@ def server_keys(k: ServerKeys) -> str:
     """A table of the number of keys of each kind, because there may be hundreds of rotations."""
     kinds: dict[str, int] = {}
     for label in k.labels:
-        kind = _KEYS.get(repr(label).partition("(")[0], "bootstrapping")
+        kind = _KEYS.get(repr(label).partition("[")[0].partition("(")[0], "bootstrapping")
         kinds[kind] = kinds.get(kind, 0) + 1
     return display.facts("Server keys", [
         ("parameters", k._context.params.name), ("of key", k.id), ("memory", display.size(k.bytes)),

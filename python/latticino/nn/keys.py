@@ -45,7 +45,7 @@ def plan_of(head: Note, context: Context) -> Plan:
     if len(names) != len(levels) or len(set(names)) != len(names):
         refuse("keys that do not fit")
     twin, recorder = Context._dry(context)
-    _use_all(twin, names, refreshes_of(head, params))
+    _use_all(twin, names, levels, refreshes_of(head, params))
     found = {repr(label): label for label, _ in recorder.request}
     if not found.keys() >= set(names):
         refuse("keys that do not exist")
@@ -77,19 +77,12 @@ def refreshes_of(head: Note, params: _native.Params) -> tuple[Refresh, ...]:
     return tuple(out)
 
 
-def _use_all(twin: Context, names: Sequence[str], refreshes: Sequence[Refresh]) -> None:
+def _use_all(twin: Context, names: Sequence[str], levels: Sequence[int], refreshes: Sequence[Refresh]) -> None:
     """Runs operations that use keys of these names, and perhaps others."""
-    params = twin.params
-    part = _native.shape_only(twin._native, 1, params.scale(1), twin.slots)
-    e = twin._evaluator
-    e.multiply([part], [part])
-    e.conjugate([part])
-    elements = {name[7:-1] for name in names if name.startswith("galois(")}
-    power, whole = 1, 2 * params.n
-    for turn in range(params.n // 2):  # rotation by k has the element 5^k
-        if str(power) in elements and turn:
-            e.rotate(part, turn)
-        power = power * 5 % whole
+    _use(twin, 1, names)
+    of_bands = [(name, level) for name, level in zip(names, levels) if "[" in name and level]
+    for level in {level for _, level in of_bands}:
+        _use(twin, level, [name for name, at in of_bands if at == level])
     for slots, level, form in refreshes:
         packing = Packing(Layout.plain(((1 + (form == "merged")) * slots,), slots), both=form == "complex")
         try:
@@ -97,3 +90,18 @@ def _use_all(twin: Context, names: Sequence[str], refreshes: Sequence[Refresh]) 
         except errors.Error as why:
             raise errors.FileError.explain("load", f"a bootstrapping that is not possible ({why})",
                                            "a file that enc.save wrote", "obtain it again") from why
+
+
+def _use(twin: Context, level: int, names: Sequence[str]) -> None:
+    """Runs operations at a level that use keys of these names, whatever their band."""
+    params = twin.params
+    part = _native.shape_only(twin._native, level, params.scale(level), twin.slots)
+    e = twin._evaluator
+    e.multiply([part], [part])
+    e.conjugate([part])
+    elements = {name.partition(")")[0][7:] for name in names if name.startswith("galois(")}
+    power, whole = 1, 2 * params.n
+    for turn in range(params.n // 2):  # rotation by k has the element 5^k
+        if str(power) in elements and turn:
+            e.rotate(part, turn)
+        power = power * 5 % whole

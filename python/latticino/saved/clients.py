@@ -69,12 +69,17 @@ def _plan(stated: Note, context: Context) -> Plan:
 
 
 def _label(name: str, params: _native.Params) -> _native.KeyLabel:
-    digits = name[name.index("(") + 1 : -1] if name.endswith(")") and "(" in name else "1"
-    element = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 8 else 0
-    label = _native.key_label(name, element) if 0 < element < 2 * params.n and element % 2 else None
+    kind, _, band = name.partition("[")
+    element = _number(kind.partition("(")[2].removesuffix(")")) if "(" in kind else 1
+    valid = 0 < element < 2 * params.n and element % 2
+    label = _native.key_label(name, element, _number(band.removesuffix("]"))) if valid else None
     if label is None:
         PROGRAM.refuse("keys that do not exist")
     return label
+
+
+def _number(digits: str) -> int:
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 8 else 0
 
 
 def _rows(stated: Note, name: str, width: int) -> list[tuple[Any, ...]]:

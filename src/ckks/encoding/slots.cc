@@ -262,7 +262,8 @@ Linear::Item times_p(const Plaintext& x) {
   const Basis q = context.params().basis(x.level);
   std::vector<std::uint32_t> p_mod;
   p_mod.reserve(q.size());
-  for (int i = 0; i < q.size(); ++i) p_mod.push_back(context.constants().p_mod()[q.prime(i)]);
+  const std::vector<std::uint32_t>& factor = context.constants().p_mod(x.level);
+  for (int i = 0; i < q.size(); ++i) p_mod.push_back(factor[q.prime(i)]);
   return {.terms = {{.x = x.poly.view, .residues = std::move(p_mod)}}, .out = x.poly.view};
 }
 

@@ -19,9 +19,9 @@ class Evaluator {
   Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<const rlwe::KeySource> keys);
   const std::shared_ptr<const Context>& context() const { return context_; }
   const rlwe::KeySource& keys() const;
-  // The key for `label` at `level`; KeyError if x is under another secret.
+  // The key of this kind for the level of x, in its band; KeyError if x is under another secret.
   const rlwe::SwitchKey& key(const char* operation, const Ciphertext& x,
-                             const rlwe::KeyLabel& label) const;
+                             const rlwe::KeyLabel& kind) const;
 
   Ciphertext add(const Ciphertext& x, const Ciphertext& y) const;
   Ciphertext sub(const Ciphertext& x, const Ciphertext& y) const;

@@ -30,13 +30,14 @@ const rlwe::KeySource& Evaluator::keys() const {
 }
 
 const rlwe::SwitchKey& Evaluator::key(const char* operation, const Ciphertext& x,
-                                      const rlwe::KeyLabel& label) const {
+                                      const rlwe::KeyLabel& kind) const {
   require_keys(operation, keys_.get());
   if (keys().id() != x.key) {
     throw KeyError(operation, "evaluation keys of " + keys().id().str(),
                    "keys of the ciphertext's secret " + x.key.str(),
                    "use the evaluation keys that were made with it");
   }
+  const rlwe::KeyLabel label = kind.at(context_->params(), x.level);
   if (!keys().has(label, x.level)) {
     throw KeyError(
         operation,

@@ -41,6 +41,7 @@ struct Recipe {
   std::vector<CtsStep> cts = {};
   int log_message_ratio = 5;
   Security security = Security::Bits128;
+  std::vector<SwitchBand> bands = {};
 };
 
 // The four CoeffToSlot levels. The top level holds every prime, so these levels also add the
@@ -50,8 +51,14 @@ const std::vector<CtsStep> kCtsFour = {{2, 0, 60}, {2, 0, 60}, {0, 2, 50}, {0, 2
 const std::vector<CtsStep> kCtsTwo = {{2, 0, 60}, {2, 0, 60}, {2, 0, 60}, {0, 2, 50}};
 const std::vector<CtsStep> kCtsThree = {{2, 0, 60}, {2, 0, 60}, {1, 1, 55}, {0, 2, 50}};
 
+// Where digits of at most 16 primes make one digit less: at 25 to 31 limbs two, at 37 and 39 three.
+// More primes make conversions slower than a digit less is worth (docs/lab/key-switching.md).
+const std::vector<SwitchBand> kBands = {
+    {17, 17, 1}, {18, 18, 2}, {19, 19, 3}, {20, 20, 4}, {23, 24, 1}};
+
 const std::vector<Recipe>& recipes() {
-  constexpr Security kTest = Security::Insecure;
+  constexpr Security kTest = Security::Insecure, kSecure = Security::Bits128;
+  const std::vector<SwitchBand> small_bands = {{1, 2, 1}, {4, 7, 2}, {8, 9, 3}, {13, 15, 1}};
   static const std::vector<Recipe> kRecipes = {
       // Leveled: words of 30 bits at scale 2^30; two primes of 20 bits per level; then the 20-30
       // system, whose cycle ends in a level that holds every prime, so that no key bit is wasted.
@@ -65,6 +72,7 @@ const std::vector<Recipe>& recipes() {
       {"n16-d30-boot-v1", 16, 30, {2, 0}, 39.75, 21, 12, {30, 25}, 58, kCtsMains, 7},
       {"n16-d35-boot-v1", 16, 35, {0, 2}, 0, 18, 12, {30, 25}, 58, kCtsThree, 7},
       {"n16-d40-boot-v1", 16, 40, {0, 2}, 0, 16, 12, {30, 25}, 58, kCtsFour, 6},
+      {"n16-d40-boot-v2", 16, 40, {0, 2}, 0, 16, 12, {30, 25}, 58, kCtsFour, 6, kSecure, kBands},
       {"n16-d45-boot-v1", 16, 45, {2, 0}, 53, 14, 12, {30, 25}, 58, kCtsThree, 6},
       {"n16-d50-boot-v1", 16, 50, {2, 0}, 58, 12, 12, {30, 25}, 58, kCtsFour, 6},
       // For messages with large coefficients: the sine error is 2^-17 instead of 2^-7, and the
@@ -73,6 +81,19 @@ const std::vector<Recipe>& recipes() {
       // Small sets for tests.
       {"test-n10-leveled-insecure", 10, 40, {0, 2}, 0, 6, 3, {30, 25}, 0, {}, 5, kTest},
       {"test-n10-boot-insecure", 10, 40, {0, 2}, 0, 7, 6, {30, 25}, 58, kCtsFour, 5, kTest},
+      {"test-n10-bands-insecure",
+       10,
+       40,
+       {0, 2},
+       0,
+       7,
+       6,
+       {30, 25},
+       58,
+       kCtsFour,
+       5,
+       kTest,
+       small_bands},
       {"test-n12-boot-insecure", 12, 40, {0, 2}, 0, 7, 6, {30, 25}, 58, kCtsFour, 5, kTest},
       {"test-n10-d35-boot-insecure", 10, 35, {0, 2}, 0, 6, 6, {30, 25}, 58, kCtsThree, 5, kTest},
       {"test-n10-sr-insecure", 10, 30, {2, 0}, 40, 5, 3, {30, 0}, 0, {}, 5, kTest},
@@ -114,6 +135,7 @@ ParamsLiteral literal_of(const Recipe& r) {
   x.aux = std::move(chain.aux);
   x.levels = std::move(chain.levels);
   x.alpha = r.alpha;
+  x.bands = r.bands;
   x.log_scale = r.scale_bits;
   x.security = r.security;
   if (r.evalmod_bits != 0) {

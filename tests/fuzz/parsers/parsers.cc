@@ -75,8 +75,9 @@ void parse_note(Source& source) {
 Seeds ckks_texts() {
   Seeds out;
   for (const char* name :
-       {"test-n10-leveled-insecure", "test-n10-boot-insecure", "test-n10-sr-insecure",
-        "test-n10-bitpacker-insecure", "test-n10-d36-w28-free-insecure", "n16-d40-boot-v1"}) {
+       {"test-n10-leveled-insecure", "test-n10-boot-insecure", "test-n10-bands-insecure",
+        "test-n10-sr-insecure", "test-n10-bitpacker-insecure", "test-n10-d36-w28-free-insecure",
+        "n16-d40-boot-v1"}) {
     out.push_back(bytes_of(preset(name)->canonical_text()));
   }
   return out;

@@ -10,6 +10,7 @@ namespace {
 
 using Message = BootstrapOptions::Message;
 const char* const kSmall = "test-n10-boot-insecure";
+const char* const kBands = "test-n10-bands-insecure";
 
 TEST(BootstrapStages, ModRaiseAddsSmallMultiplesOfQ0) {
   const BootstrapWorld& b = BootstrapWorld::of(kSmall, 0);
@@ -96,6 +97,7 @@ TEST(Bootstrap, ReachesThePredictedPrecision) {
   check_precision(BootstrapWorld::of(kSmall, 0), 3);
   check_precision(BootstrapWorld::of("test-n10-d35-boot-insecure", 0), 1);
   check_precision(BootstrapWorld::of("test-n12-boot-insecure", 0), 1);
+  check_precision(BootstrapWorld::of(kBands, 0), 1);
 }
 
 TEST(Bootstrap, AnyPowerOfTwoSlots) {
@@ -161,9 +163,11 @@ TEST(Bootstrap, TakesAnyLevelAndFewerSlots) {
 }
 
 TEST(Bootstrap, AsksForExactlyTheKeysItUses) {
-  const BootstrapWorld& b = BootstrapWorld::of(kSmall, 16);
-  b.refreshed(b.world().values(16, 22));
-  EXPECT_EQ(b.used(), b.requested());
+  for (const char* set : {kSmall, kBands}) {
+    const BootstrapWorld& b = BootstrapWorld::of(set, 16);
+    b.refreshed(b.world().values(16, 22));
+    EXPECT_EQ(b.used(), b.requested());
+  }
 }
 
 TEST(Bootstrap, RealMessagesLoseTheirImaginaryPart) {
@@ -199,8 +203,8 @@ TEST(Bootstrap, MinimalKeysAreFewer) {
 }
 
 // Compares the memory that a dry run predicts with that of the device: at once and as a program.
-void check_peak(const BootstrapOptions& options, std::size_t count = 1) {
-  World world(kSmall);
+void check_peak(const BootstrapOptions& options, std::size_t count = 1, const char* set = kSmall) {
+  World world(set);
   const std::vector<Ciphertext> x(count,
                                   world.encrypt(world.values(world.params().max_slots()), 0));
   rlwe::KeyRequest request;
@@ -229,6 +233,7 @@ TEST(Bootstrap, DryRunsKnowThePeak) {
   check_peak({});
   check_peak({.minimal_keys = true});
   check_peak({}, 5);
+  check_peak({}, 1, kBands);
 }
 
 TEST(Bootstrap, SameBitsAgainAndFromPoisonedMemory) {
@@ -365,6 +370,7 @@ TEST(Bootstrap, OverModRaise) {
     EXPECT_EQ(b.used(), b.requested());
   }
   check_precision({World::of(kSmall), {.slot_to_coeff_first = true, .over_mod_raise = true}}, 1);
+  check_precision({World::of(kBands), {.slot_to_coeff_first = true, .over_mod_raise = true}}, 1);
 }
 
 // The purpose of OverModRaise: one CoeffToSlot level less in the chain.

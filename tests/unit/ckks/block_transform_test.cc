@@ -31,14 +31,15 @@ BlockTransform transform(const std::shared_ptr<const Context>& context,
 
 // Two applications of the map to `sources` ciphertexts each, compared with the same on plain
 // values.
-void expect_blocks(const std::vector<Block>& blocks, int sources, int targets, int level) {
+void expect_blocks(const std::vector<Block>& blocks, int sources, int targets, int level,
+                   World& w = world()) {
   std::vector<World::Values> in;
   std::vector<Ciphertext> x;
   for (int i = 0; i < 2 * sources; ++i) {
     in.push_back(world().values(kSlots, static_cast<unsigned>(50 + i)));
-    x.push_back(world().encrypt(in.back(), level));
+    x.push_back(w.encrypt(in.back(), level));
   }
-  const World::Batch y = world().run(
+  const World::Batch y = w.run(
       [&](const Evaluator& e, const World::Batch& c) {
         return transform(e.context(), blocks, sources, targets, level).apply(e, c);
       },
@@ -56,14 +57,21 @@ void expect_blocks(const std::vector<Block>& blocks, int sources, int targets, i
       }
     }
     EXPECT_EQ(y[k].level, level - 1);
-    EXPECT_EQ(y[k].scale, world().params().scale(level - 1));
-    EXPECT_GT(bits_of(world().decrypt(y[k]), want), kBits);
+    EXPECT_EQ(y[k].scale, w.params().scale(level - 1));
+    EXPECT_GT(bits_of(w.decrypt(y[k]), want), kBits);
   }
 }
 
 TEST(CkksBlockTransform, BlocksOfSeveralSourcesAndTargets) {
   expect_blocks({{0, 0, {0, 1, 2, 511}}, {0, 2, {5, 64, 300}}, {1, 1, {0}}, {2, 0, {7, 9, 130}}}, 3,
                 3, 3);
+}
+
+TEST(CkksBlockTransform, AtLevelsOfBands) {
+  World& w = World::of("test-n10-bands-insecure");
+  for (const int level : {2, 3, 5, 7}) {
+    expect_blocks({{0, 0, {0, 1, 2, 511}}, {0, 1, {5, 64, 300}}, {1, 1, {0}}}, 2, 2, level, w);
+  }
 }
 
 TEST(CkksBlockTransform, OneSourceToManyTargetsAndBack) {

@@ -270,8 +270,8 @@ TEST_P(CkksEvaluator, ReplaysGiveTheSameBits) {
 
 TEST_P(CkksEvaluator, ThreadsShareAContext) {
   const Ciphertext x = world().encrypt(world().values(slots()), top());
-  const auto keys = world().make_keys({{{rlwe::KeyKind::Relinearize, 1}, top()}});
-  const Evaluator e(world().context(), keys);
+  const rlwe::KeyLabel relinearize = rlwe::KeyLabel{}.at(world().params(), top());
+  const Evaluator e(world().context(), world().make_keys({{relinearize, top()}}));
   const auto expected = world().download(e.square(x).parts[0]);
   std::vector<std::vector<std::uint32_t>> got(4);
   std::vector<std::thread> threads;
@@ -285,7 +285,7 @@ TEST_P(CkksEvaluator, ThreadsShareAContext) {
 INSTANTIATE_TEST_SUITE_P(Presets, CkksEvaluator,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
-                                           "test-n10-boot-insecure",
+                                           "test-n10-boot-insecure", "test-n10-bands-insecure",
                                            "test-n10-d34-w28-boot-insecure",
                                            "test-n10-d36-w28-free-insecure",
                                            "test-n10-d35-w28-free-boot-insecure"),

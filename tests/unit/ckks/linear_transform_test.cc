@@ -55,6 +55,24 @@ TEST(CkksLinearTransform, AnyDiagonalsAtAnyLevel) {
   }
 }
 
+// Diagonals are encoded modulo the auxiliary primes of the level's band, too.
+TEST(CkksLinearTransform, AnyDiagonalsAtLevelsOfBands) {
+  World& w = World::of("test-n10-bands-insecure");
+  const Diagonals diagonals = random_diagonals({0, 1, 2, 5, 77, 300, 511, -3}, 512, 10);
+  for (int level = 1; level <= w.params().default_level(); ++level) {
+    for (const bool merged : {false, true}) {
+      const Ciphertext y = w.run(
+          [&](const Evaluator& e, const Ciphertext& c) {
+            return LinearTransform(e.context(), diagonals, 512, {.level = level, .merged = merged})
+                .apply(e, c);
+          },
+          w.encrypt(w.values(512), level));
+      EXPECT_EQ(y.scale, w.params().scale(level - 1));
+      EXPECT_GT(bits_of(w.decrypt(y), product(diagonals, w.values(512))), kBits) << level;
+    }
+  }
+}
+
 TEST(CkksLinearTransform, OneDiagonal) {
   for (const int d : {0, 1, 64, -1}) expect_product(random_diagonals({d}, 512, 3), 512, {2});
   expect_product(Diagonals{{4, World::Values(512)}}, 512, {2});  // the zero matrix

@@ -24,7 +24,7 @@ using test::FileWorld;
 using test::saved;
 
 constexpr char kLeveled[] = "test-n10-leveled-insecure";
-constexpr char kBoot[] = "test-n10-boot-insecure";
+constexpr char kBoot[] = "test-n10-boot-insecure", kBands[] = "test-n10-bands-insecure";
 
 void expect_equal(Queue& queue, const PolyView& a, const PolyView& b) {
   ASSERT_EQ(a.basis(), b.basis());
@@ -46,7 +46,7 @@ void expect_equal(Queue& queue, const rlwe::EvaluationKeys& a, const rlwe::Evalu
 }
 
 TEST(Files, ParamsRoundTrip) {
-  for (const char* name : {kLeveled, kBoot, "n16-d40-boot-v1"}) {
+  for (const char* name : {kLeveled, kBoot, kBands, "n16-d40-boot-v1", "n16-d40-boot-v2"}) {
     const auto params = preset(name);
     const Bytes bytes = saved([&](Sink& s) { save_params(s, *params); });
     MemorySource source(bytes);
@@ -96,6 +96,25 @@ TEST(Files, KeysRoundTripInEveryPart) {
   EXPECT_LT(bytes.size(), keys->bytes() / 2 + 1024);  // seeds replace the a parts
   MemorySource source(bytes);
   expect_equal(w.queue(), *load_keys(source, w.constants(), w.queue()), *keys);
+}
+
+// The level of a key says which band it is for.
+TEST(Files, KeysOfBandsRoundTrip) {
+  FileWorld w(preset(kBands));
+  rlwe::KeyRequest request;
+  for (const int level : {0, 2, 5, 9, 14, 19}) {
+    for (const rlwe::KeyLabel& label : {rlwe::KeyLabel{}, {rlwe::KeyKind::Galois, 5}}) {
+      request[label.at(*w.params, level)] = level;
+    }
+  }
+  request[{rlwe::KeyKind::DenseToSparse}] = 0;
+  const auto keys = w.keys(request);
+  EXPECT_EQ(keys->labels().size(), 11u);
+  const Bytes bytes = saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *keys); });
+  MemorySource source(bytes);
+  const auto loaded = load_keys(source, w.constants(), w.queue());
+  expect_equal(w.queue(), *loaded, *keys);
+  EXPECT_EQ(saved([&](Sink& s) { save_keys(s, w.constants(), w.queue(), *loaded); }), bytes);
 }
 
 TEST(Files, PublicKeyRoundTrip) {

@@ -79,6 +79,28 @@ TEST(ParamsCheck, RefusesBadChoicesOfTerminals) {
   refuses(free_terminals(), "without a leaving prime", [](auto& x) { x.levels[4] = x.levels[3]; });
 }
 
+TEST(ParamsCheck, RefusesBadBands) {
+  const auto bands = [](std::vector<SwitchBand> list) {
+    return [list](ParamsLiteral& x) { x.bands = list; };
+  };
+  refuses(small_boot(), "levels from 1 to the top", bands({{0, 2, 1}}));
+  refuses(small_boot(), "levels from 1 to the top", bands({{3, 2, 1}}));
+  refuses(small_boot(), "levels from 1 to the top", bands({{3, 99, 1}}));
+  refuses(small_boot(), "levels from 5 to the top", bands({{3, 4, 1}, {4, 6, 1}}));
+  refuses(small_boot(), "1 to 20 extra primes", bands({{3, 7, 0}}));
+  refuses(small_boot(), "1 to 20 extra primes", bands({{3, 7, 21}}));
+  refuses(small_boot(), "1 to 0 extra primes", bands({{18, 19, 1}}));
+  refuses(two_lists(), "bands of a set with outer", bands({{3, 4, 1}}));
+  refuses(preset("test-n10-d36-w28-free-insecure")->literal(), "free terminals",
+          bands({{1, 2, 1}}));
+  refuses(small_boot(),
+          "of the band 5-7:2 with a product above P; needs every digit at most P times",
+          [](auto& x) {
+            x.bands = {{5, 7, 2}};
+            x.mains[x.mains.size() - 2] = 18433, x.mains.back() = 12289;
+          });
+}
+
 // Every second terminal: then there are as many runs as terminals.
 TEST(ParamsCheck, RefusesTooManyRuns) {
   ParamsLiteral x = free_terminals();
@@ -212,7 +234,8 @@ TEST(Params, FailureProbabilityMatchesTheFormula) {
 TEST(Params, TextRoundTripsAndAlteredTextIsRefused) {
   for (const std::string& name :
        {"n16-d35-boot-v1", "test-n10-bitpacker-insecure", "n16-d35-w28-boot-v1",
-        "test-n10-d36-w28-free-insecure", "test-n10-d35-w28-free-boot-insecure"}) {
+        "test-n10-d36-w28-free-insecure", "test-n10-d35-w28-free-boot-insecure",
+        "test-n10-bands-insecure"}) {
     const auto p = preset(name);
     const std::string text = p->canonical_text();
     EXPECT_EQ(Params::check(parse_params(text))->hash(), p->hash());
@@ -251,6 +274,20 @@ TEST(Params, OtherFormsOfChosenTerminalsAreRefused) {
   }
 }
 
+TEST(Params, OtherFormsOfBandsAreRefused) {
+  const std::string text = preset("test-n10-bands-insecure")->canonical_text();
+  const std::string line = "bands 1-2:1 4-7:2 8-9:3 13-15:1\n";
+  const std::size_t at = text.find(line);
+  ASSERT_NE(at, std::string::npos);
+  for (const char* other :
+       {"bands\n", "bands 1-2\n", "bands 1:2-1\n", "bands 1-2:1:1\n", "bands 01-2:1\n",
+        "bands 1-2:-1\n", "bands 1-2:99999\n", "bands  1-2:1\n", "bonds 1-2:1\n", "bands x\n"}) {
+    std::string altered = text;
+    altered.replace(at, line.size(), other);
+    EXPECT_THROW(parse_params(altered), FileError) << other;
+  }
+}
+
 TEST(ParamsCheck, NamesSayWhatASetIs) {
   refuses(small(), "without 'legacy'", [](auto& x) { x.name = "legacy-insecure"; });
   refuses(preset("n13-d30-leveled-v1")->literal(), "without 'insecure'",
@@ -274,6 +311,13 @@ TEST(Params, HashDependsOnEveryField) {
             preset("test-n10-boot-insecure")->hash());
   EXPECT_NE(plain, hash([](auto& x) { x.name += "-b"; }));
   EXPECT_NE(plain, hash([](auto& x) { x.hamming_weight = 512; }));
+  EXPECT_NE(plain, hash([](auto& x) { x.bands = {{5, 7, 1}}; }));
+  EXPECT_NE(hash([](auto& x) {
+              x.bands = {{5, 7, 2}};
+            }),
+            hash([](auto& x) {
+              x.bands = {{5, 7, 1}};
+            }));
   EXPECT_NE(plain, hash([](auto& x) { std::swap(x.aux[4], x.aux[5]); }));
   EXPECT_NE(plain, hash([](auto& x) { x.bootstrap->range_k = 15; }));
   EXPECT_NE(plain, hash([](auto& x) { x.bootstrap->arcsine = true; }));
@@ -290,6 +334,15 @@ TEST(Params, ExplainStatesWhatMatters) {
   }
   EXPECT_NE(preset("cheddar-d35-legacy")->explain().find("LEGACY"), std::string::npos);
   EXPECT_NE(preset("test-n10-sr-insecure")->explain().find("INSECURE"), std::string::npos);
+}
+
+TEST(Params, ExplainShowsTheKeysOfBands) {
+  const std::string text = preset("n16-d40-boot-v2")->explain();
+  for (const char* word : {"keys of level 20: 16 auxiliary primes, 2 digits, 47.0 MiB\n",
+                           "keys of levels 23 to 24: 13 auxiliary primes, 3 digits, 78.0 MiB\n"}) {
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  }
+  EXPECT_EQ(preset("n16-d40-boot-v1")->explain().find("keys of level"), std::string::npos);
 }
 
 TEST(Params, ExplainShowsBothListsOfTerminals) {

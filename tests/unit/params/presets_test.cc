@@ -38,6 +38,7 @@ TEST_P(Preset, LevelsAreContiguousAndTheTopHoldsEveryPrimeWhereItBootstraps) {
     }
     for (const auto& group : p->digit_groups(l)) p->extended(l).without(p->group_basis(l, group));
     if (l > 0) p->leaving(l).with(p->aux_basis(l));
+    EXPECT_EQ(p->key_layout(l).aux.intersect(p->basis(l)).size(), 0) << l;
     EXPECT_EQ(p->basis(l).size(), p->limbs(l)) << l;
     int covered = 0;
     for (const auto& group : p->digit_groups(l)) covered += p->group_basis(l, group).size();
@@ -49,7 +50,7 @@ TEST_P(Preset, LevelsAreContiguousAndTheTopHoldsEveryPrimeWhereItBootstraps) {
     EXPECT_EQ(p->limbs(p->top_level()), p->q_count());
   }
   Basis all;
-  for (int j = 0; j < p->dnum(); ++j) all = all.with(p->digit(j));
+  for (const Basis& digit : p->key_layouts()[0].digits) all = all.with(digit);
   EXPECT_EQ(all, (Basis{{0, static_cast<std::uint16_t>(p->q_count())}}));
 }
 
@@ -63,11 +64,13 @@ TEST_P(Preset, KeySwitchesKeepTheirNoise) {
     const int groups = static_cast<int>(p->digit_groups(l).size());
     EXPECT_GE(groups, digits - 1) << l;
     if (groups > 1 || l == p->top_level()) {
-      EXPECT_EQ(aux, p->aux_basis()) << l;
+      EXPECT_EQ(aux, p->key_layout(l).aux) << l;
     }
-    if (groups == digits && aux == p->aux_basis()) continue;
+    if (groups == digits && aux == p->key_layout(l).aux) continue;
     EXPECT_LE(p->key_error_variance(l), 3 * p->division_variance(aux.size())) << l;
-    EXPECT_LE(p->key_switch_variance(l, false), 4 * p->division_variance(p->alpha())) << l;
+    EXPECT_LE(p->key_switch_variance(l, false),
+              4 * p->division_variance(p->key_layout(l).aux.size()))
+        << l;
   }
   EXPECT_EQ(static_cast<int>(p->digit_groups(p->top_level()).size()), p->dnum());
 }
@@ -88,6 +91,50 @@ TEST(KeySwitching, TakesDigitsAsOneAndAPartOfPWhereTheyFit) {
   expect(1, {{0}}, 3);
   EXPECT_THROW(p->digit_groups(29), LevelError);
   EXPECT_THROW(p->aux_basis(-1), LevelError);
+}
+
+// Extra primes are the last mains, next to P; digits are of the primes of the band's levels.
+TEST(KeySwitching, TakesFewerAndLargerDigitsInBands) {
+  const auto v1 = preset("n16-d40-boot-v1"), v2 = preset("n16-d40-boot-v2");
+  EXPECT_EQ(v2->ring_primes(), v1->ring_primes());
+  EXPECT_EQ(v2->log_pq(), v1->log_pq());
+  const auto sizes = [](const std::vector<Basis>& digits) {
+    std::vector<int> out;
+    for (const Basis& digit : digits) out.push_back(digit.size());
+    return out;
+  };
+  const auto expect = [&](int level, int band, const std::vector<int>& digits, int extra) {
+    EXPECT_EQ(v2->band(level), band) << level;
+    const Params::KeyLayout& layout = v2->key_layout(level);
+    EXPECT_EQ(sizes(layout.digits), digits) << level;
+    EXPECT_EQ(layout.aux, (Basis{{static_cast<std::uint16_t>(47 - extra), 59}})) << level;
+    EXPECT_EQ(v2->aux_basis(level), layout.aux) << level;
+    EXPECT_EQ(v2->digit_groups(level).size(), digits.size()) << level;
+  };
+  expect(17, 1, {13, 12}, 1);
+  expect(18, 2, {14, 13}, 2);
+  expect(19, 3, {15, 14}, 3);
+  expect(20, 4, {16, 15}, 4);
+  expect(23, 5, {13, 13, 13}, 1);
+  expect(24, 5, {13, 13, 13}, 1);
+  for (int l = 0; l <= v1->top_level(); ++l) {
+    // A switch adds at most a little more than with P alone, because more primes are divided by.
+    EXPECT_LE(v2->key_switch_variance(l, false), 1.4 * v1->key_switch_variance(l, false)) << l;
+    if (v2->band(l) != 0) continue;
+    EXPECT_EQ(v2->digit_groups(l), v1->digit_groups(l)) << l;
+    EXPECT_EQ(v2->extended(l), v1->extended(l)) << l;
+    EXPECT_EQ(v2->key_layout(l).digits, v1->key_layout(l).digits) << l;
+  }
+  EXPECT_THROW(v2->band(29), LevelError);
+}
+
+// Within a band, too, digits that have lost primes become one, with fewer auxiliary primes.
+TEST(KeySwitching, MergesTheDigitsOfABand) {
+  const auto p = preset("test-n10-bands-insecure");
+  EXPECT_EQ(p->digit_groups(4), (std::vector<std::vector<int>>{{0, 1}}));
+  EXPECT_EQ(p->digit_groups(7).size(), 2u);
+  EXPECT_LT(p->aux_basis(4).size(), p->key_layout(4).aux.size());
+  EXPECT_EQ(p->key_layout(4).digits, p->key_layout(7).digits);
 }
 
 // S_l^2 = S_(l-1) Q_l / Q_(l-1), with the moduli as integers.
@@ -195,6 +242,7 @@ TEST(PresetHashes, AreFrozen) {
       {"n16-d30-boot-v1", "4f1add5210e95bd8adf2aed6a1e21f183f85eaf9b2f06f4756c5be2da6a5d9a5"},
       {"n16-d35-boot-v1", "f4a5d90498e7a8a343abffa0f7eef2549bdd50a2e2bdaf82a9a06e1da01e21ff"},
       {"n16-d40-boot-v1", "4ebde9ae4c4400755e6215415da3330ab590f468ced68bda405d5620869b5827"},
+      {"n16-d40-boot-v2", "1eb97cb83cf7c0b52b56be9e6551f204a40fc27c776660ef6e9b384ca2d20355"},
       {"n16-d45-boot-v1", "849008774e98b7d0ae2c1047c79273675093dd6f3eb1ed6f9643b0da1eb02323"},
       {"n16-d50-boot-v1", "07535fc691e447a0886037988de658c6d5d33ffb09f18f1683e08a02d303e128"},
       {"n16-d40-structured-v1", "44e5c419932f68c11dd6464bf42c2f72f58cd930ce972994039955a082ed723e"},
@@ -202,6 +250,8 @@ TEST(PresetHashes, AreFrozen) {
        "2f46f98be7b401a92dbb222f6be5d86abfe4985b82b603b80fc57f4ad83316ef"},
       {"test-n10-boot-insecure",
        "1565f162360dda2275c568faac2aa8ffd57024a6f0d9e8eb8525bbf5c4b30d3f"},
+      {"test-n10-bands-insecure",
+       "65750f01fe03d42ac3dc89361ccfcf1de8924eba237351ab652cc94bc6fa66dc"},
       {"test-n12-boot-insecure",
        "fa26676212646f2ae7028a60c296397098a78b926d7cf71c9cb32e68a59879c3"},
       {"test-n10-d35-boot-insecure",

@@ -21,7 +21,7 @@ using test::difference;
 using test::RlweWorld;
 
 constexpr char kLeveled[] = "test-n10-leveled-insecure";
-constexpr char kBoot[] = "test-n10-boot-insecure";
+constexpr char kBoot[] = "test-n10-boot-insecure", kBands[] = "test-n10-bands-insecure";
 
 TEST(Client, SymmetricRoundTripAtEveryLevel) {
   RlweWorld w(kLeveled);
@@ -167,11 +167,12 @@ void expect_key_relation(RlweWorld& w, const SwitchKey& key, std::span<const std
   }
 }
 
-class KeyRelations : public ::testing::TestWithParam<KeyLabel> {};
+class KeyRelations : public ::testing::TestWithParam<std::tuple<const char*, KeyLabel>> {};
 
 TEST_P(KeyRelations, HoldInEveryLimb) {
-  const KeyLabel label = GetParam();
-  RlweWorld w(kBoot);
+  const auto& [set, kind] = GetParam();
+  KeyLabel label = kind;
+  RlweWorld w(set);
   const int log_n = w.params->log_n();
   KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
   const Basis all{{0, static_cast<std::uint16_t>(w.ring().prime_count())}};
@@ -184,12 +185,16 @@ TEST_P(KeyRelations, HoldInEveryLimb) {
   }
   const std::uint32_t under =
       label.kind == KeyKind::Galois ? inverse_element(label.galois, log_n) : 1;
-  const auto& factor = to_sparse ? w.constants.encapsulation_p_mod() : w.constants.p_mod();
-  const auto expected = [&](int digit, int p) -> std::uint32_t {
+  for (int level : {0, 3, 6, 15, w.params->top_level()}) {
+    label = kind.at(*w.params, level);
     const bool whole = to_sparse || from_sparse;
-    return whole || w.params->digit(digit).contains(p) ? factor[p] : 0;
-  };
-  for (int level : {0, 3, w.params->top_level()}) {
+    if (whole && label.band != 0)
+      continue;  // bootstrapping has these keys for levels 0 and the top
+    const auto& factor = to_sparse ? w.constants.encapsulation_p_mod() : w.constants.p_mod(level);
+    const auto expected = [&](int digit, int p) -> std::uint32_t {
+      const std::vector<Basis>& digits = w.params->key_layout(level).digits;
+      return whole || digits[digit].contains(p) ? factor[p] : 0;
+    };
     const SwitchKey key = generator.make(label, level);
     EXPECT_EQ(key.level, level);
     EXPECT_EQ(key.digits.size(), key.digit_index.size());
@@ -201,11 +206,39 @@ TEST_P(KeyRelations, HoldInEveryLimb) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, KeyRelations,
-                         ::testing::Values(KeyLabel{KeyKind::Relinearize, 1},
-                                           KeyLabel{KeyKind::Galois, 5},
-                                           KeyLabel{KeyKind::Galois, 2047},
-                                           KeyLabel{KeyKind::DenseToSparse, 1},
-                                           KeyLabel{KeyKind::SparseToDense, 1}));
+                         ::testing::Combine(::testing::Values(kBoot, kBands),
+                                            ::testing::Values(KeyLabel{KeyKind::Relinearize, 1},
+                                                              KeyLabel{KeyKind::Galois, 5},
+                                                              KeyLabel{KeyKind::Galois, 2047},
+                                                              KeyLabel{KeyKind::DenseToSparse, 1},
+                                                              KeyLabel{KeyKind::SparseToDense,
+                                                                       1})));
+
+// Each band has keys of its own, cut to the highest level of use within it.
+TEST(Keys, OfBandsAreOtherKeys) {
+  RlweWorld w(kBands);
+  const KeyLabel relin{};
+  const auto at = [&](int level) { return relin.at(*w.params, level); };
+  EXPECT_EQ(at(0).str(), "relinearize");
+  EXPECT_EQ(at(6).str(), "relinearize[2]");
+  EXPECT_EQ((KeyLabel{KeyKind::Galois, 5, 2}.str()), "galois(5)[2]");
+  EXPECT_EQ((KeyLabel{KeyKind::Galois, 5, 2}.describe(10)), "rotation by 1, band 2");
+  const KeyRecorder recorder(w.constants);
+  for (const int level : {0, 3, 5, 6, 4, 9, 19}) recorder.get(at(level), level);
+  const KeyRequest request{{at(0), 19}, {at(5), 6}, {at(9), 9}};
+  EXPECT_EQ(recorder.request(), request);
+  KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
+  const auto keys = generator.make(request);
+  EXPECT_EQ(recorder.bytes(), keys->bytes());
+  // 4 terminals and 8 mains at most up to level 6, 8 auxiliary primes, two digits.
+  EXPECT_EQ(keys->get(at(6), 6).digits.size(), 2u);
+  EXPECT_EQ(keys->get(at(6), 6).digits[0][0].view.limbs(), 4 + 8 + 8);
+  EXPECT_THROW(keys->get(at(6), 7), KeyError);
+  EXPECT_THROW(keys->get(at(1), 1), KeyError);
+  EXPECT_THROW(generator.make(relin, 6), KeyError);
+  EXPECT_THROW(generator.make(at(6), 8), KeyError);
+  EXPECT_THROW(KeyRecorder(w.constants).get(at(6), 3), KeyError);
+}
 
 TEST(Keys, BundleKeepsTheHighestLevel) {
   RlweWorld w(kLeveled);

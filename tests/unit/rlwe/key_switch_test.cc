@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "math/errors.h"
 #include "rlwe/galois.h"
@@ -69,10 +70,10 @@ TEST_P(KeySwitch, ModDownDividesAtEveryLevel) {
     ExtendedPair pair = allocate_extended(w.queue, w.constants, level);
     const Poly high = w.message(m, level);
     const Poly low = secret_poly(w.queue, w.ring(), w.params->extended(level), r);
-    const auto unused = w.constants.product_on(w.params->aux_basis().without(p), q);
+    const auto unused = w.constants.product_on(w.params->key_layout(level).aux.without(p), q);
     std::vector<std::uint32_t> all, factor;
     for (int i = 0; i < q.size(); ++i) {
-      all.push_back(w.constants.p_mod()[q.prime(i)]);
+      all.push_back(w.constants.p_mod(level)[q.prime(i)]);
       factor.push_back(unused[q.prime(i)]);
     }
     w.queue.submit(Linear{{{{{high.view, 1, all, {}}}, pair.part[0].view.select(q), {}, {}},
@@ -101,7 +102,7 @@ TEST_P(KeySwitch, ModUpKeepsEveryDigit) {
   for (int level = 0; level <= w.params->top_level(); ++level) {
     const auto m = w.random_message(20);  // below every digit's modulus: the lift is m itself
     Poly x = w.message(m, level);
-    const Basis unused = w.params->aux_basis().without(w.params->aux_basis(level));
+    const Basis unused = w.params->key_layout(level).aux.without(w.params->aux_basis(level));
     const Basis q = w.params->basis(level);
     const auto product = w.constants.product_on(unused, q);
     std::vector<std::uint32_t> factor;
@@ -139,18 +140,28 @@ TEST_P(KeySwitch, ModUpKeepsEveryDigit) {
   }
 }
 
-// Switching with a rotation key of any higher level: the message is rotated, and the noise stays
-// small.
+// Switching with a rotation key of any higher level of the band: the message is rotated, and the
+// noise stays small. Keys of other bands are refused.
 TEST_P(KeySwitch, KeysOfHigherLevelsServeLowerOnes) {
   const std::uint32_t g = rotation_element(3, w.params->log_n());
   KeyGenerator generator(w.constants, w.queue, w.secret, w.random);
-  const SwitchKey top = generator.make({KeyKind::Galois, g}, w.params->top_level());
+  const KeyLabel turn{KeyKind::Galois, g};
+  std::map<int, SwitchKey> top;  // by band
+  for (int level = 0; level <= w.params->top_level(); ++level) {
+    top[w.params->band(level)] = generator.make(turn.at(*w.params, level), level);
+  }
   for (int level = 0; level <= w.params->top_level(); ++level) {
     const auto m = w.random_message(30);
     const FreshPair x = encrypt_symmetric(w.constants, w.queue, w.secret, w.message(m, level).view,
                                           level, w.random);
-    const SwitchKey own = generator.make({KeyKind::Galois, g}, level);
-    for (const SwitchKey* key : {&top, &own}) {
+    const SwitchKey own = generator.make(turn.at(*w.params, level), level);
+    for (const auto& [band, key] : top) {
+      if (band == w.params->band(level)) continue;
+      const ModUpResult raised = mod_up(w.queue, w.constants, x.parts[1].view, level);
+      EXPECT_THROW(key_inner(w.queue, w.constants, raised, {{&key}}), KeyError) << level;
+    }
+    const SwitchKey& highest = top[w.params->band(level)];
+    for (const SwitchKey* key : {&highest, &own}) {
       const ModUpResult raised = mod_up(w.queue, w.constants, x.parts[1].view, level);
       const auto sums =
           key_inner(w.queue, w.constants, raised, {{key, {x.parts[0].view, {}}, 1, true, false}});
@@ -184,7 +195,7 @@ TEST_P(KeySwitch, RefusesWhatDoesNotFit) {
 INSTANTIATE_TEST_SUITE_P(Presets, KeySwitch,
                          ::testing::Values("test-n10-leveled-insecure", "test-n10-sr-insecure",
                                            "test-n10-dr-insecure", "test-n10-bitpacker-insecure",
-                                           "test-n10-boot-insecure",
+                                           "test-n10-boot-insecure", "test-n10-bands-insecure",
                                            "test-n10-d34-w28-boot-insecure",
                                            "test-n10-d36-w28-free-insecure",
                                            "test-n10-d35-w28-free-boot-insecure"),
