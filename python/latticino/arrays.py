@@ -186,7 +186,10 @@ def as_text(x: Any, operation: str, name: str) -> str:
 
 def unknown_preset(name: str, names: list[str], remedy: str) -> errors.Error:
     """The ParameterError for a name that no set has."""
-    first, second, third = difflib.get_close_matches(name, names, 3, 0.0)
+    def distance(x: str) -> float:
+        return -difflib.SequenceMatcher(None, x, name).ratio()
+
+    first, second, third = sorted(names, key=distance)[:3]  # of equally near names, those listed first
     return errors.ParameterError.explain(
         "preset", f"the name {shown(name)}", f"a preset, perhaps {first}, {second} or {third}", remedy)
 
