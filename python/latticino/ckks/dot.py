@@ -15,7 +15,8 @@ from .ciphertext import Ciphertext
 @captured.step("lt.dot")
 @public
 def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
-    """The sum of ``x * y`` over pairs of ciphertexts of one shape: one level, and one key switch in all.
+    """The sum of ``x * y`` over pairs of ciphertexts of one shape: one level, and one key switch in all. Arrays whose
+    values lie in other slots than those of the rest move first, which takes one level more.
 
     Cheaper than ``sum(x * y ...)``, which switches keys and rescales for every product. ShapeError
     for lists that are empty, of different lengths or with other things than ciphertexts.
@@ -40,8 +41,10 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
             raise errors.ShapeError.explain(
                 "dot", f"products of shapes {first.shape} and {x.shape}", "one shape", "reshape or pad the data")
     if not all(x.layout.same(first.layout) for x, _ in pairs):
-        pairs = [(align.plain(x, "dot"), align.plain(y, "dot")) for x, y in pairs]
-        first = pairs[0][0]
+        plain = {id(v): align.plain(v, "dot") for pair in pairs for v in pair}
+        first = max(plain.values(), key=lambda v: v.slots)
+        placed = {name: align.as_in(v, first, "dot") for name, v in plain.items()}  # a square stays one
+        pairs = [(placed[id(x)], placed[id(y)]) for x, y in pairs]
     pairs = [_factors(x, y) for x, y in pairs]
     level = min(c.level for pair in pairs for c in pair)
     if level < 1:

@@ -96,6 +96,14 @@ def repeated(x: Ciphertext, larger: Ciphertext) -> Ciphertext:
     return x._like([part] * len(larger._parts), x._known.repeated(larger.size, growth), layout=where)
 
 
+def as_in(x: Ciphertext, other: Ciphertext, operation: str) -> Ciphertext:
+    """x in the layout of another array of its shape, which has as many slots or more. It is free if x has that layout,
+    or repeats over these slots; otherwise it takes one level."""
+    if x.layout.same(other.layout):
+        return x
+    return repeated(x, other) if _repeats(x, other.layout) else moves.placed(x, other.layout, operation)
+
+
 def broadcast(x: Ciphertext, shape: tuple[int, ...]) -> Ciphertext:
     """numpy's broadcast_to. It is free, because values share slots."""
     if shape == x.shape:

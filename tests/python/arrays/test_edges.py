@@ -489,3 +489,28 @@ def test_rows_are_summed_at_the_last_level(device):
     y = x.spread_sum(2.0)
     want = np.broadcast_to(2 * values.sum(1, keepdims=True), (4, 4))
     assert y.level == 0 and lt.precision(client.decrypt(y), want).worst > y.expected_worst_bits - 1
+
+
+PAIRS = {
+    "slots of a product of matrices": lambda x, m: (m.reshape(8, 8) @ m.reshape(8, 8)).reshape(-1), "every second": lambda x, m: x[::2][:64],
+    "a transpose": lambda x, m: m.reshape(8, 8).T.reshape(-1), "several ciphertexts": lambda x, m: (lambda s: s.reshape(-1)[64:128])(np.stack([m, m, m])),
+    "a broadcast": lambda x, m: m[:1].broadcast_to(64) if not isinstance(m, np.ndarray) else np.broadcast_to(m[:1], 64)}
+
+
+@pytest.mark.parametrize("other", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("turned", [False, True])
+def test_pairs_of_a_dot_may_lie_in_different_slots(other, turned):
+    """One pair in 64 slots and one in 512 were a ShapeError about slots, though shapes were equal."""
+    ctx = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
+    client = lt.keygen(ctx)
+    x, m = np.linspace(-1, 1, 512), np.linspace(-1, 1, 64) ** 2
+
+    def program(x, m):
+        pairs = [(m, m), (other(x, m), m * 0.5)]
+        xs, ys = zip(*(pairs[::-1] if turned else pairs))
+        return sum(a * b for a, b in zip(xs, ys)) if isinstance(m, np.ndarray) else lt.dot(list(xs), list(ys))
+
+    a, b = client.encrypt(x), client.encrypt(m)
+    ctx.use(client.server_keys(program, a, b, show=False))
+    y = program(a, b)
+    assert lt.precision(client.decrypt(y), program(x, m)).worst > y.expected_worst_bits - 2

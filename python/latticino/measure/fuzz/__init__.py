@@ -33,7 +33,8 @@ MIN_WITHIN = 0.99  # part of calibrated results that must be within 1 bit of the
 # Runs of fewer than SHORT results may have GROUPED more results outside of that part. Up to six results of one seed
 # share their data and lie outside together. Among a few hundred results, two such groups can occur by chance.
 GROUPED, SHORT = 12, 1000
-MAX_BELOW = {"calibrated": 3.0, "fitted": 3.0, "declared": 1.0}  # bits that any result may lie below its claim
+# Bits that any result may be less precise than its claim.
+MAX_BELOW = {"calibrated": 3.0, "fitted": 3.0, "declared": 1.0}
 # Bounds of the root mean square of error divided by claimed error. Claims of declared ranges may be too pessimistic, so
 # their lower bound is checked only in runs of SHORT results and more.
 FEW_RATIO = (0.5, 2.0)

@@ -396,7 +396,7 @@ def run(world: World, seed: int, kind: str, mode: str) -> Result:
             results = [(runs(*first, **drawn), operands, drawn)]
             if recorded:
                 results.append((runs(*encrypted(others), **later), others, later))
-        except (errors.ScaleError, errors.LevelError, RangeWarning) as refused:
+        except (errors.ScaleError, errors.LevelError, errors.PrecisionError, RangeWarning) as refused:
             return Result(title, len(program.steps), refused=f"{type(refused).__name__}: {refused}")
     compared = [_compared(world.client, y, np.asarray(program(*values, **n)), program.apart, mode == "functions")
                 for y, values, n in results]

@@ -13,7 +13,7 @@ class WrongValue(AssertionError):
 class Claimed:
     """Bits that a result claimed, and bits that were measured: mean and worst slot."""
 
-    kind: str  # "calibrated" on a sample that is at hand, "fitted" of such a program with fits, else "declared"
+    kind: str  # "calibrated" on a sample that is available, "fitted" of such a program with fits, else "declared"
     slots: int
     claimed_mean: float
     claimed_worst: float
@@ -30,4 +30,4 @@ class Result:
     steps: int
     wrong: str = ""
     claims: list[Claimed] = field(default_factory=list)
-    refused: str = ""  # the ScaleError or LevelError of a program that exceeds the limits of the parameters
+    refused: str = ""  # the error of a program that exceeds the limits of the parameters
