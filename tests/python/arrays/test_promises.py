@@ -10,14 +10,14 @@ import pytest
 import latticino as lt
 
 NARROW = {
-    "approximate": lambda a: lt.exp(a * 8, (-1, 1), 15),
+    "approximate": lambda a: (a * 8).approximate(np.exp, (-1, 1), 15),
     "sign": lambda a: a.sign(bound=0.1, gap=0.02, bits=8),
     "inverse": lambda a: (a + 1).inverse((0.5, 1.5), 10, method="iterations"),
     "apply_lut": lambda a: a.apply_lut(lambda v: v * v, bound=0.25),
     "max": lambda a: a[:4].max(bound=0.25),
 }
 WIDE = {
-    "approximate": lambda a: lt.exp(a * 8, (-8, 8), 5),
+    "approximate": lambda a: (a * 8).approximate(np.exp, (-8, 8), 5),
     "sign": lambda a: a.sign(bound=1, gap=0.1, bits=8),
     "apply_lut": lambda a: a.apply_lut(lambda v: v * v, bound=1),
 }
