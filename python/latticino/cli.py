@@ -62,7 +62,7 @@ def _require_used(args: argparse.Namespace) -> None:
             owners = " and ".join(name for name, several in _OWN.items() if option in several)
             raise errors.UnsupportedError.explain(
                 f"demo {args.what}", f"--{option.replace('_', '-')}", "options of its own",
-                f"leave it out: it is of {owners}")
+                f"leave it out: it belongs to {owners}")
     for option, beside, reason in (("preset", "scales", "each scale has a set of its own"),
                                    ("output", "scales", "several trainings draw no plot"),
                                    ("output", "no_plot", "nothing is drawn")):
@@ -322,8 +322,10 @@ def _parser() -> argparse.ArgumentParser:
         return number
 
     def on_device(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where built and present, else cpu")
-        sub.add_argument("--threads", type=count(0, MAX_THREADS), default=0, help="CPU threads; 0: all cores")
+        sub.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda if it is built and there is a GPU, "
+                         "else cpu")
+        sub.add_argument("--threads", type=count(0, MAX_THREADS), default=0, help="number of CPU threads; default: 0, "
+                         "which takes all cores")
 
     demo = command("demo", _demo, "train a model on encrypted digits, run a network on encrypted images or reviews, "
                    "sort encrypted numbers, or decide by trees on encrypted features")
@@ -334,35 +336,36 @@ def _parser() -> argparse.ArgumentParser:
                       "weights, generated images; "
                       "sort: generated numbers; trees: boosted trees and a forest on data of scikit-learn")
     on_device(demo)
-    demo.add_argument("--preset", help=f"default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1; "
-                      "trees: the fastest")
-    demo.add_argument("--images", type=count(1, 2000), help="networks: test inputs of the shadow; default: all, "
-                      "1000 of CIFAR-10 and 2000 of IMDB")
-    demo.add_argument("--encrypted", type=count(0, 2000), help="networks: inputs that run encrypted, default: none; "
-                      "trees: default: 10")
-    demo.add_argument("--batch", type=count(1, 4096), help="networks: inputs of one encrypted run; "
-                      "default: 1, rnn: 32")
-    demo.add_argument("--memory", help="networks: device memory, such as 16GiB")
-    demo.add_argument("--weights", type=Path, help="networks: a file of their recipe, .npz or .safetensors; "
-                      "default: the one that ships")
-    demo.add_argument("--data", choices=("digits", "mnist"), help="default: mnist if LATTICINO_DATA has it")
+    demo.add_argument("--preset", help=f"parameter set; default: {DEFAULT_PRESET}; resnet20: n16-d35-boot-v1; "
+                      "trees: the fastest set")
+    demo.add_argument("--images", type=count(1, 2000), help="networks: number of test inputs that the shadow computes; "
+                      "default: all, which are 1000 of CIFAR-10 and 2000 of IMDB")
+    demo.add_argument("--encrypted", type=count(0, 2000), help="networks and trees: number of inputs that run "
+                      "encrypted; default: none; trees: 10")
+    demo.add_argument("--batch", type=count(1, 4096), help="networks: number of inputs in one encrypted run; "
+                      "default: 1; rnn: 32")
+    demo.add_argument("--memory", help="networks: device memory that a run may take, such as 16GiB")
+    demo.add_argument("--weights", type=Path, help="networks: a file of weights that a recipe wrote, .npz or "
+                      ".safetensors; default: the file that comes with the package")
+    demo.add_argument("--data", choices=("digits", "mnist"), help="helr: data set; default: mnist if LATTICINO_DATA "
+                      "has it, else digits")
     demo.add_argument("--iterations", type=count(1))
     demo.add_argument("--rows", type=count(1), help="rows of a mini-batch, a power of two")
-    demo.add_argument("--size", type=count(1, 1 << 20), help="sort: how many numbers; default: 16 on a CPU, 16384 on a "
+    demo.add_argument("--size", type=count(1, 1 << 20), help="sort: number of values; default: 16 on a CPU, 16384 on a "
                       "GPU")
-    demo.add_argument("--bits", type=count(1, 18), help="sort: precision of one exchange; default: 12")
-    demo.add_argument("--scales", type=_scales, help="helr: a training on the set of each scale, such as "
+    demo.add_argument("--bits", type=count(1, 18), help="sort: bits of precision of one exchange; default: 12")
+    demo.add_argument("--scales", type=_scales, help="helr: run a training for each of these scales, such as "
                       "30,35,40,45,50 for 2^30 to 2^50")
     demo.add_argument("--separate", action="store_true", default=None,
-                      help="helr: weights and momentum each bootstrap by themselves")
-    demo.add_argument("--repeat", type=count(1), help="helr, sort: runs, of whose times the record has the median; "
-                      "default: 1")
+                      help="helr: bootstrap weights and momentum separately")
+    demo.add_argument("--repeat", type=count(1), help="helr, sort: number of runs; the record has the median of their "
+                      "times; default: 1")
     demo.add_argument("--recorded", action=argparse.BooleanOptionalAction, default=None,
-                      help="helr: steps are recorded before the training and replayed; default: on a GPU")
-    demo.add_argument("--output", type=Path, help="helr, sort, networks: the plot; default: "
+                      help="helr: record the steps before the training, and replay them; default: only on a GPU")
+    demo.add_argument("--output", type=Path, help="helr, sort, networks: file of the plot; default: "
                       "latticino-demo.png")
-    demo.add_argument("--no-plot", action="store_true", default=None)
-    demo.add_argument("--record", type=Path, help="a JSON file to write the measured row to")
+    demo.add_argument("--no-plot", action="store_true", default=None, help="draw no plot")
+    demo.add_argument("--record", type=Path, help="a JSON file that gets the measured row")
 
     command("info", _info, "versions, devices, presets")
     explain = command("explain", _explain, "everything about a parameter set")
@@ -372,18 +375,19 @@ def _parser() -> argparse.ArgumentParser:
     params.add_argument("--N", type=_whole, default=2**16, help="ring degree, such as 2**14; default: 2**16")
     params.add_argument("--levels", type=_levels, help="multiplications in sequence, or a scale for each level from "
                         "level 0 up, such as 2**40,2**40,2**35; default: as many as fit")
-    params.add_argument("--scale", type=_real, help="of every level; default: 2**40")
+    params.add_argument("--scale", type=_real, help="scale of every level; default: 2**40")
     params.add_argument("--word", type=_whole, help="primes stay below 2**WORD; default: 31")
-    params.add_argument("--bootstrapping", action="store_true", help="with the levels of bootstrapping")
-    params.add_argument("--dnum", type=_whole, help="digits of a key switch; default: those of least work")
+    params.add_argument("--bootstrapping", action="store_true", help="add the levels that bootstrapping takes")
+    params.add_argument("--dnum", type=_whole, help="number of digits of a key switch; default: the one with the "
+                        "least work")
     params.add_argument("--secret", type=_secret, default="ternary",
-                        help="ternary, or the number of coefficients that are not 0")
+                        help="secret key: ternary, or the number of its coefficients that are not 0")
     params.add_argument("--security", type=_security, default=128,
-                        help="128, 192 or 256 bits, or none (for tests)")
-    params.add_argument("--quantum", action="store_true", help="against quantum computers")
-    params.add_argument("--name", help="default: made from the arguments")
-    params.add_argument("--device", help="whose times are predicted: cpu or cuda (an H200)")
-    params.add_argument("--save", type=Path, help="the file to write, which lt.load_params reads")
+                        help="bits of security: 128, 192 or 256, or none (for tests)")
+    params.add_argument("--quantum", action="store_true", help="count the bits of security against quantum computers")
+    params.add_argument("--name", help="name of the set; default: made from the arguments")
+    params.add_argument("--device", help="the device whose times are predicted: cpu or cuda (an H200)")
+    params.add_argument("--save", type=Path, help="write the set to this file; lt.load_params reads it")
 
     bench = command("bench", _bench, "measure precision or speed, report or compare what was measured")
     on_device(bench)
@@ -392,52 +396,56 @@ def _parser() -> argparse.ArgumentParser:
              "report")
     bench.add_argument("what", choices=kinds, metavar="WHAT", help=", ".join(kinds))
     bench.add_argument("files", nargs="*", type=Path, help="compare: two records; roofline, growth, bitpacker: "
-                       "records to work from instead of measuring; workloads: records to compare with")
-    bench.add_argument("--tuning", type=Path, help="gpu: a table of latticino tune instead of the shipped one")
+                       "read these records instead of measuring; workloads: records to compare with")
+    bench.add_argument("--tuning", type=Path, help="gpu: a table that latticino tune wrote, instead of the shipped one")
     bench.add_argument("--part", metavar="PART", choices=(
         "gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors", "study", "words", "unpacked",
         "scales", "predictions", "forms", "rotations", "bootstrap", "graph"),
-                       help="exactness: gates to noise, this part alone; noise is in no run of all, and measures "
-                       "deviations; bitpacker: counts, chains or errors alone, or study: random schedules, --runs "
-                       "of them; workloads: words of 28 and 30 bits, sets that are not packed, or scales, "
-                       "alone, or predictions: plans of all workloads beside the records that are named; counters: "
-                       "why warps wait in forms of transforms, passes of rotations, or kernels of a bootstrapping, "
-                       "alone, or as one graph")
+                       help="run this part alone. exactness: gates, tables, u8, wide, or noise (deviations; it runs "
+                       "only if it is named). bitpacker: counts, chains, errors, or study (random schedules; --runs is "
+                       "their number). workloads: words (of 28 and 30 bits), unpacked (other sets), scales, or "
+                       "predictions (plans of all workloads, beside records). counters: forms (of transforms), "
+                       "rotations, bootstrap (its kernels), or graph (a bootstrapping as one graph)")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
-                       help="exactness: what blind rotations compute in")
-    bench.add_argument("--plot", type=Path, help="growth, roofline, bitpacker: the picture to draw")
-    bench.add_argument("--preset", help="default: those of the documented record")
-    bench.add_argument("--runs", type=count(1), help="repetitions of each measurement")
-    bench.add_argument("--no-peers", action="store_true", help="cpu: leave other libraries out")
-    bench.add_argument("--record", type=Path, help="the JSON file to write rows to (report: to read)")
+                       help="exactness: arithmetic of blind rotations")
+    bench.add_argument("--plot", type=Path, help="growth, roofline, bitpacker: file of the plot")
+    bench.add_argument("--preset", help="parameter set; default: the sets of the documented record")
+    bench.add_argument("--runs", type=count(1), help="number of repetitions of each measurement")
+    bench.add_argument("--no-peers", action="store_true", help="cpu: do not measure other libraries")
+    bench.add_argument("--record", type=Path, help="a JSON file that gets the measured rows; report reads it")
 
     tune = command("tune", _tune, "measure every variant of the GPU's kernels and write the table of the fastest")
-    tune.add_argument("--presets", help="whose shapes; default: those of the shipped table")
-    tune.add_argument("--tfhe-sets", help="whose blind rotations; default: the 128-bit sets; empty for none")
-    tune.add_argument("--batches", help="ciphertexts of a blind rotation, an entry each; default: 1,132,1056")
-    tune.add_argument("--table", type=Path, default=Path("tuned.txt"), help="the file to write")
+    tune.add_argument("--presets", help="parameter sets whose kernels are measured; default: those of the shipped "
+                      "table")
+    tune.add_argument("--tfhe-sets", help="TFHE sets whose blind rotations are measured; default: the 128-bit "
+                      "sets; empty for none")
+    tune.add_argument("--batches", help="numbers of ciphertexts in one blind rotation; the table gets an entry "
+                      "for each; default: 1,132,1056")
+    tune.add_argument("--table", type=Path, default=Path("tuned.txt"), help="write the table to this file")
 
     conformance = command("conformance", _conformance, "compare a device with the reference, bit for bit")
     on_device(conformance)
-    conformance.add_argument("--preset", help="default: every preset on a GPU, every small one on the CPU")
-    conformance.add_argument("--all-levels", action="store_true", help="every level of large sets on the CPU too")
-    conformance.add_argument("--sampled", action="store_true", help="a sample of levels of large sets on a GPU too")
-    conformance.add_argument("--simd-oracle", action="store_true", help="a GPU against the CPU's vector code, which "
-                             "`conformance --device cpu` compares with the plain code")
-    conformance.add_argument("--record", type=Path, help="a JSON file to write a row for each set to")
+    conformance.add_argument("--preset", help="parameter set; default: every preset on a GPU, every small one on a CPU")
+    conformance.add_argument("--all-levels", action="store_true", help="on a CPU: compare every level of large sets")
+    conformance.add_argument("--sampled", action="store_true", help="on a GPU: compare only a sample of the levels of "
+                             "large sets")
+    conformance.add_argument("--simd-oracle", action="store_true", help="compare a GPU with the CPU's vector code; "
+                             "`conformance --device cpu` compares that with the plain code")
+    conformance.add_argument("--record", type=Path, help="a JSON file that gets a row for each set")
 
-    fuzz = command("fuzz", _fuzz, "random programs on encrypted values against the same steps in the clear")
+    fuzz = command("fuzz", _fuzz, "run random programs on encrypted values, and compare them with the same steps "
+                   "in the clear")
     on_device(fuzz)
-    fuzz.add_argument("--minutes", type=minutes, default=5.0, help="for all parts together")
-    fuzz.add_argument("--programs", type=count(1), help="of each part, however long they take; 10000 with --part ckks "
-                      "checks what is claimed of precision")
+    fuzz.add_argument("--minutes", type=minutes, default=5.0, help="minutes for all parts together; default: 5")
+    fuzz.add_argument("--programs", type=count(1), help="number of programs of each part, however long they take; with "
+                      "10000 and --part ckks, the claimed precision is checked too")
     parts = ("ckks", "tfhe", "switching", "saved", "program-files")
-    fuzz.add_argument("--part", choices=parts, metavar="PART", help=f"this part alone: {', '.join(parts)}")
+    fuzz.add_argument("--part", choices=parts, metavar="PART", help=f"run this part alone: {', '.join(parts)}")
     fuzz.add_argument("--seed", type=count(0, 2**62), default=1,
-                      help="of the first program; each program names its own")
+                      help="seed of the first program; each failure names the seed of its program")
     fuzz.add_argument("--jobs", type=count(1, 1024), default=1,
-                      help="processes that share the programs; their first seeds lie 1,000,000 apart")
-    fuzz.add_argument("--record", type=Path, help="a JSON file to write a row for each part to")
+                      help="number of processes that share the programs; their first seeds are 1,000,000 apart")
+    fuzz.add_argument("--record", type=Path, help="a JSON file that gets a row for each part")
     commands_of_services.add(command, on_device)
     planning.add(command)
     return parser

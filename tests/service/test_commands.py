@@ -148,8 +148,8 @@ def test_no_service_in_a_folder(capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("words, status, needs", [
-    (["list", "a"], 2, "takes no 'a'"), (["list", "--days", "3"], 1, "it is of token"), (["add", "b", "--models", "x"], 1, "it is of token"),
-    (["token", "a", "--weight", "2"], 1, "it is of add"), (["revoke", "a", "--most-jobs", "2"], 1, "it is of add"),
+    (["list", "a"], 2, "takes no 'a'"), (["list", "--days", "3"], 1, "it belongs to token"), (["add", "b", "--models", "x"], 1, "it belongs to token"),
+    (["token", "a", "--weight", "2"], 1, "it belongs to add"), (["revoke", "a", "--most-jobs", "2"], 1, "it belongs to add"),
     (["token", "a", "--models", ""], 1, "1 to 64 letters"), (["token"], 2, "needs the name")])
 def test_what_tenants_would_not_read_is_refused(words, status, needs, capsys, tmp_path):
     at = ("--folder", tmp_path / "service")

@@ -141,13 +141,15 @@ def auxiliary(params: Any) -> int:
 def add(command: Any) -> None:
     """Adds `latticino plan` to the parser."""
     sub = command("plan", _plan, "predict seconds and traffic of saved programs over several workers (docs/scaling.md)")
-    sub.add_argument("programs", nargs="+", type=Path, help="a file of lt.save_program, or several: a pipeline")
-    sub.add_argument("--workers", type=count(1, 4096), default=1, help="processes, each with a device; default: 1")
-    sub.add_argument("--inputs", type=count(1), default=1, help="of the batch; default: 1")
-    sub.add_argument("--link", type=rate, default="25Gb/s", help="of the network to the folder of blobs, such as "
-                     "25Gb/s or 3GB/s; default: 25Gb/s")
-    sub.add_argument("--device", choices=("cpu", "cuda"), help="whose times are predicted: cpu or cuda (an H200); "
-                     "default: that of the program")
+    sub.add_argument("programs", nargs="+", type=Path, help="a file that lt.save_program wrote; several files are a "
+                     "pipeline")
+    sub.add_argument("--workers", type=count(1, 4096), default=1, help="number of processes, each with its device; "
+                     "default: 1")
+    sub.add_argument("--inputs", type=count(1), default=1, help="number of inputs of the batch; default: 1")
+    sub.add_argument("--link", type=rate, default="25Gb/s", help="rate of the network to the folder of blobs, such "
+                     "as 25Gb/s or 3GB/s; default: 25Gb/s")
+    sub.add_argument("--device", choices=("cpu", "cuda"), help="the device whose times are predicted: cpu or cuda (an "
+                     "H200); default: that of the program")
 
 
 def rate(text: str) -> float:

@@ -140,8 +140,7 @@ def _fitted(operation: str, count: int, domain: tuple[float, float], bits: float
         if gap is None:
             fit, error = sign.for_product(operation, _BOUND, wanted, STEP, margin, deepest)
         else:
-            # Errors of the signs add up over all stages. Values move by them, and so does the distance between two
-            # values.
+            # Errors of the signs add up over all stages. They move values, and so change their distances.
             apart = 0.97 * gap / length * _BOUND * 2.0**-more
             fit = composite.composed(operation, _BOUND, apart, max(1.0, wanted + math.log2(stages) - 1), margin,
                                      deepest)

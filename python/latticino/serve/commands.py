@@ -37,60 +37,67 @@ AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.
 def add(command: AddCommand, on_device: Callable[[argparse.ArgumentParser], None]) -> None:
     """Adds the commands to the parser of `latticino`."""
     serve = command("serve", _with_store(_serve), "serve networks to tenants over HTTP (docs/serving.md)")
-    serve.add_argument("models", nargs="+", help="files that enc.save wrote for the server or lt.save_program, or "
-                       "NAME=FILE; default name: that of the file's folder")
-    serve.add_argument("--host", default="127.0.0.1")
-    serve.add_argument("--port", type=count(0, 65535), default=8000, help="0: any that is free")
+    serve.add_argument("models", nargs="+", help="files that lt.save_program wrote, or enc.save for the server; "
+                       "NAME=FILE gives a name, which otherwise is that of the file's folder")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on; default: 127.0.0.1")
+    serve.add_argument("--port", type=count(0, 65535), default=8000, help="port; 0: any free one; default: 8000")
     serve.add_argument("--plain-http", action="store_true", help="listen beyond this machine without TLS: for a "
                        "private network behind a proxy that has it")
-    serve.add_argument("--rate", type=count(1), default=100, help="requests per second of a token")
-    serve.add_argument("--polls", type=count(1), default=100, help="requests of a tenant that wait at a time, for the "
-                       "end of a job or of a check")
+    serve.add_argument("--rate", type=count(1), default=100, help="requests per second that a token may send; "
+                       "default: 100")
+    serve.add_argument("--polls", type=count(1), default=100, help="number of requests of a tenant that may wait at a "
+                       "time, for the end of a job or of a check; default: 100")
     serve.add_argument("--most-queued", type=count(1), default=3600,
-                       help="predicted seconds that may wait for each worker")
+                       help="predicted seconds of jobs that may wait for each worker; default: 3600")
     serve.add_argument("--keep-results", type=count(1), default=86_400,
-                       help="seconds until a result is taken away")
-    serve.add_argument("--reserve", type=_amount(0), default="1GiB", help="that stays free on the disk of the blobs")
+                       help="seconds until a result is deleted; default: 86400")
+    serve.add_argument("--reserve", type=_amount(0), default="1GiB", help="bytes that stay free on the disk of the "
+                       "blobs; default: 1GiB")
     serve.add_argument("--page", type=Path, help="a folder with a web page for tenants' browsers, at /page/ "
                        "(docs/browser.md)")
     worker = command("worker", _with_store(_worker), "run jobs of a service, on this machine or another one")
     for sub in (serve, worker):
         _on_store(sub)
         on_device(sub)
-        sub.add_argument("--workers", type=count(0 if sub is serve else 1, 64), default=1, help="processes, each with "
-                         "the device; default: 1" + ("; 0: those of other machines" if sub is serve else ""))
-        sub.add_argument("--memory", type=_amount(1), help="of the device for each worker, such as 70GiB; default: "
-                         "half of the machine's for all workers on a CPU")
-        sub.add_argument("--host-memory", type=_amount(1), help="for bundles of keys of each worker; default: half of "
-                         "the machine's for all workers")
+        sub.add_argument("--workers", type=count(0 if sub is serve else 1, 64), default=1, help="number of "
+                         "processes that compute, each on the device; default: 1" + (
+                             "; 0: only workers of other machines" if sub is serve else ""))
+        sub.add_argument("--memory", type=_amount(1), help="device memory of each worker, such as 70GiB; default on "
+                         "a CPU: half of the machine's memory for all workers")
+        sub.add_argument("--host-memory", type=_amount(1), help="host memory for bundles of keys, of each worker; "
+                         "default: half of the machine's memory for all workers")
         sub.add_argument("--grace", type=count(0, 3600), default=20,
-                         help="seconds that jobs may go on after SIGTERM")
+                         help="seconds that running jobs have after SIGTERM; default: 20")
     tenants = command("tenants", _with_store(_tenants),
                       "add tenants of a service, make and revoke their tokens, list them")
     tenants.add_argument("action", choices=("add", "token", "revoke", "list"))
     tenants.add_argument("name", nargs="?")
     _on_store(tenants)
-    tenants.add_argument("--models", help="token: names, separated by commas; default: all")
-    tenants.add_argument("--days", type=count(1, 3660), help="token: how long it is valid; default: 30")
-    tenants.add_argument("--most-bytes", type=_amount(1), help="add: of keys, inputs and results; default: 64GiB")
-    tenants.add_argument("--most-jobs", type=count(1), help="add: that wait or run; default: 1000")
-    tenants.add_argument("--most-seconds", type=count(1), help="add: predicted, of jobs that wait or run; default: "
-                         "86400")
-    tenants.add_argument("--weight", type=count(1, 1000), help="add: of its share beside other tenants'; default: 1")
+    tenants.add_argument("--models", help="token: names of the models that it is for, separated by commas; "
+                         "default: all")
+    tenants.add_argument("--days", type=count(1, 3660), help="token: days for which it is valid; default: 30")
+    tenants.add_argument("--most-bytes", type=_amount(1), help="add: quota of bytes of keys, inputs and results; "
+                         "default: 64GiB")
+    tenants.add_argument("--most-jobs", type=count(1), help="add: quota of jobs that wait or run; default: 1000")
+    tenants.add_argument("--most-seconds", type=count(1), help="add: quota of predicted seconds of jobs that wait or "
+                         "run; default: 86400")
+    tenants.add_argument("--weight", type=count(1, 1000), help="add: weight of its share of the workers; default: 1")
     keys = command("keys", _keys, "upload a bundle of keys to a service, list or delete bundles there")
     keys.add_argument("action", choices=("push", "list", "delete"))
     keys.add_argument("bundle", nargs="?", help="push: a file that lt.save_server_keys wrote with one_file=True; "
                       "delete: a hash")
     jobs = command("jobs", _jobs, "list or cancel jobs of a service")
     jobs.add_argument("action", nargs="?", choices=("list", "cancel"), default="list")
-    jobs.add_argument("job", nargs="?", help="cancel: its id")
+    jobs.add_argument("job", nargs="?", help="cancel: the id of the job")
     for sub in (keys, jobs):
-        sub.add_argument("--url", required=True, help="of the service")
-        sub.add_argument("--model", help="its name; default: the one that the token is for; "
-                         "list: all of them")
-        sub.add_argument("--token-file", type=Path, help=f"default: the environment variable {TOKEN}")
-        sub.add_argument("--cafile", help="certificates of authorities in place of the system's")
-        sub.add_argument("--certificate", help="a certificate of yours and its key, for a proxy that asks for one")
+        sub.add_argument("--url", required=True, help="address of the service")
+        sub.add_argument("--model", help="name of the model; default: the one that the token is for; list: all of "
+                         "them")
+        sub.add_argument("--token-file", type=Path, help=f"a file with the token; default: the environment "
+                         f"variable {TOKEN}")
+        sub.add_argument("--cafile", help="a file with certificates of authorities, in place of those of the system")
+        sub.add_argument("--certificate", help="a file with your certificate and its key, for a proxy that asks for "
+                         "one")
 
 
 def _amount(least: int) -> Callable[[str], int]:
@@ -108,9 +115,11 @@ def _amount(least: int) -> Callable[[str], int]:
 
 
 def _on_store(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--folder", type=Path, default=Path(FOLDER), help=f"of store and blobs; default: {FOLDER}")
-    sub.add_argument("--store", help="sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME; default: in the folder")
-    sub.add_argument("--blobs", type=Path, help="default: in the folder")
+    sub.add_argument("--folder", type=Path, default=Path(FOLDER), help=f"folder of the store and the blobs; default: "
+                     f"{FOLDER}")
+    sub.add_argument("--store", help="database: sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME; default: a "
+                     "file in the folder")
+    sub.add_argument("--blobs", type=Path, help="folder of the blobs; default: in the folder of the store")
 
 
 # ---- the operator's ----
@@ -212,7 +221,7 @@ def _require_used(args: argparse.Namespace) -> None:
             if action != args.action and getattr(args, option) is not None:
                 raise errors.UnsupportedError.explain(
                     f"tenants {args.action}", f"--{option.replace('_', '-')}", "options of its own",
-                    f"leave it out: it is of {action}")
+                    f"leave it out: it belongs to {action}")
 
 
 def _tenants(args: argparse.Namespace) -> int:

@@ -125,6 +125,7 @@ def as_integers(x: Any, bits: int, operation: str) -> np.ndarray:
         raise errors.ValueError.explain(
             operation, f"a value {'below 0' if least < 0 else 'above'} at index "
             f"{int(x.argmin() if least < 0 else x.argmax())}", f"0 to {most} for {name_of(bits)}",
+            "add a number that makes all values 0 or more, because these types have no sign" if least < 0 else
             "use a wider type")
     return np.asarray(x, dtype=np.uint64, order="C")  # because ascontiguousarray would give single values an axis
 

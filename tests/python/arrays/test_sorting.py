@@ -259,11 +259,11 @@ def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
     assert row["bootstraps"] > 0 and row["preset"] == PRESET and row["commit"]
 
 
-@pytest.mark.parametrize("options, message", [(["sort", "--rows", "4"], "demo sort: had --rows.*it is of helr"),
-                                              (["--size", "4", "--no-plot"], "demo helr: had --size.*it is of sort"),
+@pytest.mark.parametrize("options, message", [(["sort", "--rows", "4"], "demo sort: had --rows.*it belongs to helr"),
+                                              (["--size", "4", "--no-plot"], "demo helr: had --size.*it belongs to sort"),
                                               (["trees", "--no-plot"], "demo trees: had --no-plot.*of helr and sort"),
-                                              (["sort", "--no-recorded"], "demo sort: had --recorded.*it is of helr"),
-                                              (["--encrypted", "0"], "demo helr: had --encrypted.*it is of"),
+                                              (["sort", "--no-recorded"], "demo sort: had --recorded.*it belongs to helr"),
+                                              (["--encrypted", "0"], "demo helr: had --encrypted.*it belongs to"),
                                               (["--scales", "35", "--preset", "n16-d35-boot-v1"], "--preset beside --scales"),
                                               (["--scales", "35", "--output", "a.png"], "--output beside --scales"),
                                               (["sort", "--output", "a.png", "--no-plot"], "--output beside --no-plot")])
