@@ -261,7 +261,7 @@ def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
 
 @pytest.mark.parametrize("options, message", [(["sort", "--rows", "4"], "demo sort: had --rows.*it belongs to helr"),
                                               (["--size", "4", "--no-plot"], "demo helr: had --size.*it belongs to sort"),
-                                              (["trees", "--no-plot"], "demo trees: had --no-plot.*of helr and sort"),
+                                              (["trees", "--no-plot"], "demo trees: had --no-plot.*belongs to helr and sort"),
                                               (["sort", "--no-recorded"], "demo sort: had --recorded.*it belongs to helr"),
                                               (["--encrypted", "0"], "demo helr: had --encrypted.*it belongs to"),
                                               (["--scales", "35", "--preset", "n16-d35-boot-v1"], "--preset beside --scales"),
