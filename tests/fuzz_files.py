@@ -38,7 +38,7 @@ READERS = ("switch_keys", "ckks_public_key", "tfhe_keys", "ckks_keys", "ckks_sec
 # The sources of what is run, without the kept inputs (--keep writes them).
 PROGRAMS = (*SOURCES, "python", ":(exclude)tests/fuzz/corpus")
 SUMS = ("value", "core_hours", "seconds")  # of runs of one commit, which add up
-PIECE = 100_000  # inputs of a reader that are recorded at once: so many are lost if the run is stopped
+PIECE = 100_000  # a record is written after so many inputs of a reader: at most these are lost if the run is stopped
 
 
 class Programs(NamedTuple):
@@ -78,7 +78,7 @@ class Children:
         self.stopped, self._lock, self._running = False, threading.Lock(), set()
 
     def start(self, command):
-        """The process; None once they are stopped."""
+        """Starts a process. Returns None after `stop`."""
         with self._lock:
             if self.stopped:
                 return None
@@ -115,14 +115,14 @@ class Children:
 
 
 def run_to_end(command, children):
-    """Its status, its output, and the core-seconds that it took. None if it was stopped."""
+    """Runs a command. Gives its status, its output and the core-seconds that it took; None if it was stopped."""
     process = children.start(command)
     if process is None:
         return None
     with process.stdout:
         said = process.stdout.read()
-    children.ended(process)  # before it is reaped: a process that was reaped is not to be terminated
-    _, status, used = os.wait4(process.pid, 0)  # of this one alone: others run beside it
+    children.ended(process)  # before wait(): after it, the process id may belong to another process
+    _, status, used = os.wait4(process.pid, 0)  # the usage of this process alone: others run at the same time
     process.returncode = os.waitstatus_to_exitcode(status)
     return None if children.stopped else (process.returncode, said, used.ru_utime + used.ru_stime)
 
@@ -188,7 +188,7 @@ def written(path, row):
             row["rate"] = round(row["value"] / max(3600 * row["core_hours"], 1e-9))
     rows = [old for old in rows if old["name"] != row["name"]] + [row]
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(path.name + ".new")  # whoever stops the run leaves the whole of one of the two
+    new = path.with_name(path.name + ".new")  # if the run is stopped here, the old or the new file is complete
     new.write_text("[\n" + ",\n".join("  " + json.dumps(r) for r in rows) + "\n]\n")
     new.replace(path)
 
@@ -230,7 +230,7 @@ def readers_of(programs, asked):
 
 
 class Fuzzing:
-    """Readers that run beside each other, and their record."""
+    """Readers that run at the same time, and their record."""
 
     def __init__(self, programs, asked, readers):
         self.programs, self.asked, self.work = programs, asked, programs.folder / "inputs"
@@ -240,7 +240,7 @@ class Fuzzing:
         self.children, self.failed, self._lock = Children(), [], threading.Lock()
 
     def reader(self, parser):
-        """Runs one, in pieces where their number counts."""
+        """Runs one reader. If the number of inputs is given, it runs in pieces."""
         while True:
             left = None if self.share is None else self.share - inputs_of(self.asked.record, parser)
             if left is not None and left <= 0:
@@ -250,7 +250,7 @@ class Fuzzing:
             if ended is None:
                 return
             row, said = ended
-            if left is not None and not row["value"]:  # nothing was read, and nothing would be the next time
+            if left is not None and not row["value"]:  # nothing was read, and another try would read nothing either
                 row["failed"] = True
             # Atheris cannot merge corpora: for Python the valid inputs of `python_readers.py seeds` are kept.
             if self.asked.keep and not row["failed"] and parser not in PYTHON_READERS:

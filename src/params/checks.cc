@@ -106,7 +106,7 @@ void check_bands(const ParamsLiteral& x) {
                                                            [](auto& s) { return s.free(); })),
        "bands of a set with outer or free terminals", "levels of the first mains and terminals",
        "leave the bands out");
-  int above = 1;  // level 0 keeps P, as do switches between rings
+  int above = 1;  // level 0 and switches between rings use P alone
   for (const SwitchBand& b : x.bands) {
     const std::string band = "the band " + b.str();
     need(

@@ -147,8 +147,9 @@ class Params {
   struct KeyLayout {
     int lowest = 0;  // the lowest level of the band; 0 for band 0
     Basis aux;       // the primes of P, and in other bands the extra primes
-    // Each has as many primes as are auxiliary, the last one the rest. Band 0: of all of Q, the
-    // outer terminals first, then in the ring's order. Others: of the band's levels.
+    // Each digit has as many primes as `aux`, and the last digit has the rest. In band 0 they are
+    // the primes of Q: first the outer terminals, then the others in the ring's order. In other
+    // bands they are the primes of the band's levels.
     std::vector<Basis> digits;
   };
   int band(int level) const;
@@ -253,7 +254,7 @@ class Params {
   std::vector<Basis> basis_;
   std::vector<double> scale_, log_q_, rescale_factor_;
   std::vector<KeyLayout> key_layouts_;  // by band
-  std::vector<int> band_;               // by level, as the next one
+  std::vector<int> band_;               // by level, as key_switching_ is
   std::vector<KeySwitching> key_switching_;
   std::string hash_;
 };

@@ -35,7 +35,7 @@ enum class KeyKind : std::uint8_t {
 struct KeyLabel {
   KeyKind kind = KeyKind::Relinearize;
   std::uint32_t galois = 1;  // for Galois and OverRaise only
-  int band = 0;              // of the levels that it serves (Params::band)
+  int band = 0;              // the band of the levels that it serves (Params::band)
   auto operator<=>(const KeyLabel&) const = default;
   // The label of the key that does the same at `level`.
   KeyLabel at(const Params& params, int level) const { return {kind, galois, params.band(level)}; }

@@ -122,7 +122,7 @@ def test_tokens_for_several_models(capsys, monkeypatch):
 
     assert listed("keys", "list") == [("bundle-a", "a"), ("bundle-b", "b"), ("bundle-c", "-")]
     assert listed("jobs") == [("job-a", "a"), ("job-b", "b")]
-    assert listed("keys", "list", "--model", "b") == [("bundle-b", "-")]  # the key id, which is not known
+    assert listed("keys", "list", "--model", "b") == [("bundle-b", "-")]  # a dash, because the key id is not known
     assert listed("jobs", "list", "--model", "b") == [("job-b", "100%")]
     for words in (("keys", "delete", "bundle-a"), ("keys", "push", __file__)):
         status, text = said(capsys, *words, *at)

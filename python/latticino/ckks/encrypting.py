@@ -52,7 +52,7 @@ def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None
     batches = [rows[first : first + _MAX_BATCH] for first in range(0, len(rows), _MAX_BATCH)]
     if not ctx.encrypted:
         for batch in batches:
-            _native.encode_all(ctx._native, batch, level, float(scale))  # whose errors it has in common
+            _native.encode_all(ctx._native, batch, level, float(scale))  # raises the errors that encrypting raises
         parts = [_native.shape_only(ctx._native, level, float(scale), slots) for _ in rows]
     elif len(batches) == 1:
         parts = encrypt(_native.encode_all(ctx._native, rows, level, float(scale)))

@@ -25,7 +25,7 @@ def step(name: str) -> Callable[[Function], Function]:
     """Decorates a function of arrays. If its arguments are stand-ins, a log notes the call as one step of this name."""
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def _noted(*arguments: Any, **options: Any) -> Any:  # a name that naming.caller passes over
+        def _noted(*arguments: Any, **options: Any) -> Any:  # naming.caller skips functions of this name
             first = next(_captured((*arguments, *options.values())), None)
             if first is None:
                 return function(*arguments, **options)

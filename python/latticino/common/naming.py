@@ -22,7 +22,7 @@ _OPERATORS = {
 
 
 def _renamed(why: errors.Error, operation: str) -> errors.Error:
-    """The same error of another operation."""
+    """A copy of the error that names another operation."""
     text = operation + str(why).removeprefix(why.operation)
     out = type(why)(text, operation)
     out.__dict__.update({name: value for name, value in vars(why).items() if name != "operation"})
@@ -44,7 +44,7 @@ def called(operation: str, step: str | None = None) -> Callable[[_Function], _Fu
     """Decorates a function whose errors name this operation, as of `named`."""
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
-        def _run(*arguments: Any, **options: Any) -> Any:  # a name that `caller` passes over
+        def _run(*arguments: Any, **options: Any) -> Any:  # `caller` skips functions of this name
             try:
                 return function(*arguments, **options)
             except errors.Error as why:
@@ -57,13 +57,13 @@ def called(operation: str, step: str | None = None) -> Callable[[_Function], _Fu
 
 
 def public(function: _Function) -> _Function:
-    """Decorates a function or a method whose errors have its own name. That of an operator is numpy's function."""
+    """Makes the errors of a function or method name it. Errors of an operator name numpy's function."""
     return called(_OPERATORS.get(function.__name__, function.__name__))(function)
 
 
 def caller() -> tuple[str, int, types.FrameType]:
-    """What code outside of the package called: the operation, the stack level of a warning that the caller of this
-    function gives, and the frame of that code."""
+    """Finds the call that code outside of the package made. Gives the operation, the stack level for a warning that the
+    caller of this function raises, and the frame of that code."""
     frame, levels, operation = sys._getframe(1), 1, "compute"
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         name = frame.f_code.co_name

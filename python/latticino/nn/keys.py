@@ -93,7 +93,7 @@ def _use_all(twin: Context, names: Sequence[str], levels: Sequence[int], refresh
 
 
 def _use(twin: Context, level: int, names: Sequence[str]) -> None:
-    """Runs operations at a level that use keys of these names, whatever their band."""
+    """Runs operations at a level that use the keys of these names, in any band."""
     params = twin.params
     part = _native.shape_only(twin._native, level, params.scale(level), twin.slots)
     e = twin._evaluator

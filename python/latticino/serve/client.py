@@ -194,7 +194,8 @@ def models_of(link: Link) -> dict[str, Any]:
 
 def chosen(models: dict[str, Any], name: str | None, option: str) -> str:
     """The name of a model; None stands for the only one. ServiceError for None where there are several, and for a model
-    that is not there. ``option``: how whoever calls this names one."""
+    that is not there. ``option``: the argument by which the caller names a
+    model, for the message."""
     if name is None and len(models) == 1:
         name = next(iter(models))
     if name is None or name not in models:

@@ -358,7 +358,7 @@ def _jobs(args: argparse.Namespace) -> int:
     link = _link(args)
     if args.action == "cancel":
         if args.model is not None:
-            client.chosen(client.models_of(link), args.model, "--model NAME")  # an id names its job without it
+            client.chosen(client.models_of(link), args.model, "--model NAME")  # only checks the name
         print(json.dumps(client.cancelled(link, job)))
         return 0
     for row, name in _of_models(args, link, client.jobs_of(link)):
@@ -369,7 +369,7 @@ def _jobs(args: argparse.Namespace) -> int:
 
 
 def _of_models(args: argparse.Namespace, link: Link, rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
-    """The rows of the model that is named, or of all, which then have its name beside them if there are several."""
+    """The rows of the named model, or of all models. If there are several, each row has the name of its model."""
     from . import client
 
     models = client.models_of(link)

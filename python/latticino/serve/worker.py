@@ -245,7 +245,7 @@ class Worker:
             raise _Full(facts.result_bytes)
         given = taken.given
         if isinstance(given, errors.OutOfMemoryError):
-            given = self._given(claim)  # the run beside which it was read first has given its memory back
+            given = self._given(claim)  # the run that took the memory at the first try has ended
         if isinstance(given, Exception):
             raise given
         name = Name(claim.tenant, claim.model, claim.bundle)

@@ -53,7 +53,7 @@ class Pool {
   Pool(Layout layout, int most) : layout_(layout), most_(most) {}
   void add(std::uint32_t q, bool outer = false);                 // outer: to the second list
   std::vector<Choice> added(std::uint32_t q, bool outer) const;  // the choices that add() adds
-  std::vector<Choice> open(bool outer) const;  // the choices that may have one terminal more
+  std::vector<Choice> open(bool outer) const;  // the choices to which a terminal may be added
   bool has(std::uint32_t q) const;
   bool allows(std::uint32_t set) const;
   // Whether one division takes a level to another. In lists the primes that leave, with the
@@ -111,7 +111,7 @@ struct Found {
   std::vector<Candidate> complete;
   Candidate furthest;
 };
-// `enough`: so many levels of `furthest` end the search.
+// The search ends when `furthest` has `enough` levels.
 Found search(const Supply& supply, Layout layout, std::size_t enough = SIZE_MAX);
 
 // The raised levels above the user levels: their shapes, with all terminals at the top, their

@@ -213,7 +213,7 @@ class Extension {
   Layout layout_;
   std::vector<Log2> goals_;
   const Draft* from_ = nullptr;
-  std::array<std::vector<Choice>, 2> open_;  // of its pool, for either list
+  std::array<std::vector<Choice>, 2> open_;  // open() of its pool, for both lists
   std::vector<Step>* out_ = nullptr;
 };
 

@@ -51,8 +51,9 @@ const std::vector<CtsStep> kCtsFour = {{2, 0, 60}, {2, 0, 60}, {0, 2, 50}, {0, 2
 const std::vector<CtsStep> kCtsTwo = {{2, 0, 60}, {2, 0, 60}, {2, 0, 60}, {0, 2, 50}};
 const std::vector<CtsStep> kCtsThree = {{2, 0, 60}, {2, 0, 60}, {1, 1, 55}, {0, 2, 50}};
 
-// Where digits of at most 16 primes make one digit less: at 25 to 31 limbs two, at 37 and 39 three.
-// More primes make conversions slower than a digit less is worth (docs/lab/key-switching.md).
+// The levels at which digits of up to 16 primes save one digit: 25 to 31 limbs then have two
+// digits, 37 and 39 limbs three. With larger digits, conversions would lose more time than the
+// saved digit gains (docs/lab/key-switching.md).
 const std::vector<SwitchBand> kBands = {
     {17, 17, 1}, {18, 18, 2}, {19, 19, 3}, {20, 20, 4}, {23, 24, 1}};
 

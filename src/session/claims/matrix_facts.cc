@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::size_t kKept = 32;
 
-// 128 bits that tell matrices apart, though not those of somebody who looks for two with the same
-// bits: these would only get the claims of each other. Several lanes, because each step waits for
-// the one before it.
+// A hash of 128 bits. It is not cryptographic: somebody could make two matrices with one hash, and
+// each of them would get the claims of the other. Each step needs the result of the step before it,
+// so several lanes run side by side.
 std::array<std::uint64_t, 2> digest(NumbersView entries) {
   constexpr std::size_t kLanes = 4;
   std::array<std::uint64_t, kLanes> first{1, 2, 3, 4}, second{5, 6, 7, 8};

@@ -12,7 +12,8 @@
 namespace latticino::session {
 
 struct MatrixFacts {
-  // Of the weights of any one result: the sum of sizes and the root of the sum of squares.
+  // The largest over all results: the sum of the sizes of its weights, and the root of the sum of
+  // their squares.
   double l1 = 0, l2 = 0;
   double rotated = 0;  // the sum of squares of all weights that are not on diagonal 0
   Alike alike;
@@ -20,7 +21,7 @@ struct MatrixFacts {
   double correlation = 1;
 };
 
-// Row by row. Blocks of `height` rows and `width` columns, and `scale`, as in alike.h.
+// `entries` is row by row. `height` and `width` of a block, and `scale`, are as in alike.h.
 std::shared_ptr<const MatrixFacts> matrix_facts(NumbersView entries, std::size_t rows,
                                                 std::size_t height, std::size_t width,
                                                 double scale);

@@ -92,7 +92,7 @@ def test_values_in_the_clear_need_no_keys(ctx, clear):
 @pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
 @pytest.mark.parametrize("values, level", [([1000.0], 0), ([-1e300, 0], None), ([1e7] * 4, 1)])
 def test_values_beyond_the_bound_are_refused_in_the_clear_as_well(ctx, client, clear, values, level):
-    """They gave a value that no ciphertext could hold, and all of its bits."""
+    """Earlier they gave a value that no ciphertext could hold, and claimed all of its bits."""
     refused = []
     for owner in (client, clear[1]):
         with pytest.raises(lt.ScaleError, match="encrypt: had a coefficient beyond the bound") as why:

@@ -480,7 +480,7 @@ def test_shapes_and_types_of_encrypted_values_are_not_assigned(of_both_schemes):
 
 @pytest.mark.parametrize("device", ["cpu", "not-encrypted"])
 def test_rows_are_summed_at_the_last_level(device):
-    """The claim asked for the rescaling of level 0, which there is not."""
+    """Earlier the claim asked for the rescaling of level 0, which does not exist."""
     ctx = lt.Context("test-n10-boot-insecure", device, threads=1)
     client = lt.keygen(ctx)
     values = np.linspace(-1, 1, 16).reshape(4, 4)

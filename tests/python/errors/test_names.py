@@ -79,7 +79,7 @@ def test_wrong_arguments(clear, name):
 
 @pytest.mark.parametrize("f", [lambda x: x + [], lambda x: [] * x, lambda x: x / [], lambda x: x - np.zeros((0, 3))])
 def test_operands_without_values(clear, f):
-    """numpy's result has no values. An IndexError of the interpreter came from inside."""
+    """numpy's result has no values. Earlier, Python's own IndexError was raised here."""
     with pytest.raises(lt.ShapeError, match="had an operand of shape .0.*needs at least one value"):
         f(clear.encrypt(0.5))
 
@@ -125,7 +125,7 @@ def test_the_debugger_names_the_operation():
     ctx.use(client.server_keys(lambda x: x.prod(), x, show=False))
     with pytest.warns(lt.SecretWarning), lt.debug(ctx, client):
         y = client.encrypt(np.full(4, 0.5))
-        y._known = y._known.following(np.full(4, 0.5 + 2.0**-10, complex))  # as if it had lost most of its bits
+        y._known = y._known.following(np.full(4, 0.5 + 2.0**-10, complex))  # claims that it has lost most of its bits
         with pytest.raises(lt.PrecisionError, match="^prod: had a mean error .*test_names.py"):
             y.prod()
 
@@ -142,6 +142,6 @@ def test_facts_of_parameters(name, level):
     ("a; needs b", 128, "the name 'a; needs b'; needs only a-z"), ("insecure", 128, "a set that is not insecure named insecure; needs a name without"),
     ("own", None, "an insecure set named own; needs a name that contains")])
 def test_names_of_sets(name, security, had):
-    """The message held another whole message in brackets."""
+    """Earlier the message had a second message in brackets."""
     with pytest.raises(lt.ParameterError, match=rf"^make_params: had {had}[^()]*; ask for name=None$"):
         lt.make_params(N=2**10, levels=2, scale=2**30, name=name, security=security) if security is None else lt.make_params(N=2**13, name=name)

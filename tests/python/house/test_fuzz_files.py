@@ -93,7 +93,7 @@ echo "stat::number_of_executed_units: $runs"
 
 @pytest.fixture
 def counting(fuzz_files, tmp_path, monkeypatch):
-    """A reader that takes as many inputs as it is told to, or waits. Gives a command on it."""
+    """Makes a program that behaves like a reader: it takes the given number of inputs, or waits. Gives a command that runs it."""
     monkeypatch.setattr(fuzz_files, "PIECE", 10)
     program = tmp_path / "fuzz_header"
     program.write_text(COUNTS.format(folder=tmp_path))
@@ -114,7 +114,7 @@ def asked_for(tmp_path):
 
 
 def test_a_run_goes_on_where_the_last_one_ended(fuzz_files, counting, capsys, tmp_path, monkeypatch):
-    """In pieces, each of which is in the record once it has ended. Inputs of another commit do not count."""
+    """A run goes in pieces, and each piece is recorded when it ends. Inputs of another commit do not count."""
     assert counting(25) == 0 and asked_for(tmp_path) == ["10", "10", "5"]
     assert "25 inputs of 25 are recorded" in capsys.readouterr().out
     assert counting(25) == 0 and asked_for(tmp_path) == []

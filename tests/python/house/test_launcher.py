@@ -110,7 +110,7 @@ def test_the_entry_point_leaves_the_interrupt_as_it_was(way):
 
 
 def ninja():
-    """The one that the launcher builds with, of this environment."""
+    """The ninja of this environment, with which the launcher builds."""
     path = Path(sys.executable).parent / "ninja"
     if not path.exists():
         pytest.skip("this environment has no ninja")

@@ -1,4 +1,4 @@
-"""Random programs with functions: the same for a seed, with every step, and right."""
+"""Random programs with functions: a seed always gives the same program, every step is drawn, and results are right."""
 
 import numpy as np
 import pytest

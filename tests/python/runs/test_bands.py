@@ -81,7 +81,7 @@ def test_files_and_programs_keep_the_bands(made):
 
 
 def test_files_of_networks_find_the_keys_of_bands(made):
-    """They state keys by name and level."""
+    """Files of networks name each key and its level, not its band."""
     ctx, plan = made[0], made[3] | made[0].plan(lambda x: x.bootstrap("complex"), lt.Shape((made[2].size,), 0))
     assert any(level > ctx.params.default_level for label, level in plan.keys.items() if "[" in repr(label))
     twin, recorder = lt.Context._dry(ctx)

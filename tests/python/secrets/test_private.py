@@ -182,7 +182,7 @@ def test_decisions_and_encryption_take_private_values(client, z):
     assert lt.precision(client.decrypt(client.encrypt(z[0, 0].real)), z[0, 0].real).worst > 15
 
 
-# Functions of numpy whose results have no mark, because they read the memory of their argument first: the class's list says so.
+# Functions of numpy whose results have no mark, because they read the memory of their argument directly. The class lists them.
 BEGIN_WITH_ARRAY = {
     "numpy": {"array", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "frombuffer", "ndenumerate", "nditer",
               "broadcast", "poly1d", "record"},
@@ -190,7 +190,7 @@ BEGIN_WITH_ARRAY = {
     "numpy.ma": {"atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "dstack", "hstack", "row_stack", "stack", "vstack", "frombuffer",
                  "ndenumerate", "flatten_mask"},
     "numpy.lib.stride_tricks": {"as_strided"}}
-# What says something of the array, not of its values, or is a decision in the owner's program.
+# Functions whose result describes the array and not its values, or decides something in the owner's program.
 OF_NO_VALUE = {
     "shape", "ndim", "size", "isscalar", "iterable", "isfortran", "isrealobj", "iscomplexobj", "mintypecode", "printoptions", "getmask",
     "getmaskarray", "isMA", "isMaskedArray", "isarray", "is_mask", "is_masked", "make_mask", "count_masked", "default_fill_value",
@@ -213,7 +213,7 @@ def plain_parts(result, depth=0):
 @pytest.mark.parametrize("module", ["numpy", "numpy.linalg", "numpy.fft", "numpy.ma", "numpy.rec", "numpy.lib.scimath",
                                     "numpy.lib.stride_tricks"])
 def test_every_function_of_an_array_marks_its_result_or_is_documented(module):
-    """Of each function of numpy that takes one array, with arrays of all kinds and some shapes."""
+    """Calls each function of numpy that takes one array, with arrays of all kinds and some shapes."""
     values = [np.asarray(np.arange(1, 1 + math.prod(shape)).reshape(shape) * 0.37) for shape in ((3,), (3, 3), ())]
     kinds = [x.astype(kind).view(lt.PrivateArray) for x in values for kind in (float, complex, int, bool)]
     known, bad, calls = BEGIN_WITH_ARRAY.get(module, set()) | OF_NO_VALUE, [], 0

@@ -265,7 +265,7 @@ def test_an_equal_file_that_comes_while_another_goes(rows):
     comes.start()
     comes.join(0.2)
     assert comes.is_alive()
-    others = [Committed(rows.blobs, other, b"x") for other in ("b", "c")]  # of tenants that do not wait for it
+    others = [Committed(rows.blobs, other, b"x") for other in ("b", "c")]  # tenants whose requests must not wait
     for other in others:
         passes = threading.Thread(target=inputs.commit, args=(other.tenant, other), daemon=True)
         passes.start()

@@ -189,7 +189,7 @@ TEST_P(KeyRelations, HoldInEveryLimb) {
     label = kind.at(*w.params, level);
     const bool whole = to_sparse || from_sparse;
     if (whole && label.band != 0)
-      continue;  // bootstrapping has these keys for levels 0 and the top
+      continue;  // bootstrapping has these keys for level 0 and the top level only
     const auto& factor = to_sparse ? w.constants.encapsulation_p_mod() : w.constants.p_mod(level);
     const auto expected = [&](int digit, int p) -> std::uint32_t {
       const std::vector<Basis>& digits = w.params->key_layout(level).digits;

@@ -1,4 +1,4 @@
-"""Steps of random programs that the others do not draw: functions on a domain, linear maps, products of encrypted
+"""More steps of random programs: functions on a domain, linear maps, products of encrypted
 matrices, parts of complex numbers, variances, changes of level and files.
 
 A fit is within its bits for every value, so claims of its results are bounds: they may be pessimistic.
@@ -14,12 +14,12 @@ import numpy as np
 from ...files.saving import from_bytes, to_bytes
 from ...linear import convolve, diagonal_map
 
-_ROOM = 1.1  # other data of the same make lie within so much of the bound
-_FEW = 64  # values, up to which steps with many diagonals are drawn
+_ROOM = 1.1  # times the largest value: a bound for other data of the same distribution
+_FEW = 64  # most values of an array for which steps with many diagonals are drawn
 
 
 class Drawing(Protocol):
-    """What a step needs of the program that it is drawn for: `Drawing` of of_ckks.py has it."""
+    """What a step uses of the program that is being drawn. The class `Drawing` in of_ckks.py has these members."""
 
     clear: list[np.ndarray]
     others: list[list[np.ndarray]]
@@ -36,7 +36,8 @@ class Drawing(Protocol):
 
 
 def _bound(d: Drawing, i: int, most: float) -> float | None:
-    """A bound of real values in all sets of data; None for complex values, and for those of another size."""
+    """A bound of the real values in all sets of data. None for complex values, and for values that are too small or too
+    large for a step."""
     x = np.concatenate([np.asarray(v[i]).reshape(-1) for v in (d.clear, *d.others)])
     bound = _ROOM * float(np.abs(x).max())
     return None if np.iscomplexobj(x) or not 0.01 < bound < most else bound
@@ -56,7 +57,7 @@ def _approximate(d: Drawing) -> None:
 
 
 def _quotient(d: Drawing) -> None:
-    """Of values that a constant brings to one side of 0."""
+    """Adds an inverse, a root or a quotient. A constant is added first, so that the divisor has one sign."""
     i, j, kind, bits = d.one(), d.one(), int(d.rng.integers(4)), int(d.rng.integers(8, 20))
     bound = _bound(d, i, 100)
     if bound is None:

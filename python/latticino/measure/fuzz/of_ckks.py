@@ -405,8 +405,8 @@ def run(world: World, seed: int, kind: str, mode: str) -> Result:
 
 
 def _compared(client: Client, y: Any, want: np.ndarray, apart: int, fitted: bool) -> tuple[str, Claimed]:
-    """Which value is wrong, if any, and what was claimed and measured, of so many values with errors of their own.
-    `fitted`: of a program with functions."""
+    """Names a wrong value, if there is one, and gives the bits that were claimed and measured. `apart` is the number of
+    values whose errors are independent. `fitted`: the program has functions."""
     have = client.decrypt(y).unmarked()
     difference = np.abs(np.asarray(have) - want)
     claimed = y._known.errors(y.size, y._full)

@@ -56,19 +56,19 @@ class Inputs:
     """Files of inputs whose jobs have no row yet. Requests with equal bodies share a file, so that one of them that is
     refused must not take it from another. ``needed``: whether a row names the input of a tenant.
 
-    Neither the store nor the disk is asked while other requests wait, but for one with an equal body of the tenant."""
+    While the store or the disk is asked, only a request of the same tenant with an equal body waits."""
 
     def __init__(self, blobs: Blobs, needed: Callable[[str, str], bool]) -> None:
         self._blobs, self._needed = blobs, needed
         self._changed = threading.Condition()
         self._of: Counter[tuple[str, str]] = Counter()
-        self._going: set[tuple[str, str]] = set()  # files that nobody may need any more: it is being found out
+        self._going: set[tuple[str, str]] = set()  # files of which it is being checked whether they are still needed
 
     def commit(self, tenant: str, writer: Writer) -> None:
         """Moves a file to its final name. `end` must be called afterwards."""
         name = tenant, writer.hash
         with self._changed:
-            self._changed.wait_for(lambda: name not in self._going)  # then it puts the file there anew
+            self._changed.wait_for(lambda: name not in self._going)  # after that, this request writes the file again
             self._of[name] += 1
         try:
             writer.commit()
