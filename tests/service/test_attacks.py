@@ -251,6 +251,7 @@ def test_the_rate_of_a_queue(attack):
     _, rows, out = attack("service-load", "--part", "rate", "--jobs", "6")
     assert [r["params"]["program"] for r in rows] == ["square", "fresh", "long"], out
     assert all(r["job_ms"] > 0 and r["raw_ms"] > 0 and r["value"] == pytest.approx(1000 / r["job_ms"], rel=1e-2) for r in rows)
+    assert all(r["run_ms"] > 0 for r in rows)
 
 
 def test_a_short_soak(attack):

@@ -30,6 +30,7 @@ _SECONDS, _RATE = 120, 2 << 20  # a check may take `_SECONDS`, and one more for 
 _FROM_OUTSIDE = {-signal.SIGHUP, -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
 # The environment variables of the confined process: no address of a store, no token.
 _KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+_FOLDERS = {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH"}  # those that list folders; an empty name is the current one
 
 
 def require_confined() -> None:
@@ -50,7 +51,11 @@ def _command(*words: str) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    return {**{name: os.environ[name] for name in _KEPT if name in os.environ}, "OPENBLAS_NUM_THREADS": "1"}
+    """What the process gets, which starts in another folder: folders are named from the root."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    for name in (name for name in _FOLDERS if kept.get(name)):
+        kept[name] = os.pathsep.join(os.path.abspath(folder) for folder in kept[name].split(os.pathsep))
+    return {**kept, "OPENBLAS_NUM_THREADS": "1"}
 
 
 class Checker:

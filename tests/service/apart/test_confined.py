@@ -302,3 +302,18 @@ def test_a_part_that_is_gone_is_no_fault_of_the_bundle(tmp_path, monkeypatch, ca
         if path.is_file():
             path.unlink()
     assert (check().state, check().state) == ("uploaded", "uploaded") and "FileNotFoundError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["modules", "none::modules", os.pathsep])
+def test_modules_in_folders_that_are_named_from_the_current_one(path, tmp_path, monkeypatch):
+    """The process starts in another folder. A service of a checkout, with PYTHONPATH=python, finds its modules there."""
+    folder = tmp_path if path == os.pathsep else tmp_path / "modules"
+    folder.mkdir(exist_ok=True)
+    (folder / "only_here.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", path)
+    monkeypatch.setattr(checker, "_command", lambda *_: [sys.executable, "-c", "import only_here"])
+    checker.require_confined()
+    monkeypatch.setenv("PYTHONPATH", "")  # is none
+    with pytest.raises(lt.UnsupportedError, match="only_here"):
+        checker.require_confined()
