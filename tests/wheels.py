@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import platform
 import re
 import shutil
 import socket
@@ -85,11 +86,18 @@ def build_wheel(interpreter, source, folder, cuda):
     return Wheel(kept, built=time.monotonic() - start)
 
 
+def newer_library():
+    """The version of this machine's C library if it is later than `NEWEST_PLATFORM`."""
+    name, told = platform.libc_ver()
+    return told if name == "glibc" and tuple(map(int, told.split(".")[:2])) > NEWEST_PLATFORM else None
+
+
 def check_platform(path):
     """Ends the program if the wheel needs a newer C library than Debian 12's, or is too large for a package index."""
     found = re.search(r"manylinux_(\d+)_(\d+)_", path.name)
     if not found or tuple(map(int, found.groups())) > NEWEST_PLATFORM:
-        die(f"{path.name} does not run with the C library {'.'.join(map(str, NEWEST_PLATFORM))}")
+        die(f"{path.name} does not run with the C library {'.'.join(map(str, NEWEST_PLATFORM))}, that of Debian 12; build it there, "
+            "as a later compiler and C library bring what older systems lack, or run `pip wheel .` for machines like this one")
     if path.stat().st_size > MAX_BYTES:
         die(f"{path.name} has {path.stat().st_size / 1e6:.0f} MB; a package index takes {MAX_BYTES / 1e6:.0f}")
 
@@ -113,6 +121,9 @@ def try_installed(wheel, interpreter):
 def make(folder, interpreters, cuda):
     """The sdist and a wheel for each interpreter in the folder. A wheel of the stable ABI is built once, and tried with
     every interpreter that it is for."""
+    newer = newer_library()
+    if newer:
+        say(f"this machine has the C library {newer}; the wheel may need it, and is refused then at the end")
     source = source_distribution(PYTHON, folder)
     say(f"{source.name}: {source.stat().st_size / 1e6:.1f} MB")
     wheels = []

@@ -180,3 +180,26 @@ def test_what_was_not_built_to_its_end_leaves_no_stamp(launcher, tmp_path, monke
     lines["building"][-1] = "[9/9, 1.2s] Linking CXX\n"
     launcher.real_build("cpu", [], False)
     assert stamp.read_text() == "new"
+
+
+@pytest.fixture
+def wheels(launcher, monkeypatch):
+    monkeypatch.setitem(sys.modules, "launcher", launcher)
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    import wheels
+    yield wheels
+    sys.modules.pop("wheels", None)
+
+
+def test_a_wheel_for_later_systems_alone_is_refused_and_said_before(wheels, tmp_path, monkeypatch):
+    name = "latticino-0.1.0-cp312-abi3-manylinux_2_{}_x86_64.whl"
+    for minor in (35, 36, 38):
+        (tmp_path / name.format(minor)).write_bytes(b"")
+    wheels.check_platform(tmp_path / name.format(35)), wheels.check_platform(tmp_path / name.format(36))
+    with pytest.raises(SystemExit, match="C library 2.36, that of Debian 12; build it there"):
+        wheels.check_platform(tmp_path / name.format(38))
+    for version, told in (("2.36", None), ("2.39", "2.39"), ("3.1", "3.1"), ("2.4", None)):
+        monkeypatch.setattr(wheels.platform, "libc_ver", lambda version=version: ("glibc", version))
+        assert wheels.newer_library() == told
+    monkeypatch.setattr(wheels.platform, "libc_ver", lambda: ("", ""))
+    assert wheels.newer_library() is None
