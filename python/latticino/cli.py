@@ -121,8 +121,9 @@ def _plotted(args: argparse.Namespace, workload: Any, measure: Callable[[], Any]
 def _sort(args: argparse.Namespace) -> int:
     from .workloads import sort
 
-    return _plotted(args, sort, lambda: sort.run(args.preset, args.device, args.size, args.bits or sort.BITS,
-                                                 args.threads, args.repeat))
+    return _plotted(args, sort, lambda: sort.run(args.preset, args.device, args.size,
+                                                 sort.BITS if args.bits is None else args.bits, args.threads,
+                                                 args.repeat))
 
 
 def _trees(args: argparse.Namespace) -> int:
@@ -353,7 +354,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--rows", type=count(1), help="rows of a mini-batch, a power of two")
     demo.add_argument("--size", type=count(1, 1 << 20), help="sort: number of values; default: 16 on a CPU, 16384 on a "
                       "GPU")
-    demo.add_argument("--bits", type=count(1, 18), help="sort: bits of precision of one exchange; default: 12")
+    demo.add_argument("--bits", type=_real, help="sort: bits of precision of one exchange; default: 12")
     demo.add_argument("--scales", type=_scales, help="helr: run a training for each of these scales, such as "
                       "30,35,40,45,50 for 2^30 to 2^50")
     demo.add_argument("--separate", action="store_true", default=None,
@@ -400,12 +401,12 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--tuning", type=Path, help="gpu: a table that latticino tune wrote, instead of the shipped one")
     bench.add_argument("--part", metavar="PART", choices=(
         "gates", "tables", "u8", "wide", "noise", "counts", "chains", "errors", "study", "words", "unpacked",
-        "scales", "predictions", "forms", "rotations", "bootstrap", "graph"),
+        "scales", "sorts", "predictions", "forms", "rotations", "bootstrap", "graph"),
                        help="run this part alone. exactness: gates, tables, u8, wide, or noise (deviations; it runs "
                        "only if it is named). bitpacker: counts, chains, errors, or study (random schedules; --runs is "
-                       "their number). workloads: words (of 28 and 30 bits), unpacked (other sets), scales, or "
-                       "predictions (plans of all workloads, beside records). counters: forms (of transforms), "
-                       "rotations, bootstrap (its kernels), or graph (a bootstrapping as one graph)")
+                       "their number). workloads: words (of 28 and 30 bits), unpacked (other sets), scales, sorts "
+                       "(of scales), or predictions (plans of all workloads, beside records). counters: forms (of "
+                       "transforms), rotations, bootstrap (its kernels), or graph (a bootstrapping as one graph)")
     bench.add_argument("--arithmetic", choices=("exact", "fft64"), default="exact",
                        help="exactness: arithmetic of blind rotations")
     bench.add_argument("--plot", type=Path, help="growth, roofline, bitpacker: file of the plot")

@@ -81,6 +81,21 @@ class Sign:
         self._within_gap = [steepest[0] / self.interval, *steepest[1:]]
         return list(self._within_gap)
 
+    def _error_of_product(self, errors: Sequence[float]) -> float:
+        """The largest error of x times the sign of x. ``errors``: of x where the sign gets it, and of the result of
+        each polynomial.
+
+        Near 0 the polynomials are steep, but the sign is multiplied by a small x there. Where x is large, most of them
+        are flat. But an error may bring a value out of the interval of the next polynomial, where that is steeper. So
+        the slopes count up to three deviations away.
+        """
+        x = np.concatenate([np.geomspace(self.gap / 256, self.bound, 4001), np.linspace(0, self.bound, 1001)])
+        y, off = x / self.interval, np.full(x.shape, errors[0] / self.interval)
+        for c, error in zip(self.stages, errors[1:]):
+            slope = np.abs([chebyshev.chebval(y + k * off, chebyshev.chebder(c)) for k in (-3, 0, 3)]).max(axis=0)
+            y, off = chebyshev.chebval(y, c), np.hypot(slope * off, error)
+        return float((x * off).max())
+
     def __call__(self, x: Any) -> np.ndarray:
         """Evaluates the composition on plain numbers."""
         y = arrays.as_numpy(x, "sign") / self.interval

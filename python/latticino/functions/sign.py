@@ -4,7 +4,7 @@ values, maxima."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -140,23 +140,24 @@ def _checked(operation: str, bound: Any, bits: Any) -> tuple[float, float]:
 def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool = True,
              after: int = 0, refresh: Refresher | None = None) -> tuple[Ciphertext, float]:
     """``scale * sign(x) + shift``, and the error that its computation adds for values beyond the gap. ``after``: levels
-    that are taken next. Without ``exact`` the distance from the sign itself is not counted yet. ``refresh`` bootstraps
-    before polynomials that lack levels, if the context does not do so.
+    that are taken next. Without ``exact`` the result becomes a factor of x: the error is that of the product, and the
+    distance from the sign itself is not counted yet. ``refresh`` bootstraps before polynomials that lack levels, if the
+    context does not do so.
     """
     if not x.range.is_real:
         evaluate.require_real(operation, x)
     x = evaluate.require_within(operation, x, -fit.bound, fit.bound)
     x, _ = evaluate.filled(x, -fit.bound, fit.bound)
-    _require_precision(operation, x, fit, outline, bits)
+    _require_precision(operation, x, fit, outline, bits, exact)
     if refresh is None:
         _require_levels(operation, x, fit, after)
-    first, added, y = x, 0.0, x
-    # x sign(x) is small within the gap, but its slope is not. So the error of a factor also needs the slopes there.
+    first, y, steps = x, x, [0.0]
+    # A factor of x is steeper within the gap.
     steepest = fit.slopes() if exact else fit.slopes_within_gap()
     for i, (series, slope, steep) in enumerate(zip(fit.series(), fit.slopes(), steepest)):
         if refresh is not None:
             y, before = refresh(y, int(series.native.levels)), y
-            added = math.hypot(added, error_between(before, y))
+            steps[-1] = math.hypot(steps[-1], error_between(before, y))
         low = -1.0
         if i == len(fit.stages) - 1:
             values = [outline.scale * c for c in series.values]
@@ -164,14 +165,26 @@ def outlined(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: f
             series, slope, low = series._replace(values=values), outline.scale * slope, outline.low
             steep *= outline.scale
         y, own = _stage(operation, y, series, steep, (low, 1.0))
-        added = math.hypot(slope * added, own)
+        steps.append(own)
         if refresh is not None:
             refresh.grown(slope, own)
     if exact:
         y = y._like(y._parts, y._known.meant(_sign_of(first, fit, outline), outline.scale * fit.error))
     if x._clean and y._padded:
         y = align.with_rest(y, -outline.shift, 0.0)
-    return y, added
+    return y, _error_of(fit, steps, outline, exact)
+
+
+def _error_of(fit: Sign, steps: Sequence[float], outline: Outline, exact: bool) -> float:
+    """The error of an outline, or without ``exact`` of its product with x. ``steps``: the error of x where it gets it,
+    and what each polynomial adds to its result, the last one already as part of the outline."""
+    steps = [*steps[:-1], steps[-1] / outline.scale]
+    if not exact:
+        return outline.scale * fit._error_of_product(steps)
+    added = steps[0]
+    for slope, own in zip(fit.slopes(), steps[1:]):
+        added = math.hypot(slope * added, own)
+    return outline.scale * added
 
 
 def error_between(before: Ciphertext, after: Ciphertext) -> float:
@@ -215,7 +228,7 @@ def _times_outline(operation: str, x: Ciphertext, bound: float, bits: float, cho
     v = np.geomspace(fit.gap / 64, bound, 8001)
     v = np.concatenate([-v[::-1], v])
     slope = float(np.abs(np.diff(product(fit, outline, v)) / np.diff(v)).max())
-    added = math.hypot(own * bound, x._multiplied(y._parts))
+    added = math.hypot(own, x._multiplied(y._parts))
     known = x._known.through(lambda z: product(fit, outline, z), slope, added, -error, bound + error)
     sample = x._known.sample
     return y._like(y._parts, known.meant(None if sample is None else meant(sample[0].real), error))
@@ -269,19 +282,18 @@ def _require_levels(operation: str, x: Ciphertext, fit: Sign, after: int) -> Non
             f"{levels.more_levels(x.context)}; {composite.fewer_bits(operation)} need fewer levels")
 
 
-def _require_precision(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float) -> None:
+def _require_precision(operation: str, x: Ciphertext, fit: Sign, outline: Outline, bits: float, exact: bool) -> None:
     """Raises PrecisionError if the noise of the evaluation itself exceeds the error that is asked for. No choice of
     degrees changes that.
     """
-    params, slots = x.context.params, x.slots
-    own = 0.0
-    for p, slope, series in zip(fit.polynomials(), fit.slopes(), fit.series()):
+    params, steps = x.context.params, [0.0]
+    for p, series in zip(fit.polynomials(), fit.series()):
         level = max(params.default_level, p.levels)  # noise differs little between levels
         if level > params.top_level:
             return
-        how = _native.Evaluation(params, level, p, slots)
-        own = math.hypot(own * slope, evaluate.own_error(series, (series.lower, series.upper), how))
-    own *= outline.scale
+        how = _native.Evaluation(params, level, p, x.slots)
+        steps.append(evaluate.own_error(series, (series.lower, series.upper), how))
+    own = _error_of(fit, [*steps[:-1], outline.scale * steps[-1]], outline, exact)
     if own > 2.0**-bits:
         raise errors.PrecisionError.explain(
             operation, f"an evaluation error of 2^{math.log2(own):.1f} at scale 2^{math.log2(params.scale(0)):.0f}",

@@ -337,12 +337,13 @@ class _Run:
         refresh.begin(math.sqrt(2) * self.imag)
         before, d = d, refresh(d, fit.levels) if self.of_differences else d
         refreshed, imag = sign.error_between(before, d), refresh.imag
-        s, own = sign.outlined("sort", d, fit.sign, STEP, self.bits, False, 1, refresh)
+        bits = self.bits - math.log2(fit.factor)  # of the values in the network's domain
+        s, own = sign.outlined("sort", d, fit.sign, STEP, bits, False, 1, refresh)
         before, s = s, refresh(s, 1)
-        own = math.hypot(own, sign.error_between(before, s))
         moved = _masked(d, name, pairs) * s
         turned = x._switched() * math.sqrt(rotation.rotations)
-        added = math.hypot(own * _BOUND, (s if s.level < d.level else d)._multiplied(moved._parts), turned)
+        multiplied = (s if s.level < d.level else d)._multiplied(moved._parts)
+        added = math.hypot(own, _BOUND * sign.error_between(before, s), multiplied, turned)
         # What is known of the product follows from the exchange as a whole, whose slope is less than that of the sign.
         known = d._known.through(lambda v: sign.product(fit.sign, STEP, v), self.slope, added, -_BOUND, _BOUND)
         known = known.mapped(lambda row: _scattered(row, rotation, pairs, x.size), 1.0, 1.0, True, 0.0)

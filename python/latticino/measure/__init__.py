@@ -13,7 +13,7 @@ from . import records
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
             "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # the name of a device
 PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
-         "workloads": ("words", "unpacked", "scales", "predictions"),
+         "workloads": ("words", "unpacked", "scales", "sorts", "predictions"),
          "counters": ("forms", "rotations", "bootstrap", "graph")}
 # What reads an option, by its name in the arguments. All but "compare" read --record.
 READS = {

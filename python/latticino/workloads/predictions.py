@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import nn
-from ..array_functions import sort
 from ..ckks.context import Context
-from ..ckks.plan import Plan, Shape
+from ..ckks.plan import Plan
 from ..common import devices, display
 from ..measure import records
 from ..measure.records import Row
@@ -50,7 +49,7 @@ def cases() -> list[Case]:
     settings = helr.Settings(iterations=32, rows=1024) if "MNIST" in chosen.name else helr.Settings(16, 128)
     out.append(Case("helr", "helr.iteration", "ms", 1, {"rows": settings.rows, "dataset": chosen.name},
                     lambda: _helr(chosen, settings)))
-    return [*out, Case("sort", "sort.run", "s", 1, {"values": sorting.LARGE}, _sort)]
+    return [*out, Case("sort", "sort.run", "s", 1, {"values": sorting.LARGE, "bits": sorting.BITS}, _sort)]
 
 
 def run(names: Sequence[str], measured: Sequence[Row], say: Say = print) -> list[Row]:
@@ -103,8 +102,7 @@ def _helr(chosen: data.Dataset, settings: helr.Settings) -> Row:
 
 
 def _sort() -> Row:
-    plan = Context._for_plans(PRESET, "cuda", False).plan(
-        lambda x: sort(x, (0, 1), sorting.BITS), Shape((sorting.LARGE,), None, (0, 1)))
+    plan = sorting.planned(Context._for_plans(PRESET, "cuda", False), sorting.LARGE, sorting.BITS)
     return _of_plan(plan, 1) | {"predicted_bits": plan.bits[0][0], "level": None}
 
 

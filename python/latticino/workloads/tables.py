@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..array_functions import sort
 from ..ckks.context import Context
-from ..ckks.plan import Plan, Shape
+from ..ckks.plan import Plan
 from ..common import devices
 from ..functions.sorting import fit_sort
 from ..measure import records
@@ -29,14 +28,15 @@ WORDS = (28, 30)
 SCALES = (30, 35, 40, 48)
 IMAGES = 1000  # inputs of the test set for the shadow
 ENCRYPTED = 20  # inputs of a network that run on a GPU
-SORTED, SORT_BITS = sorting.LARGE, sorting.BITS
+SORTED = sorting.LARGE
+SORTS = 3  # of the random numbers, of whose times a row has the median
 PREDICTED = "NVIDIA H200, predicted"
 Say = Callable[..., None]
 
 
 def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
-    """Rows of both tables, or of a part of them (``--part words``, ``unpacked`` or ``scales``); or ``--part
-    predictions`` beside the records that are named."""
+    """Rows of both tables, or of a part of them (``--part words``, ``unpacked``, ``scales``, or ``sorts`` for the sorts
+    of ``scales`` alone); or ``--part predictions`` beside the records that are named."""
     if args.part == "predictions":
         if args.device is not None:
             raise errors.UnsupportedError.explain(
@@ -46,8 +46,9 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
         return [records.stamped(row) for row in made], True
     measured = args.device is not None and devices.choose(args.device)[0] == "cuda"
     rows: list[Row] = []
-    for part, table in (("words", of_words), ("unpacked", of_unpacked), ("scales", of_scales)):
-        if args.part in (None, part):
+    for parts, table in (((None, "words"), of_words), ((None, "unpacked"), of_unpacked), ((None, "scales"), of_scales),
+                         ((None, "scales", "sorts"), of_sorts)):
+        if args.part in parts:
             rows += [records.stamped(row) for row in table(measured, args.device, args.threads)]
     return rows, True
 
@@ -150,20 +151,29 @@ def _helr_run(preset: str, device: str | None, threads: int) -> Row:
 
 def of_scales(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
               images: int = IMAGES, say: Say = print) -> list[Row]:
-    """Rows of ResNet-20 and a sort for each scale, and of HELR where it runs."""
+    """A row of ResNet-20 for each scale, and one of HELR where it runs."""
     rows = []
     for scale in scales:
         preset = demo.OF_SCALES[scale]
-        made = [_resnet20(preset, device if measured else None, threads, images), _sort(preset)]
+        made = [_resnet20(preset, device if measured else None, threads, images)]
         if measured:
             made.append(demo.row(demo.run(preset, device, threads=threads)))
-            if made[1]["name"] == "sort.plan":  # otherwise the set refuses it
-                made.append(sorting.row(sorting.run(preset, device, threads=threads)))
-        for row in made:
-            row["params"]["log_scale"] = scale
-            say(f"2^{scale} {row['name']:>18}: {row['value']:.4g} {row['unit']}", flush=True)
-        rows += made
+        rows += [_at(scale, row, say) for row in made]
     return rows
+
+
+def of_sorts(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
+             say: Say = print) -> list[Row]:
+    """A row of a sort for each scale: as it ran, or what its plan says."""
+    return [_at(scale, _sort(demo.OF_SCALES[scale], sorting.BITS_AT[scale], measured, device, threads), say)
+            for scale in scales]
+
+
+def _at(scale: int, row: Row, say: Say) -> Row:
+    row["params"]["log_scale"] = scale
+    bits = f", {row['mean_error_bits']:.1f} bits" if row["name"] == "sort.run" else ""
+    say(f"2^{scale} {row['name']:>18}: {row['value']:.4g} {row['unit']}{bits}", flush=True)
+    return row
 
 
 def _resnet20(preset: str, device: str | None, threads: int, images: int) -> Row:
@@ -192,15 +202,16 @@ def _resnet20(preset: str, device: str | None, threads: int, images: int) -> Row
             "params": {"images": len(x), "generated": int(made.data.labels is None)}}
 
 
-def _sort(preset: str) -> Row:
-    """The claims of a plan for a sort of as many numbers as in the paper."""
-    context = Context._for_plans(preset, "cuda", False)
-    fit = fit_sort(SORTED, (0, 1), SORT_BITS)
+def _sort(preset: str, bits: float, measured: bool, device: str | None, threads: int) -> Row:
+    """Of as many numbers as the paper's."""
     try:
-        plan = context.plan(lambda x: sort(x, (0, 1), SORT_BITS), Shape((SORTED,), None, (0, 1)))
-    except errors.Error as why:
+        if measured:
+            return sorting.row(sorting.run(preset, device, SORTED, bits, threads, SORTS))
+        plan = sorting.planned(Context._for_plans(preset, "cuda", False), SORTED, bits)
+    except (errors.LevelError, errors.PrecisionError) as why:
         return {"name": "sort.refused", "value": 0.0, "unit": "bits", "preset": preset, "why": str(why),
-                "params": {"values": SORTED}}
+                "params": {"values": SORTED, "bits": bits}}
     return {"name": "sort.plan", "value": plan.bits[0][0], "unit": "bits", "preset": preset, "device": PREDICTED,
             "worst_bits": plan.bits[0][1], "predicted": plan.prepared_seconds, "bootstraps": plan.bootstraps,
-            "params": {"values": SORTED, "bits": SORT_BITS, "stages": fit.stages}}
+            "key_bytes": plan.key_bytes, "peak_bytes": plan.peak_bytes,
+            "params": {"values": SORTED, "bits": bits, "stages": fit_sort(SORTED, (0, 1), bits).stages}}

@@ -12,6 +12,7 @@ import pytest
 import latticino as lt
 from latticino import cli
 from latticino.functions import network
+from latticino.workloads import sort as workload
 
 PRESET = "test-n10-boot-insecure"
 
@@ -257,6 +258,50 @@ def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
     assert row["name"] == "sort.run" and row["unit"] == "s" and row["value"] > 0
     assert row["params"]["values"] == 5 and row["params"]["stages"] == 6 and row["mean_error_bits"] > 5
     assert row["bootstraps"] > 0 and row["preset"] == PRESET and row["commit"]
+
+
+@pytest.mark.slow
+def test_the_demo_plans_the_bits_and_keys_that_a_sort_has(monkeypatch):
+    """A plan of the range alone claimed 6 bits less, because errors of all stages could add up."""
+    monkeypatch.setattr(workload, "KINDS", ("random",))
+    r = workload.run(PRESET, "cpu", 256, 10, threads=1)
+    kept = r.rows[0].precision
+    assert abs(r.predicted_bits - kept.mean) < 1 and r.predicted_worst_bits < kept.worst + 1
+    made = workload.row(r)
+    assert made["predicted_bits"] == r.predicted_bits and made["predicted_worst_bits"] == r.predicted_worst_bits
+    ctx = lt.Context(PRESET, "cpu", threads=1)
+    assert r.key_bytes == workload.planned(ctx, 256, 10).key_bytes
+    bound = ctx.plan(lambda a: lt.sort(a, bits=10), lt.Shape((256,), None, (0, 1)))
+    assert bound.bits[0][0] < r.predicted_bits - 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", ["the ends", "random"])
+@pytest.mark.parametrize("name, meant", [("abs", np.abs), ("relu", lambda v: np.maximum(v, 0))])
+def test_products_with_a_sign_keep_their_bits_at_a_small_scale_or_are_refused(name, meant, values):
+    """Values at the ends lost up to 2^-5 with bits=13, because noise took them to where the next polynomial is steep.
+    Nothing refused that. Other precisions were refused although they are kept."""
+    ctx = lt.Context(lt.make_params(N=2**10, levels=18, scale=2**30, security=None), "cpu", threads=1)
+    client, rng = lt.keygen(ctx), np.random.default_rng(1)
+    x = rng.choice([-1.0, 1.0], 512) if values == "the ends" else rng.uniform(-1, 1, 512)
+    kept = []
+    for bits in range(10, 17):
+        def program(a, bits=bits):
+            return getattr(a, name)(1.0, bits)
+
+        try:
+            ctx.use(client.server_keys(program, lt.Shape((512,), None, (-1, 1))))
+        except lt.PrecisionError as why:
+            assert f"needs less than 2^-{bits}" in str(why)
+            continue
+        for options in ({"range": (-1, 1)}, {"like": x}):
+            y = program(client.encrypt(x, **options))
+            error = np.abs(client.decrypt(y).unmarked() - meant(x))
+            assert error.max() < 2.0**-bits + 2.0**-12, (bits, error.max())
+            assert -math.log2(error.mean()) > y.expected_bits - 1, (bits, error.mean(), y)
+            assert -math.log2(error.max()) > y.expected_worst_bits - 1, (bits, error.max(), y)
+        kept.append(bits)
+    assert kept[:3] == [10, 11, 12] and kept[-1] < 16
 
 
 @pytest.mark.parametrize("options, message", [(["sort", "--rows", "4"], "demo sort: had --rows.*it belongs to helr"),

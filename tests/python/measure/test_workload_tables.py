@@ -11,6 +11,7 @@ from latticino import cli
 from latticino.nn.builder import Builder
 from latticino.workloads import data as datasets
 from latticino.workloads import demo, helr, inputs, networks, predictions
+from latticino.workloads import sort as sorting
 from latticino.workloads import tables as workloads
 
 SMALL = "test-n10-boot-insecure"
@@ -78,12 +79,16 @@ def test_the_sets_of_both_tables_are_there_at_the_papers_scales():
             assert lt.preset(name).log_scale == pytest.approx(scale, abs=0.5)
 
 
-def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_sort():
-    network_row, sort_row = workloads.of_scales(False, None, 0, (40,), 20, say=lambda *a, **k: None)
+def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_sort(monkeypatch):
+    network_row, = workloads.of_scales(False, None, 0, (40,), 20, say=lambda *a, **k: None)
     assert network_row["name"] == "resnet20.accuracy" and network_row["params"]["log_scale"] == 40
     assert network_row["value"] == network_row["shadow_accuracy"] == 100 and network_row["outside"] == 0
     assert abs(network_row["shadow_bits"] - network_row["predicted_bits"]) < 1
-    assert sort_row["name"] == "sort.plan" and 10 < sort_row["value"] < 20 and sort_row["bootstraps"] > 0
+    monkeypatch.setattr(sorting, "BITS_AT", {30: 8.0, 40: 10.0, 48: 18.0})
+    few, more, refused = workloads.of_sorts(False, None, 0, (30, 40, 48), say=lambda *a, **k: None)
+    assert few["name"] == more["name"] == "sort.plan" and more["bootstraps"] > 0 and more["params"]["bits"] == 10
+    assert 8 < few["value"] < more["value"] < 14 and few["value"] > few["worst_bits"] and few["params"]["log_scale"] == 30
+    assert refused["name"] == "sort.refused" and "needs" in refused["why"] and refused["params"]["log_scale"] == 48
 
 
 @pytest.mark.slow
@@ -95,9 +100,11 @@ def test_what_runs_is_measured_beside_its_plan(monkeypatch, capsys):
     for name in ("name", "preset", "level", "limbs", "bootstraps", "key_count", "key_bytes", "predicted_bits"):
         assert measured[name] == planned[name], name
     assert measured["measured"] > 0 and measured["inputs"] == 20 and measured["measured_worst_bits"] > 5
-    rows = workloads.of_scales(True, "cpu", 1, (40,), 20)
-    assert [r["name"] for r in rows] == ["resnet20.accuracy", "sort.plan", "helr.iteration", "sort.run"]
+    monkeypatch.setattr(sorting, "BITS_AT", {40: 8.0})
+    rows = workloads.of_scales(True, "cpu", 1, (40,), 20) + workloads.of_sorts(True, "cpu", 1, (40,))
+    assert [r["name"] for r in rows] == ["resnet20.accuracy", "helr.iteration", "sort.run"]
     assert rows[0]["inputs"] == 20 and rows[0]["measured"] > 0 and all(r["params"]["log_scale"] == 40 for r in rows)
+    assert rows[2]["median_of"] == workloads.SORTS and rows[2]["params"]["bits"] == 8
 
 
 def test_what_a_set_refuses_is_a_row_that_says_why(monkeypatch):
