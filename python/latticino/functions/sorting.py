@@ -310,6 +310,9 @@ class _Run:
         y = x._like(x._parts, known, layout=Layout.plain((flat,), slots))
         self.imag = x._known.estimate.rms
         x.context.note(f"sort: {fit}")
+        if x._known.sample is None:
+            x.context.note("sort: the bits are a bound for any values of the range, to which every stage adds; a plan "
+                           "of sample values claims what data of their kind keep")
         with Task("sorting", fit.stages) as step:
             for i, stage in enumerate(network.stages(fit.count)):
                 name = ("sort", x.size, fit.count, self.stride, slots, i)

@@ -206,6 +206,14 @@ def test_wrong_arguments(client, use, error, message):
         use(client.encrypt(np.zeros(4)))
 
 
+def test_a_plan_says_when_its_bits_are_a_bound(ctx):
+    def program(a):
+        return lt.sort(a, (0, 1), 6, 1 / 2)
+
+    for example, bound in ((lt.Shape((3,), None, (0, 1)), True), (np.array([0.0, 1.0, 0.5]), False)):
+        assert any("bits are a bound" in note for note in ctx.plan(program, example).notes) is bound
+
+
 def test_values_that_leave_the_domain(ctx):
     with pytest.raises(lt.ScaleError, match="sort.*domain 0 to 1"):
         ctx.plan(lambda a: lt.sort(a, (0, 1)), lt.Shape((4,), None, (-1, 1)))
