@@ -213,7 +213,7 @@ def bootstrappings_together() -> str:
 def bootstrapping_of_others() -> str:
     rows = [r for r in references() if r["name"] == "ckks.bootstrap" and r["backend"] == "cuda"
             and "H200" in r["device"] and not r["params"].get("minimal_keys")]
-    return table(("library, set beside it", "time", "levels left and bits"),
+    return table(("library that it is compared with", "time", "levels left and bits"),
                  [(f"{r['source']}, `{r['preset']}`", f"{three(r['value'])} ms", r.get("note", "")) for r in rows])
 
 
