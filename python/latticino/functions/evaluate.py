@@ -23,6 +23,7 @@ _WORTH_A_NOTE = 2.0  # bits of precision by default
 # length relative to the values: for a shorter domain the coefficients of numpy's `convert` would be inexact
 _NARROW = 2.0**-20
 _MEAN = math.sqrt(math.pi) / 2  # mean of the modulus of a complex Gaussian, in units of its root mean square
+_HALVES = 8  # half oscillations of an error, in which a sample shows its size
 # Errors of polynomials that were evaluated before. Computing such an error takes longer than evaluating the polynomial.
 _errors: ConstantCache[float] = ConstantCache(256, lambda error: 1)
 
@@ -289,8 +290,30 @@ def _meant(x: Ciphertext, fit: Fit) -> np.ndarray | None:
     inside = (exact.real >= low) & (exact.real <= high)
     out = np.asarray(fit(sample[0]), dtype=complex)
     if inside.any():
-        out[inside] = fit.exact(exact[inside])
+        out[inside] += _distance(fit, exact[inside])
     return out
+
+
+def _distance(fit: Fit, x: np.ndarray) -> np.ndarray:
+    """What the function has more than the polynomial, for values of a sample.
+
+    The distance oscillates. A sample of few different values, such as a constant, may lie where it is 0, while other
+    data lie where it is largest. There each value has the root mean square of the oscillation that it lies in, of one
+    sign for all, because signs of other data may agree.
+    """
+    low, high = fit.interval
+    halves = fit.degree + 1
+    at = np.floor(halves / math.pi * np.arccos(np.clip((2 * x - low - high) / (high - low), -1, 1)))
+    here = np.asarray(fit.exact(x) - fit(x), dtype=complex)
+    found = np.unique(at)
+    if len(found) >= min(_HALVES, halves):
+        return here
+    for half in found:
+        angles = math.pi / halves * (half + np.linspace(-0.5, 1.5, 33))
+        near = np.clip((low + high + (high - low) * np.cos(angles)) / 2, *fit.domain)
+        size = math.sqrt(np.mean(np.abs(fit.exact(near) - fit(near)) ** 2))
+        here[at == half] = size
+    return here
 
 
 def _planned(x: Ciphertext) -> str:

@@ -514,3 +514,28 @@ def test_inverse_roots_at_the_ends_of_their_domain(method, domain, bits):
         noise = 2.0 ** -(bits + 6)  # fits count the expected error of the evaluation; single values have several times as much
         assert error.max() <= 2.0**-bits + noise, (options, -math.log2(error.max()), int(error.argmax()))
         assert -math.log2(error.mean()) > y.expected_bits - 1
+
+
+@pytest.mark.parametrize("other", ["a constant", "two values"])
+def test_a_sample_where_a_fit_happens_to_be_exact_does_not_decide(other):
+    """The claim of a constant sample was the distance there, which may be 0: a sum of 512 values had 5 bits less."""
+    ctx = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
+    client, fit = lt.keygen(ctx), lt.fit(np.sin, (-1, 1), 9)
+    grid = np.linspace(-0.99, 0.99, 100_001)
+    off = np.sin(grid) - fit(grid).real
+    roots, = np.nonzero(np.diff(np.sign(off)))
+    root = roots[len(roots) // 2]
+    near = grid[root:root + 20_000]
+    worst = near[np.argmax(np.abs(off[root:root + 20_000]))]
+    values = np.full(512, worst), np.full(512, grid[root])
+    if other == "two values":
+        values = tuple(np.where(np.arange(512) % 2, v, grid[roots[0]]) for v in values)
+    data, sample = values
+
+    def program(a):
+        return a.approximate(fit).sum()
+
+    ctx.use(client.server_keys(program, lt.Shape((512,), None, (-1, 1)), show=False))
+    y = program(client.encrypt(data, like=sample))
+    error = abs(client.decrypt(y).unmarked() - np.sin(data).sum())
+    assert -1.5 < -math.log2(error) - y.expected_bits < 6
