@@ -3,10 +3,13 @@
 import importlib.util
 import json
 import re
+import statistics
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from latticino.measure import targets
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSES = {"rows of the input": "intt_rows", "ModUp tile": "mod_up", "`key_inner`": "key_inner",
@@ -55,6 +58,15 @@ def test_conformance_on_a_cpu():
     said = " ".join((ROOT / "docs" / "lab" / "operations.md").read_text().split())
     assert len(rows) == 8 and all(row["passed"] and row["params"]["levels"] == row["params"]["of_levels"] for row in rows)
     assert f"eight small sets equal to the plain code, {sum(row['comparisons'] for row in rows):,} comparisons" in said
+
+
+def test_conformance_on_a_gpu():
+    said = " ".join((ROOT / "docs" / "lab" / "operations.md").read_text().split())
+    for name, words in (("2026-11-28-h200-conformance", "All {:,} values were equal"),
+                        ("2026-11-28-h200-conformance-free", "So were {:,} values")):
+        rows = record(f"{name}.json")
+        assert all(row["passed"] and row["params"]["levels"] == row["params"]["of_levels"] for row in rows)
+        assert words.format(sum(row["comparisons"] for row in rows)) in said
 
 
 WORDS = {8: "eight", 16: "sixteen", 32: "thirty-two"}
@@ -112,6 +124,52 @@ def test_operations_beside_cheddar():
         gains.append((f"{min(times):.1f} to {max(times):.1f} times",
                       f"bootstrapping {known['ckks.bootstrap', 0, 0]['value'] / boot['value']:.1f} times"))
     assert all(words in chapter for gain in gains for words in gain), gains
+
+
+def medians(*keys):
+    """Medians of the runs of the record of bands, by name and members of params (or of the row)."""
+    runs = {}
+    for row in record("2026-11-28-h200-bands.json"):
+        runs.setdefault((row["name"], *(row["params"].get(k, row.get(k, 0)) for k in keys)), []).append(row["value"])
+    return {key: statistics.median(values) for key, values in runs.items()}
+
+
+def lines_below(head):
+    """The cells of the table of lab/key-switching.md with that first line."""
+    below = (ROOT / "docs" / "lab" / "key-switching.md").read_text().split(f"\n{head}\n")[1].split("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in below.splitlines()[1:]]
+
+
+def test_bootstrapping_in_bands():
+    found, sets = medians("preset", "slots", "batch", "over_mod_raise"), ("n16-d40-boot-v1", "n16-d40-boot-v2")
+    shapes = {"2^15 complex slots": (32768, 1, 1), "2^15 complex slots, batch of 8": (32768, 8, 1),
+              "2^14 real slots": (16384, 1, 1), "2^14 real slots, batch of 8": (16384, 8, 1),
+              "2^15 complex slots, usual order": (32768, 1, 0)}
+    lines = lines_below("| bootstrapping | v1 | v2 | difference |")
+    assert [line[0] for line in lines] == [*shapes]
+    for label, *cells in lines:
+        v1, v2 = (found[("ckks.bootstrap", name, *shapes[label])] for name in sets)
+        assert cells == [f"{v1:.3f}", f"{v2:.3f}", f"{v1 - v2:.3f}"], label
+    rows, said = table("lab/operations.md", "Beside the targets", 3)
+    assert "2026-11-28-h200-bands.json" in said
+    shapes = {"complex, 2^15 slots": ("complex", 2**15, 1), "complex, 2^15 slots, batch of 8": ("complex", 2**15, 8),
+              "real, 2^14 slots": ("real", 2**14, 1), "real, 2^14 slots, batch of 8": ("real", 2**14, 8)}
+    assert set(shapes.values()) == set(targets.CHOSEN_BOOT)
+    for label, (message, slots, batch) in shapes.items():
+        target = targets.CHOSEN_BOOT[message, slots, batch] / 1e3
+        times = [found["ckks.bootstrap", name, slots, batch, 1] for name in sets]
+        assert rows[f"{label} ({target})"] == [f"**{time:.3f}**" if time <= target else f"{time:.3f}" for time in times]
+
+
+def test_key_switches_in_wider_bands():
+    found = medians("limbs", "aux", "batch")
+    lines = lines_below("| limbs | auxiliary primes | product | in a batch of 2 | in a batch of 8 | rotation | in a batch of 2 "
+                        "| in a batch of 8 |")
+    assert [line[:2] for line in lines] == [["33", "12, 17"], ["35", "12, 18"]]
+    for limbs, both, *cells in lines:
+        wanted = [tuple(found[name, int(limbs), int(aux), batch] for aux in both.split(", "))
+                  for name in ("ckks.mul_relin", "ckks.rotate") for batch in (1, 2, 8)]
+        assert cells == [f"{old:.0f}, {new:.0f}" for old, new in wanted], limbs
 
 
 BOOTSTRAPS = ("preset", "slots", "minimal_keys", "slot_to_coeff_first", "over_mod_raise")

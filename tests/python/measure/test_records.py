@@ -98,6 +98,8 @@ def test_targets_of_the_bootstrapping_that_plans_choose():
     for params, wanted in (({"batch": 8}, 5_500), ({"message": "real", "slots": 2**14}, 5_000),
                            ({"message": "real", "slots": 2**14, "batch": 8}, 4_200)):
         assert targets.target(row | {"params": row["params"] | params}) == (wanted, None)
+    assert targets.target(row | {"preset": "n16-d40-boot-v2"}) == (6_800, None)
+    assert targets.target(row | {"preset": "n16-d35-boot-v1"}) is None
     for params in ({"message": "real"}, {"minimal_keys": 1}, {"over_mod_raise": 0}):
         assert targets.target(row | {"params": row["params"] | params}) is None
 
