@@ -192,7 +192,7 @@ def test_tokens_that_are_refused(token):
 
 
 def test_the_model_is_named(server):
-    names = [(200, {}, json.dumps({"models": [{"name": n} for n in found]}).encode()) for found in ([], ["a", "b"], ["a", "b"])]
+    names = [(200, {}, json.dumps({"models": [{"name": n, "digest": "0"} for n in found]}).encode()) for found in ([], ["a", "b"], ["a", "b"])]
     for answer, model, match in zip(names, (None, None, "c"), ("none that this token is for", "one of a, b", "the model 'c'")):
         server.answers = [answer]
         with pytest.raises(lt.ServiceError, match=match):

@@ -131,7 +131,7 @@ def test_programs_replay_on_other_values(worlds, rng, arithmetic):
 
     @lt.record
     def program(a, b):
-        """The operation of the gate in numpy."""
+        """Chooses, looks up, sums and inverts."""
         calls.append(1)
         return lt.where(a < b, a + b, 7), a.astype("u4").apply(lambda v: v * 5 % 16), a[::2].sum(), ~b
 
@@ -144,7 +144,7 @@ def test_programs_replay_on_other_values(worlds, rng, arithmetic):
         assert (decrypt(choice) == np.where(x < y, x + y, 7)).all() and choice.shape == (2, 3)
         assert (decrypt(table) == x * 5 % 16).all() and table.dtype == "u4"
         assert (decrypt(inverse) == ~y).all() and decrypt(total) == x[::2].sum() % 256
-    assert program.__doc__ == "What it does."
+    assert program.__doc__ == "Chooses, looks up, sums and inverts."
     assert (len(calls), program.arena_bytes > 0) == ((2, True) if world.ctx.encrypted else (4, False))
 
 
