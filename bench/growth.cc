@@ -5,9 +5,10 @@
 // are "cold": those of one batch after the other, which leave the cache between uses. Batches are
 // measured "warm" as well: the same one again and again, whose operands and key stay as far as they
 // fit.
-// --stages 48,24,12: of each of the three stages of a rotation with so many limbs (up to the
-// digits, the products with the key, down to the limbs) the memory that its largest pass touches,
-// and what all its passes read and write. No time is taken, so any device serves.
+// --stages 48,24,12: the memory of the key switch of a rotation, for each of these numbers of
+// limbs. A switch has three stages: conversion up to the digits, products with the key, and
+// conversion down to the limbs. A row has the memory that the largest pass of a stage touches, and
+// the bytes that all passes of the stage read and write. Nothing is timed, so any device will do.
 // --profile 1: nothing is timed. A profiler counts one batch of each such row, in the same order.
 //   bench_growth --profile 1 --limbs= --degrees= --batch-limbs 23,47 --batches 1,4,16
 #include <cstdio>

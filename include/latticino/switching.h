@@ -27,13 +27,14 @@ struct LookupOptions {
   std::string route = "automatic";
 };
 
-/// Predicted errors of a table, absolute, for values uniform within the bound.
+/// Predicted absolute errors of a table, if values are spread evenly from -bound to bound.
 struct TableReport {
   std::string route;
-  double argument = 0;   ///< deviation of the noise of a value when it is looked up
-  double mean = 0;       ///< mean of the error's size
+  double argument = 0;   ///< standard deviation of a value's noise when it is looked up
+  double mean = 0;       ///< mean size of the error
   double deviation = 0;  ///< standard deviation of the error
-  double largest = 0;    ///< bound on the error of any value, with noise up to five deviations
+  /// The largest error of any value, as long as its noise is at most five standard deviations.
+  double largest = 0;
 };
 
 /// f(x) of every real value. Takes a few levels (LevelError says how many) and gives an array at

@@ -241,11 +241,13 @@ struct TfheInput {
 
 /// What a program of TFHE needs.
 struct TfhePlan {
-  std::uint64_t bootstrappings = 0;  ///< number of bootstrappings, of all elements
-  std::uint64_t rounds = 0;          ///< number of blind rotations one after another
-  std::uint64_t key_bytes = 0, input_bytes = 0, peak_bytes = 0;  ///< bytes of device memory
-  std::uint64_t operations = 0;                                  ///< number of records submitted
-  double seconds = 0;                                            ///< predicted seconds
+  std::uint64_t bootstrappings = 0;  ///< how many elements the whole program bootstraps
+  std::uint64_t rounds = 0;          ///< how many groups of these run one after another
+  std::uint64_t key_bytes = 0;       ///< device memory of the evaluation keys
+  std::uint64_t input_bytes = 0;     ///< device memory of the arguments
+  std::uint64_t peak_bytes = 0;      ///< the most device memory in use at any time
+  std::uint64_t operations = 0;      ///< how many operations the device runs
+  double seconds = 0;                ///< predicted time of a run
   double log_failure = 0;  ///< log2 of a bound on the probability that any bootstrapping goes wrong
 };
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const TfhePlan& plan);

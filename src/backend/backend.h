@@ -96,10 +96,10 @@ struct CudaOptions {
   // The most bytes of shared memory that a block may have, to measure what a device with less of it
   // runs: sm_86, sm_89 and sm_120 have 101376 (99 KB). 0: the device's own limit.
   std::size_t shared_limit = 0;
-  // The architecture as which kernels and launches are chosen, to measure what an older one runs:
-  // below 90 (sm_89) no launch overlaps the one before it, there are no clusters of blocks, and the
-  // table of kernel variants is that architecture's. The code is the device's own. 0: so is the
-  // choice.
+  // Chooses kernels and launches as this architecture would, to measure what an older device runs.
+  // For example 89 is sm_89. Below 90 no launch overlaps the one before it, and there are no
+  // clusters of blocks. The table of kernel variants is that of this architecture. The compiled
+  // code is still the device's own. 0: the device's architecture.
   int arch = 0;
   // Released blocks are kept for the next request of their size, because the driver takes
   // microseconds for a block. false: each goes back to the driver's pool at once, and scratch is

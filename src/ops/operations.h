@@ -397,9 +397,12 @@ struct Embed {
   }
 };
 
-// The inverse of Embed: with x_i the integer in (-Q/2, Q/2) that coefficient i of `in` (Coeff, any
-// primes, product Q) stands for and c_i = x_i / divisor (x_i rounded to double, then the quotient),
-// out is the special FFT of w_rev(k) = c_(k gap) + i c_(N/2 + k gap). It branches on the values.
+// The inverse of Embed. `in` is in Coeff, modulo any primes, whose product is Q.
+// 1. Each coefficient i becomes the integer x_i in (-Q/2, Q/2) that it stands for.
+// 2. x_i is rounded to a double and divided: c_i = x_i / divisor.
+// 3. Pairs of these make complex numbers: w_rev(k) = c_(k gap) + i c_(N/2 + k gap).
+// 4. `out` is the special FFT of w.
+// It branches on the values.
 struct Project {
   struct Item {
     const SlotTransform* table = nullptr;

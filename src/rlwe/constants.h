@@ -22,9 +22,10 @@ class Constants {
   std::shared_ptr<const Params> shared_params() const { return params_; }
   const Ring& ring() const { return *ring_; }
 
-  // The primes of a switching key for all levels of the band up to `level`: the union of the primes
-  // of those levels, which is one run, and the band's auxiliary primes. (With rational rescaling a
-  // lower level may have primes that `level` does not have.)
+  // The primes of a switching key that serves every level of the band up to `level`. They are the
+  // primes of all these levels, and the band's auxiliary primes. With rational rescaling a lower
+  // level may have primes that `level` does not have. The primes of the levels are one run in the
+  // ring's order.
   Basis key_basis(int level) const;
   // The digits of the layout that such a key has: those with a prime in key_basis(level).
   std::vector<int> key_digits(int level) const;

@@ -11,12 +11,12 @@
 
 namespace latticino::switching {
 
-// The positions of the values of `slots` real slots among the coefficients, and among the packs of
-// the table ring (switch/pack.h): slot j is coefficient rev(j) N / (2 slots) of the CKKS ring, and
-// leaf rev(j) / packs of pack rev(j) mod packs.
+// Where the value of each of `slots` real slots lies. rev reverses the log2(slots) bits of a slot's
+// number. The value of slot j is coefficient rev(j) N / (2 slots) in the CKKS ring. In the table
+// ring (switch/pack.h) it is leaf rev(j) / packs of pack rev(j) mod packs.
 struct SlotOrder {
   SlotOrder(const SwitchParams& params, int slots);
-  int position(int slot) const;  // rev: the reversal of log2(slots) bits
+  int position(int slot) const;  // rev
   std::uint32_t coefficient(int slot) const;
   int pack(int slot) const { return position(slot) % packs; }
   int leaf(int slot) const { return position(slot) / packs; }

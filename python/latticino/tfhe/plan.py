@@ -30,13 +30,16 @@ class Shape(NamedTuple):
 class Plan:
     """What a program needs. ``print`` it for a table.
 
-    ``arithmetic``: of the context; ``bootstrappings``: of all elements; ``rounds``: blind rotations one
-    after another; ``key_bytes``: in device memory; ``input_bytes``: of the arguments there;
-    ``peak_bytes``: all device memory at the worst moment, keys and inputs included; ``seconds``:
-    predicted, from rates measured on an NVIDIA H200, or for the CPU on one machine of its instruction set
-    (AVX-512, AVX2 or neither), at as many of the context's threads as have a core; ``operations``: records submitted;
-    ``log_failure``: log2 of a bound on the probability that any bootstrapping gives a wrong result: the sum over all of
-    them, each with the noise that it has.
+    - ``arithmetic``: the arithmetic of the context.
+    - ``bootstrappings``: how many elements the whole program bootstraps.
+    - ``rounds``: how many groups of these run one after another.
+    - ``key_bytes``, ``input_bytes``: device memory of the keys and of the arguments.
+    - ``peak_bytes``: the most device memory in use at any time, with keys and arguments.
+    - ``seconds``: predicted time of a run. It comes from rates measured on an NVIDIA H200, or for a CPU on one machine
+      with its instruction set (AVX-512, AVX2 or neither), with a thread per core at most.
+    - ``operations``: how many operations the device runs.
+    - ``log_failure``: log2 of a bound on the probability that any bootstrapping gives a wrong result. It is the sum
+      over all of them, each with its own noise.
     """
 
     params_name: str

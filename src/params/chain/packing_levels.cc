@@ -91,8 +91,8 @@ class Extension {
   }
 
  private:
-  // One terminal more in every choice. Pools are extended by each candidate in turn, so that a list
-  // of new choices for each of them would cost most of the time.
+  // A terminal that is added to every choice of a pool. The search tries many candidates for it.
+  // To make a new list of choices for each candidate would take most of the time.
   struct More {
     Log2 sum = 0;
     int count = 0;

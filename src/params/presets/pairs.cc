@@ -3,9 +3,10 @@
 namespace latticino::params {
 namespace {
 
-// Double rescaling at 2^48 (paper: Cheddar, first version, Table 2). The primes are listed, because
-// at N = 2^16 the ring has 38 primes below 2^25: pairs that are chosen one level after the other
-// run out of partners after ten, while a matching of all of them has thirteen within 0.06 bit.
+// Double rescaling at 2^48 (paper: Cheddar, first version, Table 2). The primes are listed here,
+// because a search that chooses the pair of one level after the other finds too few. At N = 2^16
+// the ring has 38 primes below 2^25. Such a search finds ten pairs and then no partner for the next
+// prime. A matching of all primes has thirteen pairs, each within 0.06 bit of the scale.
 // Auxiliary primes below 2^30 exceed every digit, and leave room for the tenth level.
 ParamsLiteral n16_d48_dr() {
   ParamsLiteral x;

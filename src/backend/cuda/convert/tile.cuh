@@ -43,9 +43,11 @@ struct BatchConstants {
   }
 };
 
-// Converts the tile to the targets of `batch` and runs their wide rounds. One pass converts the
-// four columns of a strip at rows t + T j: column n of a product is entry (column n / 2, row of j =
-// 2 f + n % 2), so that lane 4 g + i ends with column i of target g, rows t + T j for all j.
+// Converts the tile to the targets of `batch` and runs their wide rounds.
+// One pass takes a strip of four columns, and the rows t, t + T, t + 2 T and so on, with T =
+// kThreads. Product f of the matrix units has eight columns. Column n of it is column n / 2 of the
+// strip, in the row t + T (2 f + n % 2). After all products, lane 4 g + i has column i of the strip
+// for target g, in all of these rows.
 template <class S>
 __device__ __forceinline__ void convert_batch(std::uint32_t outputs, const BatchConstants<S>& batch,
                                               int warp) {

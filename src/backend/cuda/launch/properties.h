@@ -1,5 +1,5 @@
-// The facts about a device that decide the shapes of kernels, and what is left of them where a
-// device shall choose as a smaller one.
+// The properties of a device that decide the shapes of kernels. For measurements, a device can be
+// told to choose as a smaller or an older one would (`given_less`).
 #pragma once
 
 #include <cstddef>
