@@ -16,10 +16,9 @@ else:
                  str(Path(__file__).parents[1] / "fuzz"),  # a connection without a socket
                  str(Path(__file__).parents[2] / "bench" / "service")]  # starts a service
     import psycopg
-    from world import Clock, Rows
+    from world import BlobsOnALargeDisk, Clock, Rows
 
     import postgresql as database
-    from latticino.serve.blobs import Blobs
     from latticino.serve.store import Store
 
 def pytest_configure(config):
@@ -68,7 +67,7 @@ def store(url, clock):
 
 @pytest.fixture
 def blobs(tmp_path):
-    return Blobs(tmp_path / "blobs")
+    return BlobsOnALargeDisk(tmp_path / "blobs")
 
 
 @pytest.fixture

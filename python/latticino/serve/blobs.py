@@ -118,15 +118,18 @@ class Blobs:
 
     def holds(self, size: int) -> bool:
         """Whether the disk has so many bytes free, including the reserve."""
-        return shutil.disk_usage(self.folder).free >= size
+        return self._free() >= size
 
     def room(self) -> int:
         """Bytes that are free on the disk in addition to the reserve; negative if less than the reserve is free."""
-        return shutil.disk_usage(self.folder).free - self.reserve
+        return self._free() - self.reserve
 
     def require_room(self, size: int) -> bool:
         """Whether so many bytes leave the reserve on the disk free."""
         return size <= self.room()
+
+    def _free(self) -> int:
+        return shutil.disk_usage(self.folder).free
 
     def discard(self, area: str, owner: str, hash_: str) -> None:
         """Removes a blob, if it is there."""

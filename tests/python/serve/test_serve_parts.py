@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,6 +54,20 @@ def test_owners_lie_apart(blobs):
                   ("results", A + "/..", name), ("results", "", name)):
         with pytest.raises(lt.ValueError):
             blobs.path(*wrong)
+
+
+def test_the_room_of_a_disk(tmp_path, monkeypatch):
+    """Results may take the reserve; what requests bring may not."""
+    blobs, asked = Blobs(tmp_path / "blobs", reserve=30), []
+
+    def disk_usage(folder):
+        asked.append(folder)
+        return SimpleNamespace(total=1000, used=890, free=100)
+
+    monkeypatch.setattr("latticino.serve.blobs.shutil.disk_usage", disk_usage)
+    assert (blobs.holds(100), blobs.holds(101)) == (True, False)
+    assert blobs.room() == 70 and (blobs.require_room(70), blobs.require_room(71)) == (True, False)
+    assert set(asked) == {blobs.folder}
 
 
 def test_bytes_that_changed_are_found(blobs):
