@@ -29,13 +29,18 @@ class Troubled:
         self.world, self._trouble, self.seen = world, trouble, []
         self.id = self.next = None
         self.patch = monkeypatch
-        run = Model.run
+        run, given, self._files = Model.run, Model.given, []
         monkeypatch.setattr("latticino.serve.leases.LOOK", 0.01)
         monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)  # no other worker takes jobs
 
+        def noted(model, inputs):
+            read = given(model, inputs)
+            self._files.append((read, bytes(inputs[0])))
+            return read
+
         def watched(model, session, inputs, final, after):
             own = next(i for i, client in enumerate(world.clients) if client.key_id == session.keys.id)
-            self.seen.append((own, bytes(inputs[0])))
+            self.seen.append((own, next(file for read, file in self._files if read is inputs)))
 
             def each(progress):
                 if own == A and self.next is None and progress >= STEP:
@@ -45,6 +50,7 @@ class Troubled:
 
             return run(model, session, inputs, final, each)
 
+        monkeypatch.setattr(Model, "given", noted)
         monkeypatch.setattr(Model, "run", watched)
         self.body = world.body(B, 1)
 
