@@ -98,9 +98,11 @@ def test_names_of_bundles_and_jobs(capsys, monkeypatch, tmp_path):
 class TwoModels(Answers):
     """A service with two models, and a bundle and a job of each. One bundle more is of a model that is served no longer."""
 
+    names = "ab"
+
     def json(self, path):
         if path == "/v1/models":
-            return {"models": [{"name": n, "kind": "program", "digest": f"digest-{n}", "parameters": ""} for n in "ab"]}
+            return {"models": [{"name": n, "kind": "program", "digest": f"digest-{n}", "parameters": ""} for n in self.names]}
         if path == "/v1/bundles":
             return {"bundles": [{"model": f"digest-{n}", "hash": f"bundle-{n}", "state": "ready", "key_id": None, "size": 1000,
                                  "reason": None} for n in "abc"]}
@@ -124,6 +126,10 @@ def test_tokens_for_several_models(capsys, monkeypatch):
     assert listed("jobs") == [("job-a", "a"), ("job-b", "b")]
     assert listed("keys", "list", "--model", "b") == [("bundle-b", "-")]  # a dash, because the key id is not known
     assert listed("jobs", "list", "--model", "b") == [("job-b", "100%")]
+    answers.names = "a"  # the others are served no longer: their rows do not look like rows of this one
+    assert listed("keys", "list") == [("bundle-a", "a"), ("bundle-b", "-"), ("bundle-c", "-")]
+    assert listed("jobs") == [("job-a", "a"), ("job-b", "-")]
+    answers.names = "ab"
     for words in (("keys", "delete", "bundle-a"), ("keys", "push", __file__)):
         status, text = said(capsys, *words, *at)
         assert status == 1 and "no name of a model; needs one of a, b; pass --model NAME" in text

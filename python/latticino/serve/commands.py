@@ -369,7 +369,8 @@ def _jobs(args: argparse.Namespace) -> int:
 
 
 def _of_models(args: argparse.Namespace, link: Link, rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
-    """The rows of the named model, or of all models. If there are several, each row has the name of its model."""
+    """The rows of the named model, or of all models. Each has the name of its model, unless all are of the only one. A
+    dash stands for a model that is served no longer."""
     from . import client
 
     models = client.models_of(link)
@@ -377,7 +378,9 @@ def _of_models(args: argparse.Namespace, link: Link, rows: list[dict[str, Any]])
         digest = models[client.chosen(models, args.model, "--model NAME")]["digest"]
         return [(row, "") for row in rows if row["model"] == digest]
     names = {found["digest"]: f"  {name}" for name, found in models.items()}
-    return [(row, names.get(row["model"], "  -") if len(names) > 1 else "") for row in rows]
+    if len(names) == 1 and all(row["model"] in names for row in rows):
+        return [(row, "") for row in rows]
+    return [(row, names.get(row["model"], "  -")) for row in rows]
 
 
 def _link(args: argparse.Namespace) -> Link:
