@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--uploads", type=count(1), default=100)
     parser.add_argument("--upload-bytes", type=positive, default=256e6)
     parser.add_argument("--upload-connections", type=count(1), default=4, help="of each upload")
-    parser.add_argument("--jobs", type=count(1), default=100, help="of each rate")
+    parser.add_argument("--jobs", type=count(2), default=100, help="of each rate, and so many runs without a service")
     parser.add_argument("--device", default="cpu", help="of the workers of rate: cpu, cuda or cuda:N")
     parser.add_argument("--programs", type=_programs, default="square,fresh,long", help="of rate: names, separated by "
                         f"commas, of {', '.join(PROGRAMS)}")

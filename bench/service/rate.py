@@ -32,20 +32,40 @@ def measured(folder: Path, name: str, count: int, device: str = "cpu",
 
     ``raw_ms`` of a row is the time of such a run, which reads the inputs and writes the result as bytes. ``run_ms`` is
     what a worker takes to run a job whose inputs it has read ahead, and to store its result."""
+    begins = Steps(name)
+    begins("planning the program")
     program = Program(folder, name, device)
+    begins("making keys and a request, and storing them")
     made = Prefilled(folder / f"rate-{name}", program, 1)
+    begins("loading the keys for runs without a service")
     session = program.bound(made.bundle)
+    begins("the first run, which encodes constants")
     want = digest(program.run(session, made.body))
     for each in workers:
-        yield _measured(made, session, want, count, device, each)
+        yield _measured(made, session, want, count, device, each, begins)
+
+
+class Steps:
+    """Says which step of a measurement begins, and after how many seconds. With a large set of parameters minutes pass
+    before the first result."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._start = name, time.monotonic()
+
+    def __call__(self, step: str) -> None:
+        print(f"{self._name}, {time.monotonic() - self._start:.1f} s: {step}", flush=True)
 
 
 def _measured(made: Prefilled, session: object, want: str, count: int, device: str,
-              workers: int) -> tuple[list[Row], bool]:
+              workers: int, begins: Steps) -> tuple[list[Row], bool]:
     program = made.program
+    begins(f"{count // 2} runs without a service")
     raw, raw_cpu = _raw(program, session, made.body, count // 2)
+    begins(f"starting a service, workers: {workers}")
     with serving(made, workers, *on_device(device)) as running:
+        begins(f"{_WARM} jobs of each worker, which loads the keys and encodes constants")
         before = _warm(made, running, workers)
+        begins(f"{count} jobs")
         pids = running.pids("worker")
         cpu = -sum(map(processor_seconds, pids))
         for _ in range(count):  # because this process is faster than a worker
@@ -53,6 +73,7 @@ def _measured(made: Prefilled, session: object, want: str, count: int, device: s
         until(lambda: _done(made)[0] == before + count, "all jobs", 60 + 10 * raw * count)
         cpu += sum(map(processor_seconds, pids))
         _, times = _done(made)
+    begins(f"{count // 2} more runs without a service")
     again, again_cpu = _raw(program, session, made.body, count // 2)
     with made.store.read() as c:
         results = set(c.execute(sa.select(jobs.c.result)).scalars())
