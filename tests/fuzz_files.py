@@ -177,11 +177,10 @@ def minimise(programs, work, parser):
 
 
 def written(path, row):
-    """The row in the record. It is added to the reader's row of the same commit, and replaces a row of another commit.
-    """
+    """The row in the record. It is added to the reader's row of the same sources, and replaces a row of others."""
     rows = json.loads(path.read_text()) if path.exists() else []
     for old in rows:
-        if old["name"] == row["name"] and old.get("commit") == row.get("commit"):
+        if old["name"] == row["name"] and sources_of(old) == sources_of(row):
             row = {**row, **{key: round(row[key] + old[key], 4) for key in SUMS},
                    "failed": row["failed"] or old["failed"], "coverage": max(row["coverage"], old["coverage"]),
                    "slowest_seconds": max(row["slowest_seconds"], old["slowest_seconds"])}
@@ -193,11 +192,16 @@ def written(path, row):
     new.replace(path)
 
 
+def sources_of(row):
+    """The commit, and whether the sources differed from it."""
+    return row.get("commit"), row.get("dirty")
+
+
 def inputs_of(path, parser):
-    """How many inputs of a reader the record has of this commit."""
+    """How many inputs of a reader the record has of these sources."""
     rows = json.loads(path.read_text()) if path.exists() else []
-    commit = _provenance.commit(PROGRAMS).get("commit")
-    return sum(row["value"] for row in rows if (row["name"], row.get("commit")) == ("fuzz.files." + parser, commit))
+    now = sources_of(_provenance.commit(PROGRAMS))
+    return sum(row["value"] for row in rows if row["name"] == "fuzz.files." + parser and sources_of(row) == now)
 
 
 def arguments_of(words):

@@ -125,6 +125,15 @@ def test_a_run_goes_on_where_the_last_one_ended(fuzz_files, counting, capsys, tm
     assert counting(5) == 0 and asked_for(tmp_path) == ["5"]
 
 
+def test_inputs_of_sources_that_were_changed_do_not_count_for_the_commit(fuzz_files, counting, tmp_path, monkeypatch):
+    """They were read by other programs. Otherwise a record without "dirty" would have inputs of sources that nobody can see."""
+    for dirty in (True, False):
+        monkeypatch.setattr(fuzz_files._provenance, "commit", lambda _, dirty=dirty: {"commit": "one", "dirty": dirty})
+        assert counting(5) == 0 and asked_for(tmp_path) == ["5"]
+    row, = json.loads((tmp_path / "record.json").read_text())
+    assert (row["value"], row["dirty"]) == (5, False)
+
+
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_stopped_ends_its_programs_and_keeps_its_counts(counting, capsys, tmp_path, way):
     assert counting(20) == 0
