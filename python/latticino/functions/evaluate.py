@@ -299,20 +299,23 @@ def _distance(fit: Fit, x: np.ndarray) -> np.ndarray:
 
     The distance oscillates. A sample of few different values, such as a constant, may lie where it is 0, while other
     data lie where it is largest. There each value has the root mean square of the oscillation that it lies in, of one
-    sign for all, because signs of other data may agree.
+    sign for all, because signs of other data may agree. Beside the real axis the distance does not return to 0, and
+    grows with the imaginary part: the largest one of the values there counts.
     """
     low, high = fit.interval
     halves = fit.degree + 1
-    at = np.floor(halves / math.pi * np.arccos(np.clip((2 * x - low - high) / (high - low), -1, 1)))
+    at = np.floor(halves / math.pi * np.arccos(np.clip((2 * x.real - low - high) / (high - low), -1, 1)))
     here = np.asarray(fit.exact(x) - fit(x), dtype=complex)
     found = np.unique(at)
-    if len(found) >= min(_HALVES, halves):
+    if len(found) >= min(_HALVES, halves) and len(np.unique(x)) >= _HALVES:
         return here
     for half in found:
-        angles = math.pi / halves * (half + np.linspace(-0.5, 1.5, 33))
+        inside, angles = at == half, math.pi / halves * (half + np.linspace(-0.5, 1.5, 33))
         near = np.clip((low + high + (high - low) * np.cos(angles)) / 2, *fit.domain)
-        size = math.sqrt(np.mean(np.abs(fit.exact(near) - fit(near)) ** 2))
-        here[at == half] = size
+        if fit.imag:
+            across = x[inside].imag
+            near = near + 1j * across[np.abs(across).argmax()]
+        here[inside] = math.sqrt(np.mean(np.abs(fit.exact(near) - fit(near)) ** 2))
     return here
 
 

@@ -539,3 +539,29 @@ def test_a_sample_where_a_fit_happens_to_be_exact_does_not_decide(other):
     y = program(client.encrypt(data, like=sample))
     error = abs(client.decrypt(y).unmarked() - np.sin(data).sum())
     assert -1.5 < -math.log2(error) - y.expected_bits < 6
+
+
+def test_samples_of_complex_values_for_a_function():
+    """Earlier such a plan raised numpy's TypeError."""
+    ctx = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
+    client = lt.keygen(ctx)
+    spread = np.linspace(-0.8, 0.8, 512) + 0.2j * np.cos(np.arange(512) * 2.4)
+    for data in (spread, np.full(512, 0.3 + 0.1j), np.where(np.arange(512) % 2, 0.3 - 0.2j, -0.7 + 0.1j)):
+        def program(a):
+            return a.approximate(np.exp, (-1, 1), 12)
+
+        ctx.use(client.server_keys(program, data, show=False))
+        y = program(client.encrypt(data, like=data))
+        error = np.abs(client.decrypt(y).unmarked() - np.exp(data))
+        assert -1.5 < -math.log2(error.mean()) - y.expected_bits < 6
+        assert error.max() <= 2.0**-12
+
+
+def test_a_sample_of_one_value_for_a_function_that_is_nearly_constant():
+    """The polynomial is a constant, which is exact at 0 and nowhere else. Earlier the sample claimed no error at all."""
+    fit = lt.fit(lambda v: 2.0**-10 * np.sin(v), (-1, 1), 8)
+    assert fit.degree == 0
+    ctx = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
+    found = ctx.plan(lambda a: a.approximate(fit), np.zeros(512)).bits[0][0]
+    other = ctx.plan(lambda a: a.approximate(fit), np.linspace(-1, 1, 512)).bits[0][0]
+    assert abs(found - other) < 1
