@@ -204,7 +204,7 @@ def _fits(operation: str, x: Ciphertext, mask: np.ndarray | None, bound: float) 
     if misfit is not None:
         report(x.context, *misfit)
     elif mask is None and max(-x.range.low, x.range.high) > bound + 6 * x._known.error + 1e-9 * bound:
-        evaluate.note_of_promise(operation, x, f"{-bound:.4g} to {bound:.4g}")
+        evaluate.note_of_promise(x, f"{-bound:.4g} to {bound:.4g}")
     slack = 6 * x._known.error
     if x.context._debugger is not None:
         values = x.context._debugger.values(x)

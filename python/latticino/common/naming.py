@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ from typing import Any, TypeVar, cast
 from .. import errors
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+_PROGRAMS = tuple(_PACKAGE + name + os.sep for name in ("nn", "saved"))  # they call operations as a user's program does
 _OPERATORS = {
     **{f"__{side}{name}__": operation for side in ("", "r") for name, operation in (
         ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide"), ("matmul", "matmul"),
@@ -63,12 +65,13 @@ def public(function: _Function) -> _Function:
 
 def caller() -> tuple[str, int, types.FrameType]:
     """Finds the call that code outside of the package made. Gives the operation, the stack level for a warning that the
-    caller of this function raises, and the frame of that code."""
-    frame, levels, operation = sys._getframe(1), 1, "compute"
+    caller of this function raises, and the frame of that code. In a network or a saved program, the operation is the
+    one that the program called."""
+    frame, levels, operation, named = sys._getframe(1), 1, "compute", False
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         name = frame.f_code.co_name
-        if not name.startswith(("_", "<")):
-            operation = name
-        operation = _OPERATORS.get(name, operation)
+        named = named or (operation != "compute" and frame.f_code.co_filename.startswith(_PROGRAMS))
+        if not named and (name in _OPERATORS or not name.startswith(("_", "<"))):
+            operation = _OPERATORS.get(name, name)
         frame, levels = frame.f_back, levels + 1
     return operation, levels, frame

@@ -12,6 +12,7 @@ from numpy.polynomial import chebyshev, polynomial
 from .. import _native, arrays, errors
 from ..claims.known import report
 from ..common.constants import ConstantCache
+from ..common.naming import caller
 from ..ops import align, levels
 from ..ops.scalar import Scalar
 from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted, resolvable
@@ -158,7 +159,7 @@ def require_within(operation: str, x: Ciphertext, low: float, high: float) -> Ci
     r, claimed = x.range, x
     if r.low < low - slack or r.high > high + slack:
         if r.claim == "assumed":
-            note_of_promise(operation, x, f"the domain {low:.4g} to {high:.4g}")
+            note_of_promise(x, f"the domain {low:.4g} to {high:.4g}")
         else:
             report(x.context, f"values that may lie from {r.low:.4g} to {r.high:.4g} ({x._known.within()})",
                    f"values within the domain {low:.4g} to {high:.4g}",
@@ -178,9 +179,9 @@ def require_within(operation: str, x: Ciphertext, low: float, high: float) -> Ci
     return claimed
 
 
-def note_of_promise(operation: str, x: Ciphertext, where: str) -> None:
+def note_of_promise(x: Ciphertext, where: str) -> None:
     """Says in a plan that claims rest on a domain which the caller names, for values of which nothing was stated."""
-    x.context.note(f"{operation}: values outside of {where} give wrong results; that there are none is your promise, "
+    x.context.note(f"{caller()[0]}: values outside of {where} give wrong results; that there are none is your promise, "
                    f"as the values are only assumed to lie from {x.range.low:.4g} to {x.range.high:.4g}")
 
 

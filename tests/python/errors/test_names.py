@@ -108,6 +108,30 @@ def test_programs_keep_the_names_of_their_operations(clear):
         clear.context.plan(lambda x: x * x, big)
 
 
+@pytest.mark.parametrize("name", ["exp", "sigmoid", "approximate"])
+def test_notes_of_plans_name_the_operation(clear, tmp_path, name):
+    """Earlier every one named approximate. A saved program has only the step that its function consists of."""
+    def program(x):
+        return x.real.approximate(np.tanh, (-0.5, 0.5)) if name == "approximate" else getattr(lt, name)(x.real, (-0.5, 0.5))
+
+    note, = clear.context.plan(program, lt.Shape((4,))).notes
+    assert note.startswith(f"{name}: values outside of the domain -0.5 to 0.5")
+    lt.save_program(tmp_path / "program", program, clear.context, lt.Shape((4,)))
+    note, = lt.load_program(tmp_path / "program").plan.notes
+    assert note.startswith("approximate: values outside of the domain -0.5 to 0.5")
+
+
+def test_code_beside_the_package_is_not_part_of_it(clear):
+    """A file whose path begins with that of the package was taken for one of the package."""
+    path = lt.__file__.replace("__init__.py", "").rstrip("/") + "_of_mine.py"
+    code = compile("def mine(x):\n    return x + x\n", path, "exec")
+    scope = {}
+    exec(code, scope)
+    with pytest.warns(lt.RangeWarning, match="^add: had") as seen:
+        scope["mine"](clear.encrypt(np.full(4, 300.0), 0, range=(0, 300)))
+    assert seen[0].filename == path
+
+
 def test_warnings_name_the_operation_and_the_line(clear):
     x = clear.encrypt(np.full(4, 300.0), 0, range=(0, 300))
     with warnings.catch_warnings(record=True) as seen:
