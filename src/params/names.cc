@@ -1,44 +1,62 @@
 #include "params/names.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "math/errors.h"
 
 namespace latticino::params {
+namespace {
 
-void check_name(const char* operation, const std::string& name, ParamsLiteral::Security security) {
-  using Security = ParamsLiteral::Security;
+using Security = ParamsLiteral::Security;
+
+void refuse(const char* operation, const std::optional<NameFault>& fault) {
+  if (fault) throw ParameterError(operation, fault->had, fault->needs, fault->remedy);
+}
+
+}  // namespace
+
+std::optional<NameFault> name_fault(const std::string& name, Security security) {
   if (name.empty() || name.size() > 100) {
-    throw ParameterError(operation, "a name of " + std::to_string(name.size()) + " bytes",
-                         "1 to 100 bytes", "name the set, with a version");
+    return {{"a name of " + std::to_string(name.size()) + " bytes", "1 to 100 bytes",
+             "name the set, with a version"}};
   }
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
   });
   if (!plain) {
-    throw ParameterError(operation, "the name '" + name + "'", "only a-z, 0-9, '-', '.' and '_'",
-                         "rename the set");
+    return {{"the name '" + name + "'", "only a-z, 0-9, '-', '.' and '_'", "rename the set"}};
   }
-  const auto require_word = [&](const char* word, const std::string& set) {
-    if (name.find(word) != std::string::npos) return;
-    throw ParameterError(operation, set + " named " + name,
-                         std::string("a name that contains '") + word + "'",
-                         "rename the set or ask for 128 bits");
+  const auto lacks = [&](const std::string& word, const std::string& set) -> NameFault {
+    return {set + " named " + name, "a name that contains '" + word + "'",
+            "rename the set or ask for 128 bits"};
   };
-  if (security == Security::Legacy) require_word("legacy", "a set of legacy security");
-  if (security == Security::Insecure) require_word("insecure", "an insecure set");
+  const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
+  if (security == Security::Legacy && !has("legacy")) {
+    return lacks("legacy", "a set of legacy security");
+  }
+  if (security == Security::Insecure && !has("insecure")) {
+    return lacks("insecure", "an insecure set");
+  }
+  return std::nullopt;
 }
 
-void check_plain_name(const char* operation, const std::string& name,
-                      ParamsLiteral::Security security) {
-  using Security = ParamsLiteral::Security;
-  const auto refuse_word = [&](const char* word, Security meant) {
-    if (security == meant || name.find(word) == std::string::npos) return;
-    throw ParameterError(operation, std::string("a set that is not ") + word + " named " + name,
-                         std::string("a name without '") + word + "'", "rename the set");
-  };
-  refuse_word("legacy", Security::Legacy);
-  refuse_word("insecure", Security::Insecure);
+std::optional<NameFault> plain_name_fault(const std::string& name, Security security) {
+  for (const auto& [word, meant] :
+       {std::pair{"legacy", Security::Legacy}, std::pair{"insecure", Security::Insecure}}) {
+    if (security == meant || name.find(word) == std::string::npos) continue;
+    return {{std::string("a set that is not ") + word + " named " + name,
+             std::string("a name without '") + word + "'", "rename the set"}};
+  }
+  return std::nullopt;
+}
+
+void check_name(const char* operation, const std::string& name, Security security) {
+  refuse(operation, name_fault(name, security));
+}
+
+void check_plain_name(const char* operation, const std::string& name, Security security) {
+  refuse(operation, plain_name_fault(name, security));
 }
 
 void refuse_preset_name(const char* operation, const std::string& name) {

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <regex>
-#include <string_view>
 
 #include "math/errors.h"
 #include "math/text.h"
@@ -168,18 +167,9 @@ std::optional<Fault> name_fault(const ParamsRequest& x) {
   const auto security =
       x.security == 0 ? ParamsLiteral::Security::Insecure : ParamsLiteral::Security::Bits128;
   const auto automatic = [](auto& r) { r.name.clear(); };
-  try {
-    params::check_name("make_params", x.name, security);
-    params::check_plain_name("make_params", x.name, security);
-  } catch (const ParameterError& e) {
-    const std::string_view text = e.what();
-    const std::string_view named = ": had ", needing = "; needs ";
-    const std::size_t had = text.find(named) + named.size(), needs = text.rfind(needing);
-    const std::size_t needed = needs + needing.size();
-    return fault(x, std::string(text.substr(had, needs - had)),
-                 std::string(text.substr(needed, text.rfind("; ") - needed)), "name=None",
-                 automatic);
-  }
+  std::optional<params::NameFault> found = params::name_fault(x.name, security);
+  if (!found) found = params::plain_name_fault(x.name, security);
+  if (found) return fault(x, found->had, found->needs, "name=None", automatic);
   static const std::regex imitates("(n[0-9]+-|cheddar-|test-|switch-|tfhe-|own-).*");
   if (!std::regex_match(x.name, imitates)) return std::nullopt;
   return fault(x, "the name '" + x.name + "', which begins like one of the library's sets",
