@@ -162,8 +162,7 @@ Contents rotated(const ckks::Evaluator& e, const Contents& x, std::size_t size, 
   if (masked && x.known.sample() != nullptr) {
     off = rounding_of_masks(x, size, groups, scale_of_masks);
   }
-  Known known = x.known.rotated(static_cast<std::int64_t>(k), masked, added,
-                                encoded * x.known.widest().rms, off);
+  Known known = x.known.rotated(static_cast<std::int64_t>(k), masked, added, encoded, off);
   // Values that do not fill their slots are masked, so the other slots are zero.
   return {std::move(parts), std::move(known), UnusedSlots::zero()};
 }

@@ -163,9 +163,9 @@ class Known {
   // and rescaled.
   Known lowered(double added, double factor) const;
   Known conjugated(double added) const;
-  // `rounded_claim`: claimed error of masks, for values without structure. `off`: the error of
-  // masks on a row of a sample, if there are masks.
-  Known rotated(std::int64_t steps, bool masked, double added, double rounded_claim,
+  // `rounded`: the claimed error of masks, for values of size 1 without structure. `off`: the error
+  // of masks on a row of a sample, if there are masks.
+  Known rotated(std::int64_t steps, bool masked, double added, double rounded,
                 const RowMap& off = nullptr) const;
   // Sums over the first axis, of `count` values each, which leave `kept` sums. `full`: all slots of
   // the ciphertext were in use. Then the sums do not decode from all coefficients; only the added

@@ -372,12 +372,9 @@ Known Known::conjugated(double added) const {
 Known Known::rotated(std::int64_t steps, bool masked, double added, double rounded,
                      const RowMap& off) const {
   const Computation scope(Step::Rotated, name_, steps, masked, added, rounded);
-  rounded *= of_rounding(range());
   Estimate result = moved(estimate_, static_cast<std::uint64_t>(steps), masked, added);
-  const Range& values = widest();
-  if (rounded > 0 && values.rms > 0) {  // the error is largest where values are
-    result.error = result.error + Error::fresh(rounded).times(1, values.bound / values.rms);
-  }
+  const Error of_masks = Error::fresh(rounded * of_rounding(range()));
+  result.error = result.error + of_masks.times(widest().rms, widest().bound);
   return with(std::move(result),
               each(sample_, sample_ == nullptr ? 0 : sample_->size, added,
                    [&](NumbersView in, std::span<Complex> out, std::size_t r) {
