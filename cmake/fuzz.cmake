@@ -6,8 +6,8 @@ set(LATTICINO_PARSERS ckks_params ckks_params_text ckks_ciphertexts ckks_keys ck
   ckks_secret_key tfhe_params tfhe_params_text tfhe_ciphertexts tfhe_keys tfhe_secret_key switch_keys
   ckks_bundle tfhe_bundle ckks_answers header tuning_table note)
 # Checksums are most of the time of an input, and nothing in them depends on what is parsed.
-set_source_files_properties(src/crypto/sha256.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS
-  "-fno-sanitize=all")
+set_source_files_properties(src/crypto/sha256.cc src/crypto/sha256_kernels.cc PROPERTIES
+  SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-fno-sanitize=all")
 add_library(fuzz_parsers OBJECT tests/fuzz/parsers/parsers.cc)
 target_include_directories(fuzz_parsers PUBLIC tests tests/fuzz)
 target_link_libraries(fuzz_parsers PUBLIC latticino)

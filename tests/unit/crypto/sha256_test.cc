@@ -1,7 +1,9 @@
 #include "crypto/sha256.h"
 
+#include <random>
 #include <string>
 
+#include "crypto/sha256_kernels.h"
 #include "gtest/gtest.h"
 
 namespace latticino::crypto {
@@ -27,6 +29,25 @@ TEST(Sha256, PiecesGiveTheSameDigest) {
       pieces.update({bytes + at, std::min<std::size_t>(37, length - at)});
     }
     ASSERT_EQ(pieces.finish(), sha256({bytes, length})) << length;
+  }
+}
+
+TEST(Sha256, KernelsAreEqual) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    std::array<std::uint32_t, 8> before;
+    std::array<std::uint8_t, 64 + 1> bytes;
+    for (std::uint32_t& word : before) word = random();
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    const std::uint8_t* block = bytes.data() + i % 2;  // at any address
+    std::array<std::uint32_t, 8> expected = before;
+    sha256_kernels().back().compress(expected, block);
+    for (const Sha256Kernel& kernel : sha256_kernels()) {
+      if (!kernel.supported()) continue;
+      std::array<std::uint32_t, 8> state = before;
+      kernel.compress(state, block);
+      ASSERT_EQ(state, expected) << kernel.name << ' ' << i;
+    }
   }
 }
 
