@@ -295,8 +295,18 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 @computes(np.cov)
-def _cov(m: Any, *, rowvar: bool = True, ddof: float | None = None) -> Ciphertext:
-    return cov(m, rowvar, 1 if ddof is None else ddof)
+def _cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: float | None = None) -> Ciphertext:
+    if y is not None:
+        m, rowvar = concatenate([_variables(v, rowvar) for v in (m, y)]), True
+    return cov(m, rowvar, (0 if bias else 1) if ddof is None else ddof)
+
+
+def _variables(x: Any, rowvar: bool) -> Any:
+    """An array with one variable in each row."""
+    of = x if isinstance(x, Ciphertext) else np.asarray(x)
+    if of.ndim > 2:
+        raise errors.ShapeError.explain("numpy.cov", f"shape {of.shape}", "variables by observations", "reshape it")
+    return of.reshape(1, -1) if of.ndim < 2 else of if rowvar else of.T
 
 
 @computes(np.convolve)

@@ -35,7 +35,7 @@ REMEDIES: dict[str, str] = {
     **{name: f"x.{name}(bound=bound)" for name in ("max", "min", "argmax", "argmin")},
     "amax": "x.max(bound=bound)", "amin": "x.min(bound=bound)", "ptp": "x.max(bound=bound) - x.min(bound=bound)",
     "sort": "lt.sort(x, domain, bits)", "std": "x.std(axis, domain=(low, high), bits=bits)",
-    "corrcoef": "lt.corrcoef(x, domain)",
+    "corrcoef": "lt.corrcoef(x, domain), where each row of x is a variable; lt.stack([x, y]) joins two",
     **dict.fromkeys(("argsort", "argpartition", "partition"), "lt.top_k(x, k, bound) gives the largest values and "
                                                               "their indices; lt.sort(x, domain, bits) only values"),
     **dict.fromkeys(("median", "percentile", "quantile"), f"decrypt first, or {_SORTED}"),

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 _MAX_CENTRED = 128  # number of values of a variable up to which a plain matrix subtracts their mean
+_JOIN = "join them: lt.stack([x, y]), or lt.concatenate if they have several rows"
 
 
 @captured.step("lt.cov")
 @public
 def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
     """numpy's cov: covariances of the variables in the rows of an encrypted array (columns with ``rowvar=False``).
+    Join several arrays with `stack` first; ``np.cov(x, y)`` does so.
 
     Sums are divided by n - ddof for n observations. The mean is subtracted, and the result is multiplied by its own
     transpose. This takes three or four levels for up to 128 observations, and one or two more beyond.
@@ -32,14 +34,16 @@ def cov(x: Ciphertext, rowvar: bool = True, ddof: float = 1) -> Ciphertext:
 @captured.step("lt.corrcoef")
 @public
 def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bits: float = 20) -> Ciphertext:
-    """numpy's corrcoef: covariances over the product of the standard deviations.
+    """numpy's corrcoef: covariances over the product of the standard deviations. Join several arrays with `stack`
+    first.
 
     ``domain``: an interval above 0 in which all variances (divided by n) lie. Their inverse roots are within
     ``2**-bits`` (`Ciphertext.inverse_sqrt` says how many levels they take). Multiplying by them takes three levels
     more. Variances outside of the domain give wrong results in all slots.
     """
+    _refuse_second("corrcoef", domain)
     rowvar = arrays.as_flag(rowvar, "corrcoef", "rowvar")
-    if isinstance(getattr(x, "layout", None), Layout) and (
+    if _is_encrypted(x) and (
             x.ndim == 1 or (x.ndim == 2 and x.shape[0 if rowvar else -1] == 1)):
         raise errors.ShapeError.explain("corrcoef", "one variable", "two or more", "its correlation with itself is 1")
     c = _cov(x, rowvar, 0, "corrcoef")
@@ -48,8 +52,22 @@ def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bi
     return c * (scale.expand_dims(1) * scale.expand_dims(0))
 
 
+def _is_encrypted(x: Any) -> bool:
+    return isinstance(getattr(x, "layout", None), Layout)
+
+
+def _refuse_second(operation: str, second: Any) -> None:
+    """numpy's functions take a second array here: UnsupportedError says how to join both."""
+    if _is_encrypted(second):
+        raise errors.UnsupportedError.explain(operation, "two arrays", "one, with the variables in its rows", _JOIN)
+
+
 def _cov(x: Ciphertext, rowvar: Any, ddof: Any, operation: str) -> Ciphertext:
-    if not isinstance(getattr(x, "layout", None), Layout):
+    _refuse_second(operation, rowvar)
+    if isinstance(x, (list, tuple)) and any(map(_is_encrypted, x)):
+        raise errors.UnsupportedError.explain(
+            operation, f"a {type(x).__name__} of arrays", "one array, with the variables in its rows", _JOIN)
+    if not _is_encrypted(x):
         raise errors.UnsupportedError.explain(
             operation, f"a {type(x).__name__}", "an encrypted array", "call numpy's function for others")
     if x.ndim not in (1, 2):

@@ -73,6 +73,17 @@ def test_covariances_of_many_and_of_complex_observations(ctx, client, rng):
     np.testing.assert_allclose(client.decrypt(lt.cov(client.encrypt(z, range=lt.Range(-1, 1, (-1, 1))))), np.cov(z), atol=1e-5)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: np.cov(x[0], x[1]), lambda x: np.cov(x, x[0], ddof=2), lambda x: np.cov(x[:2], x[2:], bias=True), lambda x: np.cov(x.T, x.T[:, :1], False),
+    lambda x: np.cov(x[0], x[1].reshape(-1, 1), rowvar=False), lambda x: np.cov(x, bias=True)])
+def test_covariances_of_two_arrays_by_numpys_function(ctx, client, rng, f):
+    x = rng.uniform(-1, 1, (3, 10))
+    ctx.use(client.server_keys(f, x))
+    y = f(client.encrypt(x))
+    assert y.shape == f(x).shape
+    np.testing.assert_allclose(client.decrypt(y), f(x), atol=1e-5)
+
+
 def test_correlations(device, rng):
     ctx = lt.Context("test-n10-boot-insecure", device, threads=1, auto_bootstrap=True)
     client = lt.keygen(ctx)
@@ -84,9 +95,23 @@ def test_correlations(device, rng):
     np.testing.assert_allclose(client.decrypt(program(client.encrypt(x))), np.corrcoef(x), atol=5e-2)
 
 
+def test_correlations_of_two_arrays_as_the_error_says(rng):
+    client = lt.keygen(lt.Context("n16-d40-boot-v1", "not-encrypted"))
+    x, y = rng.uniform(-1, 1, (2, 50))
+    a, b = client.encrypt(x), client.encrypt(y)
+    with pytest.raises(lt.UnsupportedError, match=r"lt.corrcoef\(x, domain\).*lt.stack\(\[x, y\]\)"):
+        np.corrcoef(a, b)
+    for call in (lambda: lt.corrcoef(a, b), lambda: lt.corrcoef(a, b, (0.1, 1)), lambda: lt.corrcoef([a, b], (0.1, 1)), lambda: lt.cov(a, b),
+                 lambda: lt.cov((a, b))):
+        with pytest.raises(lt.UnsupportedError, match=r"lt.stack\(\[x, y\]\)"):
+            call()
+    np.testing.assert_allclose(client.decrypt(lt.corrcoef(lt.stack([a, b]), (0.1, 1))), np.corrcoef(x, y), atol=1e-5)
+
+
 def test_wrong_arguments_are_refused(ctx, client, rng):
     x = client.encrypt(rng.uniform(-1, 1, (2, 3, 4)))
     for call, error in ((lambda: lt.cov(x), lt.ShapeError), (lambda: lt.cov(x[0], ddof=4), lt.ValueError), (lambda: lt.cov(np.eye(3)), lt.UnsupportedError),
-                        (lambda: lt.corrcoef(x[0, 0], (0, 1)), lt.ShapeError), (lambda: lt.cov(x[0], rowvar=3), lt.ValueError)):
+                        (lambda: lt.corrcoef(x[0, 0], (0, 1)), lt.ShapeError), (lambda: lt.cov(x[0], rowvar=3), lt.ValueError),
+                        (lambda: np.cov(x, x[0]), lt.ShapeError)):
         with pytest.raises(error):
             call()
