@@ -477,7 +477,7 @@ def docs(arguments):
     add_requirements("docs")
     papers = subprocess.call([PYTHON, os.path.join(ROOT, "docs", "make_papers.py"), "--check"], cwd=ROOT)
     environ = dict(os.environ, NO_MKDOCS_2_WARNING="1", DISABLE_MKDOCS_2_WARNING="true")
-    command = [PYTHON, "-m", "mkdocs", "build", "--strict", "--quiet", "-f", os.path.join(ROOT, "mkdocs.yml")]
+    command = [PYTHON, "-m", "mkdocs", "build", "--strict", "-f", os.path.join(ROOT, "mkdocs.yml")]
     status = subprocess.call(command, cwd=ROOT, env=environ)
     say("docs: build/docs/index.html" if not status else "docs: failed")
     passed = [papers, status].count(0)

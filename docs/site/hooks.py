@@ -1,10 +1,12 @@
 """Additions of the documentation site to the pages of docs/: README as the first page, the notebooks of examples/, and
 links to files of the repository."""
 
+import logging
 import re
 import sys
 from pathlib import Path
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,12 +14,19 @@ sys.path.append(str(ROOT / "docs"))
 import notebooks  # noqa: E402 - lies beside the pages
 
 
+def on_startup(command, dirty):
+    """With --quiet, MkDocs does not count warnings, so a strict build would pass with them."""
+    if not logging.getLogger("mkdocs").isEnabledFor(logging.WARNING):
+        raise PluginError("--quiet hides warnings from --strict: leave it out")
+
+
 def on_files(files, config):
     """README.md becomes the first page, and notebooks pages; links of README to docs/ become links within the site."""
     text = (ROOT / "README.md").read_text().replace("](docs/", "](")
     files.append(File.generated(config, "index.md", content=_to_repository(text, config, "")))
     for path in sorted(notebooks.FOLDER.glob("*.ipynb")):
-        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=notebooks.markdown(path)))
+        text = notebooks.markdown(path).replace("](../docs/", "](../")
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
     return files
 
 
