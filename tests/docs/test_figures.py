@@ -359,7 +359,7 @@ def test_client_on_the_gpu():
 
 
 def test_forms_of_transforms():
-    rows, said = table("lab/variants.md", "Variants of kernels", 1)
+    rows, said = table("lab/variants.md", "Forms of transforms", 1)
     assert "2026-11-23-h200-transforms.json" in said
     measured = by(record("2026-11-23-h200-transforms.json"), "N", "limbs", "polynomials", "form")
     columns = (("poly.ntt", 1, 1), ("poly.ntt", 20, 1), ("poly.ntt", 7, 16), ("poly.intt", 7, 16),
