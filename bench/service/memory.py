@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 
@@ -89,6 +90,14 @@ class Growth:
     @property
     def percent(self) -> float:
         return 100 * (self.last_bytes / self.first_bytes - 1)
+
+
+def curve(samples: Sequence[tuple[float, int]], parts: int = 20) -> list[tuple[float, int]]:
+    """So many points of all samples, or as many as there are: the minute at which a part of them begins, and the median
+    of its bytes. They show whether memory grew by a step or all the time."""
+    starts = [len(samples) * i // parts for i in range(parts + 1)]
+    cut = [samples[first:last] for first, last in pairwise(starts) if first < last]
+    return [(round(part[0][0] / 60, 2), int(statistics.median(b for _, b in part))) for part in cut]
 
 
 def growth(samples: Sequence[tuple[float, int]], warm_up: float) -> Growth:

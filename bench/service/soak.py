@@ -4,7 +4,8 @@
 
 Every result is compared with that of a run in this process. Memory is what Linux calls resident. A process is flat if
 the median of its last tenth lies within 1 % of that of its first tenth, where the warm-up is left out. The warm-up
-lasts until every worker's memory for keys is full, so that it has dropped a bundle for the first time.
+lasts until every worker's memory for keys is full, so that it has dropped a bundle for the first time. The record also
+has the memory of each process over the whole run, as a curve of twenty points.
 
 With ``--device cuda`` the workers share a GPU. Its memory in use is one more row, so no other program may run there.
 """
@@ -20,7 +21,7 @@ from latticino._provenance import cpu_name
 from latticino.common.options import count
 from latticino.measure.records import Row, stamped
 from ledger import faults
-from memory import Growth, Sampler, gpu_name, growth
+from memory import Growth, Sampler, curve, gpu_name, growth
 from options import not_negative, positive
 from setting import Setting, setting
 
@@ -73,13 +74,14 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
                         "device": device, "backend": backend, "jobs": dict(states), "wrong": len(wrong),
                         "bundles_accepted": load.counts["bundles"],
                         "keys_full_minutes": None if full is None else round(full / 60, 2)}]
-    for (role, _), g in found.items():
+    for (role, pid), g in found.items():
         print(f"{role:8} {g.first_bytes / 1e6:8.2f} MB, then {g.last_bytes / 1e6:8.2f} MB: {g.percent:+.2f} %, "
               f"{g.bytes_per_minute / 1e3:+.1f} kB per minute{'' if flat(g) else ': not flat'}")
         rows.append({"name": "serve.soak_memory", "value": g.last_bytes, "unit": "bytes",
                      "params": {**params, "process": role}, "device": device, "backend": backend,
                      "first_bytes": g.first_bytes, "growth_percent": round(g.percent, 3),
-                     "slope_bytes_per_minute": round(g.bytes_per_minute), "flat": flat(g)})
+                     "slope_bytes_per_minute": round(g.bytes_per_minute), "flat": flat(g),
+                     "curve_minutes_bytes": curve(sampler.samples[role, pid])})
     return [stamped(row) for row in rows], not wrong and all(map(flat, found.values()))
 
 

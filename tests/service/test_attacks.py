@@ -18,6 +18,7 @@ import ledger
 import memory
 import soak
 import steady
+from latticino.serve.front import READERS, WRITERS
 from latticino.serve.http import Link
 from latticino.serve.logs import log
 from latticino.serve.store import Store
@@ -117,6 +118,13 @@ def test_growth_of_memory():
     assert memory.resident(2**22 + 1) == 0
 
 
+def test_a_curve_of_memory():
+    """A step lies between two points."""
+    step = [(60.0 * t, 500 if t < 20 else 1000) for t in range(120)]
+    assert memory.curve(step, 6) == [(0.0, 500), *((20.0 * i, 1000) for i in range(1, 6))]
+    assert memory.curve(step[:7]) == [(float(t), 500) for t in range(7)] and memory.curve([]) == []
+
+
 def test_a_process_with_too_few_samples_is_wrong():
     """Also if there are no samples after the warm-up: missing figures are no success, and those of other processes are
     kept."""
@@ -133,6 +141,9 @@ def test_connections_keep_little_of_the_database(tmp_path):
         kib = -c.exec_driver_sql("PRAGMA cache_size").scalar()
     assert 0 < kib * (store._engine.pool.size() + store._engine.pool._max_overflow) <= 32 << 10
     store.close()
+    # A front opens them one after the other, when more requests than ever come at the same moment: all of the connections
+    # that requests and long polls have are less than 1 % of the 90 MB of a front.
+    assert kib * (READERS["sqlite"] + WRITERS["sqlite"] + 1) < 900
 
 
 def test_requests_that_wait_for_the_store_leave_threads_to_others(tmp_path):
@@ -260,3 +271,4 @@ def test_a_short_soak(attack):
     assert results["wrong"] == 0 and results["value"] > 5 and 0 < results["keys_full_minutes"] < 0.6, out
     assert sorted(r["params"]["process"] for r in processes) == ["checker", "front", "service", "worker"]
     assert status == int(any(not r["flat"] for r in processes)) and all(r["value"] > 1 << 24 for r in processes)
+    assert all(len(r["curve_minutes_bytes"]) == 20 for r in processes)

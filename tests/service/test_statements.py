@@ -6,8 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from latticino.serve import tables
+from latticino.serve.jobs import Jobs
 from latticino.serve.models import Facts
 from latticino.serve.store import Prepared, Store
+from latticino.serve.waiting import MAX_JOBS
 
 pytestmark = pytest.mark.stores
 
@@ -89,19 +91,29 @@ def test_a_reader_sees_one_state_while_others_write(store):
 
 
 def test_connections_are_used_again_and_closed(store):
+    """One reads and one writes, so that neither keeps the statements of both."""
     if not store.sqlite:
         pytest.skip("SQLAlchemy keeps those of PostgreSQL")
-    used = set()
+    wrote, read = set(), set()
     for _ in range(5):
         with store.write() as c:
-            used.add(id(c))
+            wrote.add(id(c))
         with store.read() as c:
-            used.add(id(c))
-    assert len(used) == 1 and store._engine.pool.checkedout() == 1
+            read.add(id(c))
+    assert len(wrote) == len(read) == 1 and wrote != read and store._engine.pool.checkedout() == 2
     store.close()
     assert store._engine.pool.checkedout() == 0
     with store.read() as c:
         assert c.raw is not None
+
+
+def test_long_polls_make_few_statements(store):
+    """One for each number of jobs that somebody waits for would fill the memory of every connection, for hours."""
+    asked, texts = Jobs(store), set()
+    sa.event.listen(store._engine, "before_cursor_execute", lambda _c, _cursor, text, *_: texts.add(text))
+    for count in range(MAX_JOBS + 1):
+        assert asked.states([f"{i:032x}" for i in range(count)]) == {}
+    assert 0 < len(texts) <= 12
 
 
 def test_facts_of_a_model_are_parsed_once():
@@ -117,9 +129,9 @@ def test_two_threads_may_want_the_last_connection(tmp_path):
             return True
 
     store = Store(f"sqlite:///{tmp_path / 'store.db'}")
-    store._idle = Taken()
+    store._idle["BEGIN"] = Taken()
     for _ in range(2):
         with store.read() as c:
             assert c.raw.execute("SELECT 1").fetchone() == (1,)
-    store._idle = list(store._idle)
+    store._idle["BEGIN"] = list(store._idle["BEGIN"])
     store.close()

@@ -28,8 +28,12 @@ Clock = Callable[[], float]
 # seconds until a store that does not answer, or is busy, is reported
 STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)
 BUSY_MS = 30_000  # milliseconds that a writer of SQLite waits for another process
+_READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"  # how SQLite begins a transaction that reads, and one that writes
 _LOOK = 0.001  # seconds between two checks whether another process still writes
-_CACHE_KIB = 512  # page cache of a connection: a process has dozens of them, and the system caches the same pages
+# The page cache of a connection. A front opens one more each time that more requests than ever come at the same moment,
+# even after an hour, so that each has to be small beside the process. The system caches the same pages: with 512 KiB
+# no statement of a request was faster. After a commit of another process SQLite drops all of them anyway.
+_CACHE_KIB = 64
 
 
 class Store:
@@ -47,9 +51,9 @@ class Store:
         self.sqlite = self._engine.dialect.name == "sqlite"
         self._reading, self._writing = threading.local(), threading.Lock()
         self._turns: BinaryIO | None = None
-        # Connections of SQLite that are open and unused. The one that was used last is used next, so that few are open:
-        # each keeps pages of the database in memory.
-        self._idle: list[Any] = []
+        # Connections of SQLite that are open and unused, for readers and for the one writer. The one that was used last
+        # is used next, so that few are open: each keeps pages of the database and its statements in memory.
+        self._idle: dict[str, list[Any]] = {_READ: [], _WRITE: []}
         try:
             with self.write() as c:
                 if not self.sqlite:  # if two processes make the tables at the same time
@@ -85,7 +89,7 @@ class Store:
         if held is not None:
             yield held
             return
-        with self._transaction("BEGIN") as c:
+        with self._transaction(_READ) as c:
             self._reading.connection = c
             try:
                 yield c
@@ -97,7 +101,7 @@ class Store:
         """A connection in a transaction that is committed at the end, and undone if the block raises. ``raw`` as of
         `read`. Writers of SQLite take the lock when they begin: one that read first would fail if another took the lock
         before it."""
-        with self._turn(), self._transaction("BEGIN IMMEDIATE") as c:
+        with self._turn(), self._transaction(_WRITE) as c:
             yield c
 
     @contextmanager
@@ -109,8 +113,9 @@ class Store:
                 c.raw = None
                 yield c
             return
+        idle = self._idle[begin]
         try:
-            c = self._idle.pop()
+            c = idle.pop()
         except IndexError:  # there is none, or another thread took the last one
             c = self._opened()
         try:
@@ -118,18 +123,18 @@ class Store:
             yield c
             _called(c.raw, "COMMIT")
         except BaseException:
-            self._undo(c)
+            self._undo(c, idle)
             raise
         if c.in_transaction():
             c.rollback()  # tells SQLAlchemy that nothing is open any more
-        self._idle.append(c)
+        idle.append(c)
 
     def _opened(self) -> Any:
         c: Any = self._engine.connect()
         c.raw = c.connection.dbapi_connection
         return c
 
-    def _undo(self, c: Any) -> None:
+    def _undo(self, c: Any, idle: list[Any]) -> None:
         """Rolls back a transaction that failed. If even this fails, the connection is not used again."""
         try:
             c.raw.rollback()
@@ -138,7 +143,7 @@ class Store:
             c.invalidate()
             c.close()
         else:
-            self._idle.append(c)
+            idle.append(c)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -170,8 +175,9 @@ class Store:
         return float(c.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar())
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()
         self._engine.dispose()
         turns, self._turns = self._turns, None
         if turns is not None:
