@@ -186,8 +186,10 @@ def as_text(x: Any, operation: str, name: str) -> str:
 
 def unknown_preset(name: str, names: list[str], remedy: str) -> errors.Error:
     """The ParameterError for a name that no set has."""
+    near = name[:64]  # the time grows with the length
+
     def distance(x: str) -> float:
-        return -difflib.SequenceMatcher(None, x, name).ratio()
+        return -difflib.SequenceMatcher(None, x, near).ratio()
 
     first, second, third = sorted(names, key=distance)[:3]  # of equally near names, those listed first
     return errors.ParameterError.explain(

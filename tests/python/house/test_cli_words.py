@@ -1,5 +1,7 @@
 """Arguments and options of commands in any order, and names with characters that formats or shells interpret."""
 
+import time
+
 import pytest
 
 import latticino as lt
@@ -47,3 +49,12 @@ def test_unknown_sets_of_tfhe(make):
         make("tfhe-2-2")
     with pytest.raises(lt.ParameterError, match="lt.Context and lt.preset take it"):
         make("n16-d40-boot-v1")
+
+
+@pytest.mark.parametrize("make", [lt.preset, lt.tfhe.preset])
+def test_long_names_are_refused_at_once(make):
+    """A name of a million characters took half a minute, for a message that names sets like it."""
+    started = time.monotonic()
+    with pytest.raises(lt.ParameterError, match=r"the name 'xx.*\.\.\..*perhaps"):
+        make("x" * 10**6)
+    assert time.monotonic() - started < 5
