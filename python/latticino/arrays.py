@@ -28,10 +28,7 @@ def as_numpy(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex))
 
     Raises ShapeError for what holds no numbers. If one of ``kinds`` can hold them, it names the conversion.
     """
-    if _masked(x):
-        raise errors.ShapeError.explain(
-            operation, "an array with masked values", "values in every place",
-            "fill it: x.filled(value), or select x.compressed()")
+    refuse_masked(x, operation)
     if isinstance(x, OfNumpy):
         raise errors.UnsupportedError.explain(
             operation, f"{roles.name_of(type(x))} here",
@@ -72,11 +69,20 @@ def _how_to_convert(x: np.ndarray, kinds: tuple[type, ...]) -> str:
         x.dtype.kind, "pass numbers in every place, no None or other object")
 
 
-def _masked(x: Any) -> bool:
-    """Whether values are masked, in an array or in an array within a list. numpy would drop the mask of the latter."""
+def refuse_masked(x: Any, operation: str) -> None:
+    """ShapeError if values are masked, which numpy would forget."""
+    if _masked(x, 64):
+        raise errors.ShapeError.explain(
+            operation, "an array with masked values", "values in every place",
+            "fill it: x.filled(value), or select x.compressed()")
+
+
+def _masked(x: Any, depth: int) -> bool:
+    """Whether values are masked, in an array or in an array within up to `depth` lists. numpy takes no more of them."""
     if type(x) in (list, tuple):
-        return any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in x)
-    return bool(np.ma.is_masked(x))
+        return depth > 0 and any(_masked(part, depth - 1) for part in x
+                                 if type(part) in (list, tuple) or isinstance(part, np.ma.MaskedArray))
+    return isinstance(x, np.ma.MaskedArray) and bool(np.ma.is_masked(x))
 
 
 def _from_dlpack(x: Any, operation: str) -> np.ndarray:
@@ -130,7 +136,7 @@ def printable(text: str) -> str:
 def as_integer(x: Any, operation: str, name: str, least: int | None = None, most: int | None = None) -> int:
     """An integer from `least` to `most`; ValueError for anything else, also for numbers with a fraction."""
     try:
-        value = operator.index(x)
+        value = None if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x) else operator.index(x)
     except Exception:  # a TypeError, or what an array of another library raises
         value = None
     if value is None or (least is not None and value < least) or (most is not None and value > most):

@@ -223,6 +223,7 @@ def _fits(operation: str, x: Ciphertext, mask: np.ndarray | None, bound: float) 
 
 
 def _mask(x: Ciphertext, where: Any) -> np.ndarray:
+    arrays.refuse_masked(where, "apply_lut")
     try:
         mask = np.asarray(where)
     except Exception:  # raised by ragged lists, and by conversions of objects

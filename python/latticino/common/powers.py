@@ -17,6 +17,7 @@ def power(x: T, n: Any, remedy: Callable[[float | None], str]) -> T:
     """x ** n in ceil(log2(n)) products one after another. UnsupportedError if n is not an integer of 1 or more.
 
     ``remedy`` of another exponent: it gets None for what is no real number."""
+    arrays.refuse_masked(n, "power")
     try:
         count = operator.index(n)
     except Exception:  # a TypeError, or raised by any conversion of the object

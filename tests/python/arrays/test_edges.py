@@ -204,9 +204,15 @@ def test_masked_values_are_refused(ctx, client):
             use()
     assert np.allclose(client.decrypt(client.encrypt(np.ma.masked_array([1.0, 2.0]), range=(0, 2))), [1, 2], atol=1e-6)
     for use in (lambda: client.encrypt([masked, masked]), lambda: x + [np.ma.masked] * 3, lambda: lt.precision(masked, np.ones(3)),
-                lambda: lt.precision(np.ones(3), masked)):
+                lambda: lt.precision(np.ones(3), masked),
+                lambda: client.encrypt([[masked, masked], (masked, masked)]),  # lists of any depth
+                lambda: x.apply_lut(abs, where=masked > 0)):
         with pytest.raises(lt.ShapeError, match="masked values"):
             use()
+    two = np.ma.masked_array(2, True)
+    for number in (lambda: x**two, lambda: x.to_level(two), lambda: x.rotate(two)):
+        with pytest.raises(lt.Error, match="masked"):
+            number()
 
 
 @pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
