@@ -8,6 +8,7 @@ using tfhe::Comparison;
 using tfhe::Gate;
 using tfhe::Integer;
 
+using session::KeylessEngine;
 using session::TfheEngine;
 
 std::vector<TfheEngine::Table> tables_of(const std::vector<IntegerInput>& values) {
@@ -55,6 +56,17 @@ void bind_enumerations(nb::module_& m) {
 
 void bind_tfhe_evaluator(nb::module_& m) {
   bind_enumerations(m);
+  nb::class_<KeylessEngine>(m, "TfheKeylessEngine",
+                            "The evaluator without keys of a context, for one key at a time.")
+      .def(nb::init<>())
+      .def(
+          "of",
+          [](KeylessEngine& self, const TfheContextPtr& context, const TfheBatches& like) {
+            if (like.empty()) throw ShapeError("compute", "no batches", "one or more", "pass some");
+            return self.of(context, like[0].key);
+          },
+          "context"_a, "like"_a, ReleaseGil(),
+          "For sums of ciphertexts under the key of these; what needs keys is a KeyError.");
   using E = TfheEngine;
   nb::class_<E>(m, "TfheEvaluator", "Computes on batches of a context with given keys.")
       .def(
@@ -64,14 +76,6 @@ void bind_tfhe_evaluator(nb::module_& m) {
             new (self) E(std::move(context), std::move(keys));
           },
           "context"_a, "keys"_a)
-      .def_static(
-          "without_keys",
-          [](TfheContextPtr context, const TfheBatches& like) {
-            if (like.empty()) throw ShapeError("compute", "no batches", "one or more", "pass some");
-            return std::make_shared<E>(std::move(context), like[0].key);
-          },
-          "context"_a, "like"_a, ReleaseGil(),
-          "For sums of ciphertexts under the key of these; what needs keys is a KeyError.")
       .def(
           "clear",
           [](const E& e, const IntegerInput& values, int bits) {

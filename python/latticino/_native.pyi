@@ -1427,16 +1427,20 @@ class Comparison(enum.Enum):
 
     Greater = 5
 
+class TfheKeylessEngine:
+    """The evaluator without keys of a context, for one key at a time."""
+
+    def __init__(self) -> None: ...
+
+    def of(self, context: TfheContext, like: Sequence[TfheCiphertext]) -> TfheEvaluator:
+        """
+        For sums of ciphertexts under the key of these; what needs keys is a KeyError.
+        """
+
 class TfheEvaluator:
     """Computes on batches of a context with given keys."""
 
     def __init__(self, context: TfheContext, keys: TfheServerKeys) -> None: ...
-
-    @staticmethod
-    def without_keys(context: TfheContext, like: Sequence[TfheCiphertext]) -> TfheEvaluator:
-        """
-        For sums of ciphertexts under the key of these; what needs keys is a KeyError.
-        """
 
     def clear(self, values: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], bits: int) -> list[TfheCiphertext]: ...
 

@@ -59,7 +59,7 @@ class Context(Tenancy, roles.Handle):
     probability its rounding would exceed), DeviceError, FileError or OutOfMemoryError.
     """
 
-    _without_keys: tuple[str, Any] | None = None  # the evaluator for ciphertexts without keys, and their key
+    _without_keys: _native.TfheKeylessEngine | None = None  # made when ciphertexts without keys are first used
 
     def __init__(self, params: str | _native.TfheParams = "tfhe-2-2-v1", device: str | None = None, *,
                  threads: int = 0, simd: bool = True, tuning: str = "", arithmetic: str | None = None,
@@ -220,10 +220,9 @@ class Context(Tenancy, roles.Handle):
         key = parts[0].key
         if key in self._tenants:
             return self._evaluator_for(key)
-        kept = self._without_keys
-        if kept is None or kept[0] != key:  # it has tables, so the last one is kept
-            kept = self._without_keys = key, _native.TfheEvaluator.without_keys(self._native, parts)
-        return kept[1]
+        if self._without_keys is None:
+            self._without_keys = _native.TfheKeylessEngine()
+        return self._without_keys.of(self._native, parts)
 
     @called("encrypt")
     def encrypt(self, x: Any, dtype: types.Type | None = None) -> EncryptedArray:

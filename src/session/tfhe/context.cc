@@ -99,13 +99,7 @@ std::shared_ptr<const TfheEngine> TfheContextState::engine_for(const rlwe::KeyId
   if (host_->dry()) return host_->dry_engine;
   const auto keys = keys_.find(key.str());
   if (keys != nullptr && keys->id() == key.str()) return engine(key.str());
-  const auto queue = host_->native->queue().lock();  // lock order: the queue first
-  const std::lock_guard lock(mutex_);
-  if (keyless_ == nullptr || keyless_key_ != key) {
-    keyless_ = std::make_shared<const TfheEngine>(host_->native, key);
-    keyless_key_ = key;
-  }
-  return keyless_;
+  return host_->keyless.of(host_->native, key);
 }
 
 TfheArray tfhe_array(const std::shared_ptr<TfheContextState>& context, TfheBatches parts,

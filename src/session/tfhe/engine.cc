@@ -142,6 +142,17 @@ TfheEngine::TfheEngine(std::shared_ptr<const tfhe::Evaluator> evaluator)
   if (!gates()) integers_.emplace(evaluator_);
 }
 
+std::shared_ptr<const TfheEngine> KeylessEngine::of(
+    const std::shared_ptr<const tfhe::Context>& context, const rlwe::KeyId& key) {
+  const auto queue = context->queue().lock();  // lock order: the queue first
+  const std::lock_guard lock(mutex_);
+  if (engine_ == nullptr || key_ != key) {
+    engine_ = std::make_shared<const TfheEngine>(context, key);
+    key_ = key;
+  }
+  return engine_;
+}
+
 const tfhe::Integers& TfheEngine::integers(const char* operation) const {
   if (!integers_) {
     throw ParameterError(operation, "integers under the set " + context()->params().name(),

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -78,6 +79,19 @@ class TfheEngine {
   bool gates() const { return evaluator_->context()->params().booleans(); }
   std::shared_ptr<const tfhe::Evaluator> evaluator_;
   std::optional<tfhe::Integers> integers_;
+};
+
+// The engine without keys of a context. An engine has a table on the device and belongs to one key,
+// so the one that was used last is kept.
+class KeylessEngine {
+ public:
+  std::shared_ptr<const TfheEngine> of(const std::shared_ptr<const tfhe::Context>& context,
+                                       const rlwe::KeyId& key);
+
+ private:
+  std::mutex mutex_;
+  rlwe::KeyId key_;
+  std::shared_ptr<const TfheEngine> engine_;
 };
 
 }  // namespace latticino::session

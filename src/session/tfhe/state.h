@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,6 +26,7 @@ struct TfheHost {
   std::shared_ptr<KeyStore> store;               // null for a twin
   std::shared_ptr<const TfheEngine> dry_engine;  // for a twin only
   std::uint64_t dry_key_bytes = 0;
+  KeylessEngine keyless;
   bool dry() const { return store == nullptr; }
   TfheHost(const std::string& preset, const TfheContextOptions& options);
   struct Dry {};
@@ -73,9 +73,6 @@ class TfheContextState {
   std::shared_ptr<TfheHost> host_;
   std::shared_ptr<TfheContextState> root_;
   Tenants<TfheStoredKeys> keys_;
-  mutable std::mutex mutex_;
-  mutable rlwe::KeyId keyless_key_;  // key of the engine without keys that was used last
-  mutable std::shared_ptr<const TfheEngine> keyless_;
 };
 
 struct TfheArrayState {
