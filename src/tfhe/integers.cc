@@ -11,8 +11,8 @@ namespace latticino::tfhe {
 namespace {
 
 // What a block's sum does with an incoming carry, or which of two blocks is larger.
-enum State : std::uint32_t { kStop = 0, kPass = 1, kMake = 2 };
-constexpr std::uint32_t kLess = kStop, kSame = kPass, kMore = kMake;
+enum CarryState : std::uint32_t { kKill = 0, kPropagate = 1, kGenerate = 2 };
+constexpr std::uint32_t kLess = kKill, kSame = kPropagate, kMore = kGenerate;
 // Tables that are kept, of N words each: 8 MiB for N = 2048.
 constexpr std::size_t kMaxCallerTables = 1024;
 
@@ -54,12 +54,14 @@ Integers::Integers(std::shared_ptr<const Evaluator> evaluator)
   const Unary low = [=](auto v) { return v % base; };
   low_ = &table(low);
   high_ = &table([=](auto v) { return v / base; });
-  const Unary low_and_state[] = {low, [=](auto v) -> std::uint32_t {
-                                   return v >= base ? kMake : v == base - 1 ? kPass : kStop;
-                                 }};
+  const Unary low_and_state[] = {
+      low, [=](auto v) -> std::uint32_t {
+        return v >= base ? kGenerate : v == base - 1 ? kPropagate : kKill;
+      }};
   low_and_state_ = &table(low_and_state, 2 * base);
-  fold_ = &table_of_pair([](auto high, auto low) { return high == kPass ? low : high; });
-  add_carry_ = &table_of_pair([=](auto state, auto v) { return (v + (state == kMake)) % base; });
+  fold_ = &table_of_pair([](auto high, auto low) { return high == kPropagate ? low : high; });
+  add_carry_ =
+      &table_of_pair([=](auto state, auto v) { return (v + (state == kGenerate)) % base; });
   order_ = &table_of_pair([](auto x, auto y) -> std::uint32_t {
     return x < y ? kLess : x == y ? kSame : kMore;
   });

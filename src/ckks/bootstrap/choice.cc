@@ -19,9 +19,9 @@ namespace {
 
 constexpr const char* kChoice = "ckks.bootstrap";
 // An arcsine takes levels. If levels matter, or if SlotToCoeff first is not possible, the choice is
-// the form that takes the fewest levels and still reaches kEnough bits. Bits above kMaxBits do not
-// matter.
-constexpr double kEnough = 18, kMaxBits = 22;
+// the form that takes the fewest levels and still reaches kEnoughBits bits. Bits above kMaxBits do
+// not matter.
+constexpr double kEnoughBits = 18, kMaxBits = 22;
 // At a scale of 2^kLevelsCountAt a level must gain kBitsPerLevel bits, and SlotToCoeff first may
 // have kBitsForSpeed bits less. At other scales precision alone decides.
 constexpr double kLevelsCountAt = 40, kBitsPerLevel = 1, kBitsForSpeed = 0.5;
@@ -165,7 +165,7 @@ class Chooser {
     for (const Candidate& c : candidates_) {
       if (is_first(c)) continue;
       if (best == nullptr || left(c) > left(*best)) best = &c;
-      if (c.bits < kEnough) continue;
+      if (c.bits < kEnoughBits) continue;
       if (enough == nullptr || c.spent < enough->spent ||
           (c.spent == enough->spent && c.bits > enough->bits)) {
         enough = &c;

@@ -10,7 +10,7 @@
 namespace latticino {
 namespace {
 
-constexpr int kStarts = 4;         // rounds of the search
+constexpr int kSearchRounds = 4;   // rounds of the search
 constexpr int kOneConversion = 3;  // the number of runs that a GPU converts in one pass
 constexpr int kHalf = 6;           // terminals of one table look-up
 constexpr std::uint32_t kLookUp = (1u << kHalf) - 1;
@@ -85,7 +85,7 @@ class Search {
     for (int t = 0; t < count_; ++t) start.order.push_back(t);
     start.left = count_;
     std::pair<Score, Arrangement> best = climbed(start);
-    for (int i = 1; i < kStarts; ++i) {
+    for (int i = 1; i < kSearchRounds; ++i) {
       shuffle(start);
       const std::pair<Score, Arrangement> other = climbed(start);
       if (other.first < best.first) best = other;

@@ -17,11 +17,11 @@
 namespace latticino::packing {
 namespace {
 
-constexpr int kWords = 200;  // the most mains that a chain may have
-constexpr int kBeam = 32;    // pools of one size that are extended
-constexpr int kMaxIdle = 4;  // a search ends after so many rounds without a further level
-constexpr int kFound = 12;   // complete pools that are kept
-constexpr int kNearest = 6;  // primes of one size from which groups of new terminals are taken
+constexpr int kMaxMains = 200;  // the most mains that a chain may have
+constexpr int kBeam = 32;       // pools of one size that are extended
+constexpr int kMaxIdle = 4;     // a search ends after so many rounds without a further level
+constexpr int kMaxPools = 12;   // complete pools that are kept
+constexpr int kNearest = 6;     // primes of one size from which groups of new terminals are taken
 const Log2 kGrid = log2_fixed(0.125);
 // Bits by which a level may miss its goal while pools are compared.
 const Log2 kGoalTolerance = log2_fixed(0.4);
@@ -257,7 +257,7 @@ Supply::Supply(const PackingPlan& p) : plan(p) {
        "a base of " + std::to_string(p.base_bits) + " bits", "the scale of level 0 to 240 bits");
   word = log2_fixed(p.prime_bits());
   bound = static_cast<std::uint32_t>(std::exp2(p.prime_bits()));
-  words = ntt_primes_below(p.log_n, bound, kWords + p.alpha);
+  words = ntt_primes_below(p.log_n, bound, kMaxMains + p.alpha);
   need(static_cast<int>(words.size()) > p.alpha + 1,
        "N = 2^" + std::to_string(p.log_n) + " and words of " + formatted("%g", p.prime_bits()) +
            " bits",
@@ -351,7 +351,7 @@ Found search(const Supply& supply, Layout layout, std::size_t enough) {
   Found found{{}, {none, {}}};
   std::size_t most_served = 0;
   int idle = 0;  // rounds in which no more levels were served
-  for (int round = 0; !beam.empty() && found.complete.size() < kFound; ++round) {
+  for (int round = 0; !beam.empty() && found.complete.size() < kMaxPools; ++round) {
     for (const Draft& draft : beam) {
       Candidate candidate{draft.pool, walk(supply, draft.pool, {})};
       const std::size_t reached = candidate.levels.shape.size();
@@ -380,8 +380,8 @@ Found search(const Supply& supply, Layout layout, std::size_t enough) {
     beam = std::move(kept);
   }
   std::sort(found.complete.begin(), found.complete.end(), better);
-  if (found.complete.size() > kFound)
-    found.complete.erase(found.complete.begin() + kFound, found.complete.end());
+  if (found.complete.size() > kMaxPools)
+    found.complete.erase(found.complete.begin() + kMaxPools, found.complete.end());
   return found;
 }
 

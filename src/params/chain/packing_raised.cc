@@ -19,7 +19,7 @@ constexpr int kMaxExtra = 3;  // the most terminals that are added for the raise
 constexpr std::size_t kMaxSwapped = 512;
 const Log2 kSmallest = log2_fixed(3.0);  // bits by which a main may be smaller than a word
 // Bits by which the factor of a level that takes terminals in may exceed its target.
-const Log2 kExcess = log2_fixed(4.0);
+const Log2 kMaxExcess = log2_fixed(4.0);
 const Log2 kExtraGrid = log2_fixed(0.5);
 
 // The best way found so far to reach a choice of terminals: the one with the fewest limbs.
@@ -147,14 +147,14 @@ class RaisedLevelSearch {
       Log2 rest = s.bits - gained, excess = from.excess;
       if (count == 0) {
         const Log2 over = -rest;
-        if (over < -s.tolerance || over > (s.pulls ? kExcess : s.tolerance)) continue;
+        if (over < -s.tolerance || over > (s.pulls ? kMaxExcess : s.tolerance)) continue;
         rest = 0, excess += std::max<Log2>(over, 0);
       } else {
         const Log2 least = count * (supply_.word - kSmallest);
         const Log2 most = supply_.main_logs[mains] - supply_.main_logs[mains - count];
         if (rest > most) continue;
         if (rest < least) {
-          if (!s.pulls || least - rest > kExcess) continue;
+          if (!s.pulls || least - rest > kMaxExcess) continue;
           excess += least - rest, rest = least;
         }
       }

@@ -19,10 +19,10 @@ constexpr int kNearPacks = 2;   // searches for packed chains that each tried ch
 constexpr int kMaxPacked = 10;  // changes of several fields that are searched for together
 constexpr int kKindPacked = 4;  // the same for changes of one kind
 // Combinations of which one change is left out, to see whether it is needed.
-constexpr int kMaxShorter = 4;
+constexpr int kMaxOmissions = 4;
 // Distance in bits between scales that are tried instead of a refused one.
 constexpr double kScaleStep = 0.25;
-constexpr double kScaleReach = 36;  // and how far they may be from it
+constexpr double kMaxScaleDistance = 36;  // and how far they may be from it
 
 // Changes that are tried, the nearest first. The message names one of each kind.
 using Kind = std::vector<Fix>;
@@ -76,7 +76,7 @@ Kind other_digits(const ParamsRequest& x) {
 Kind other_scales(const ParamsRequest& x) {
   Kind out;
   if (x.level_log_scale) return out;
-  for (double away = kScaleStep; away <= kScaleReach;
+  for (double away = kScaleStep; away <= kMaxScaleDistance;
        away += away < 2 ? kScaleStep : 2 * kScaleStep) {
     for (const double near : {x.log_scale + away, x.log_scale - away}) {
       // Tries the value that the message shows.
@@ -234,7 +234,7 @@ ParamsRequest changed(ParamsRequest x, const std::vector<Fix>& fixes) {
 
 // Changes that together are accepted, without those that the others do without.
 std::string shortest(const ParamsRequest& x, std::vector<Fix> fixes) {
-  int searches = kMaxShorter;
+  int searches = kMaxOmissions;
   for (std::size_t i = 0; i < fixes.size() && fixes.size() > 1;) {
     std::vector<Fix> others = fixes;
     others.erase(others.begin() + static_cast<long>(i));

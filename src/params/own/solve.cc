@@ -19,11 +19,12 @@ constexpr int kMaxBuilt = 30;          // chains that are built in one attempt
 constexpr int kMaxBuiltPerCount = 12;  // the same if many counts of levels are tried
 constexpr int kMaxFailedPerCount = 2;  // drafts of one family that are tried in that case
 constexpr int kMaxFailed = 6;
-constexpr int kMaxDigits = 3;    // choices of digits that are built for one draft
-constexpr int kMaxAlpha = 40;    // the most auxiliary primes
-constexpr int kLeastWord = 28;   // the words that pack_primes takes
-constexpr double kShort = 0.02;  // bits by which the largest primes may be smaller than a word
-constexpr double kAbout = 1;     // bits by which an estimate of log2(P Q) may be too large
+constexpr int kMaxDigits = 3;   // choices of digits that are built for one draft
+constexpr int kMaxAlpha = 40;   // the most auxiliary primes
+constexpr int kLeastWord = 28;  // the words that pack_primes takes
+// Bits by which the largest primes may be smaller than a word.
+constexpr double kPrimeShortfall = 0.02;
+constexpr double kEstimateTolerance = 1;  // bits by which an estimate of log2(P Q) may be too large
 constexpr std::size_t kMaxPackedDigits = 6;  // packings that are tried for one count of digits
 constexpr double kNoBound = 1e9;
 constexpr int kAnyDigits = 1000;
@@ -152,8 +153,8 @@ class Solver {
           d.alpha > std::min<double>(kMaxAlpha, std::exp2(66 - s_.word - main))) {
         continue;
       }
-      const double log_pq = draft.log_q + d.alpha * (s_.word - kShort);
-      if (!in_bound(log_pq, kAbout)) continue;
+      const double log_pq = draft.log_q + d.alpha * (s_.word - kPrimeShortfall);
+      if (!in_bound(log_pq, kEstimateTolerance)) continue;
       if (tried++ == kMaxDigits || built_ >= most_built_) return nullptr;
       if (auto params = built(draft.chain, d.alpha)) return params;
     }
@@ -311,7 +312,8 @@ class Solver {
       int tried = 0;
       for (const Digits& d : digits) {
         if (d.alpha > kMaxAlpha || d.dnum > most_digits_) continue;
-        if (!in_bound(log_q + d.alpha * (plan.word_bits - kShort), kAbout)) continue;
+        if (!in_bound(log_q + d.alpha * (plan.word_bits - kPrimeShortfall), kEstimateTolerance))
+          continue;
         if (tried++ == kMaxDigits) break;
         plan.alpha = d.alpha;
         if (auto params = divided(plan)) return params;

@@ -17,7 +17,7 @@ using Message = ckks::BootstrapOptions::Message;
 
 // A precision in bits that is always enough. Below it, a faster form may be chosen if it has at
 // most so many bits less than the most precise one.
-constexpr double kEnough = 18, kFewerBits = 0.5;
+constexpr double kEnoughBits = 18, kBitsLostForSpeed = 0.5;
 // Times within this factor count as equal: then the more precise form is taken.
 constexpr double kEqualTimes = 1.05;
 
@@ -64,7 +64,7 @@ const Candidate& best_of(const std::vector<Candidate>& ways) {
   double bits = 0;
   for (const Candidate& w : ways) bits = std::max(bits, w.bits());
   const auto fits = [&](const Candidate& w) {
-    return w.bits() >= std::min(kEnough, bits - kFewerBits);
+    return w.bits() >= std::min(kEnoughBits, bits - kBitsLostForSpeed);
   };
   const Candidate* best = nullptr;
   for (const Candidate& w : ways) {

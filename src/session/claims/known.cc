@@ -33,7 +33,7 @@ constexpr double kFewLargest = 16;
 constexpr double kMinAboveReplicas = 1.3, kMaxAboveReplicas = 5;
 // If the values or errors of other data are this many times as large as those of the sample, values
 // cancel in the sample.
-constexpr double kCancels = 2;
+constexpr double kCancellationRatio = 2;
 const double kLarger = std::exp2(0.5), kMuchLarger = 4;
 constexpr double kSigmasSmallSample = 6;  // deviation of other data, for each of few values
 constexpr double kSigmasLargest = 4;      // distances between the largest values of other data sets
@@ -146,7 +146,7 @@ std::optional<Range> of_others(const Sample& sample, const Range& own) {
       squares[i] += std::norm(other[i] - exact[i]) / others;
     }
   }
-  if (!(largest > kCancels * own.bound)) return std::nullopt;
+  if (!(largest > kCancellationRatio * own.bound)) return std::nullopt;
   out.bound = largest + kSigmasLargest * std::sqrt(std::max(sum_of_squares - sum * sum, 0.0));
   const auto count = static_cast<double>(exact.size());
   const double furthest = count < kFewValues ? kSigmasSmallSample / (1 + std::log(count) / 2) : 0;
@@ -305,7 +305,7 @@ double Known::largest_coefficient(int slots) const {
       const NumbersView other = std::as_const(*sample_).row(sample_->other(k));
       largest = std::max(largest, session::largest_coefficient(other, slots));
     }
-    return largest > kCancels * own ? largest : own;
+    return largest > kCancellationRatio * own ? largest : own;
   }
   const Range& r = range();
   if (r.random_like) {
