@@ -94,7 +94,7 @@ class Requests:
         from latticino.serve.models import Facts, Port
         from latticino.serve.requests import bodies
         from latticino.serve.store import Store
-        from latticino.serve.tables import bundles, jobs, models
+        from latticino.serve.tables import bundles, jobs, models, uses
         from latticino.serve.tenants import Quota, Tenants
 
         async def at_once(call, *arguments):
@@ -136,7 +136,7 @@ class Requests:
                 c.execute(jobs.update().where(jobs.c.id == row.id).values(id=id_))
             c.execute(jobs.update().where(jobs.c.id == _DONE).values(state="done", result=result, result_size=6))
         with self._store.read() as c:
-            self._rows = {table: [row._asdict() for row in c.execute(sa.select(table))] for table in (bundles, jobs)}
+            self._rows = {table: [row._asdict() for row in c.execute(sa.select(table))] for table in (bundles, jobs, uses)}
         self._front = front.Front(self._store, self._blobs, front.Settings(rate=1e9, burst=1e9), lambda: False)
 
     def _tidy(self):

@@ -2,8 +2,11 @@
 
 import hashlib
 import io
+import json
 import os
+import random
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from test_jobs import refused
@@ -12,7 +15,8 @@ from world import hash_of
 import latticino as lt
 from latticino.serve.bundles import ATTEMPTS, KEEP_UPLOADS, LEASE
 from latticino.serve.manifest import Manifest
-from latticino.serve.tables import bundles
+from latticino.serve.store import Store
+from latticino.serve.tables import bundles, facts, uses
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +133,53 @@ def test_a_bundle_that_goes_leaves_what_others_need(rows, clock):
     assert rows.bundles.blobs() == {(tenant, two.chunks[0])}
     assert rows.blobs.sweep("chunks", rows.bundles.blobs, -1) == 1
     assert rows.blobs.has("chunks", tenant, two.chunks[0]) and not rows.blobs.has("chunks", tenant, one.chunks[1])
+
+
+@pytest.mark.stores
+def test_chunks_stay_as_long_as_a_bundle_has_them(rows):
+    """Bundles of chunks that others have too, or have twice, come and go in any order."""
+    tenant, model, rng, there = rows.tenant("a"), rows.model(), random.Random(1), {}
+    names = [hash_of(i) for i in range(9)]
+    for _ in range(60):
+        if there and rng.random() < 0.5:
+            hash_ = rng.choice(sorted(there))
+            rows.bundles.delete(tenant, model, hash_)
+            del there[hash_]
+        else:
+            made = Manifest(3000, tuple(rng.choices(names, k=3)))
+            rows.bundles.announce(tenant, model, made)
+            there[made.hash] = set(made.chunks)
+        assert {hash_ for _, hash_ in rows.bundles.blobs()} == set().union(*there.values())
+
+
+def test_a_bundle_that_goes_reads_no_other_manifest(rows, monkeypatch):
+    """A tenant who announces a thousand orders of the same chunks fills no quota. To read all of these manifests would keep
+    every writer waiting for a third of a second, at each bundle that goes."""
+    tenant, model, names, read = rows.tenant("a"), rows.model(), [hash_of(i) for i in range(20)], []
+    made = [Manifest(20_000, (*names[i:], *names[:i])) for i in range(20)]
+    for manifest in made:
+        rows.bundles.announce(tenant, model, manifest)
+    monkeypatch.setattr("latticino.serve.bundles.json", SimpleNamespace(loads=lambda text: read.append(text) or json.loads(text)))
+    rows.bundles.delete(tenant, model, made[3].hash)
+    assert read == [made[3].to_json()] and len(rows.bundles.blobs()) == 20
+
+
+@pytest.mark.stores
+def test_a_store_that_counted_no_chunks_is_brought_up_to_date(url, rows, clock):
+    tenant, model = rows.tenant("a"), rows.model()
+    one, two = Manifest(3000, tuple(map(hash_of, "aab"))), Manifest(2000, tuple(map(hash_of, "ac")))
+    for manifest in (one, two):
+        rows.bundles.announce(tenant, model, manifest)
+    with rows.store.write() as c:
+        before = set(c.execute(uses.select()).all())
+        uses.drop(c)
+        c.execute(facts.update().where(facts.c.name == "version").values(value=2.0))
+    again = Store(url, clock)
+    with again.read() as c:
+        assert set(c.execute(uses.select()).all()) == before and len(before) == 3
+    again.close()
+    rows.bundles.delete(tenant, model, one.hash)
+    assert rows.bundles.blobs() == {(tenant, hash_of("a")), (tenant, hash_of("c"))}
 
 
 def test_a_bundle_with_jobs_stays(rows):

@@ -21,7 +21,7 @@ from .manifest import Joined, Manifest, is_hash
 from .models import Facts
 from .refusals import Refused, not_found
 from .store import Prepared, Store
-from .tables import bundles, chunks, jobs, models, storable
+from .tables import bundles, chunks, jobs, models, storable, uses
 from .tenants import ACTIVE, Names, bytes_of, locked, of_models
 
 LEASE = 60.0  # seconds of a checker's lease
@@ -32,6 +32,10 @@ _USELESS = ("uploading", "refused")
 _SHOWN = [column for column in bundles.c if column.name != "manifest"]  # because manifests may have half a megabyte
 _NAMED = sa.select(bundles).where(bundles.c.tenant == sa.bindparam("tenant"), bundles.c.model == sa.bindparam("model"),
                                   bundles.c.hash == sa.bindparam("hash"))
+_ITS_USE = (uses.c.tenant == sa.bindparam("of"), uses.c.hash == sa.bindparam("chunk"))
+_ONE_MORE, _ONE_LESS = (uses.update().where(*_ITS_USE).values(count=uses.c.count + by) for by in (1, -1))
+_NO_USE = uses.delete().where(*_ITS_USE)
+_NO_CHUNK = chunks.delete().where(chunks.c.tenant == sa.bindparam("of"), chunks.c.hash == sa.bindparam("chunk"))
 _ROW, _LOCKED_ROW = Prepared(_NAMED), Prepared(_NAMED.with_for_update())
 
 
@@ -94,6 +98,7 @@ class Bundles:
                 c.execute(bundles.insert().values(
                     tenant=tenant, model=model, hash=manifest.hash, manifest=manifest.to_json(), size=manifest.size,
                     state="uploading", created=self._store.now(c), used=self._store.now(c), attempts=0))
+                _count(c, tenant, manifest)
                 row = self._row(c, tenant, model, manifest.hash)
             return row, self._missing(c, tenant, manifest)
 
@@ -283,10 +288,26 @@ class Bundles:
     @staticmethod
     def _remove(c: Any, row: Any) -> None:
         c.execute(bundles.delete().where(*_named(row)))
-        others = c.execute(sa.select(bundles.c.manifest).where(bundles.c.tenant == row.tenant)).scalars()
-        needed = {hash_ for text in others for hash_ in json.loads(text)["chunks"]}
-        for hash_ in set(_manifest(row).chunks) - needed:
-            c.execute(chunks.delete().where(chunks.c.tenant == row.tenant, chunks.c.hash == hash_))
+        own = set(_manifest(row).chunks)
+        c.execute(_ONE_LESS, [{"of": row.tenant, "chunk": hash_} for hash_ in own])
+        useless = [{"of": row.tenant, "chunk": hash_} for hash_ in own - _used(c, row.tenant)]
+        if useless:
+            c.execute(_NO_USE, useless)
+            c.execute(_NO_CHUNK, useless)
+
+
+def _used(c: Any, tenant: str) -> set[str]:
+    """The chunks that bundles of a tenant have."""
+    return set(c.execute(sa.select(uses.c.hash).where(uses.c.tenant == tenant, uses.c.count > 0)).scalars())
+
+
+def _count(c: Any, tenant: str, manifest: Manifest) -> None:
+    """Counts the chunks of a new bundle. The tenant's row is locked."""
+    own, known = set(manifest.chunks), _used(c, tenant)
+    if own & known:
+        c.execute(_ONE_MORE, [{"of": tenant, "chunk": hash_} for hash_ in own & known])
+    if own - known:
+        c.execute(uses.insert(), [{"tenant": tenant, "hash": hash_, "count": 1} for hash_ in own - known])
 
 
 def _limit(c: Any, model: str) -> int:

@@ -76,6 +76,7 @@ class Store:
             c.execute(tables.facts.insert(), [{"name": "version", "value": tables.VERSION},
                                               {"name": "clock", "value": 0.0}])
         elif found in tables.OLDER:
+            tables.count_uses(c)
             c.execute(tables.facts.update().where(tables.facts.c.name == "version").values(value=tables.VERSION))
         elif found != tables.VERSION:
             raise errors.FileError.explain("store", f"tables of version {found:g}", f"version {tables.VERSION}",

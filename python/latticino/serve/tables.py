@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from typing import Any
+
 import sqlalchemy as sa
 
 MAX_TEXT = 2000  # characters of an error that are stored
-VERSION = 2  # version of this layout, stored in `facts`
-OLDER = (1,)  # older versions that only lack tables, which are then made
+VERSION = 3  # version of this layout, stored in `facts`
+OLDER = (1, 2)  # older versions that only lack tables, which are then made
 
 metadata = sa.MetaData()
 
@@ -68,6 +72,13 @@ chunks = sa.Table(
     sa.Column("size", sa.Integer, nullable=False),
     sa.Column("stored", sa.Boolean, nullable=False))
 
+uses = sa.Table(  # how many bundles of a tenant have a chunk, so that none of their manifests is read for it
+    "uses", metadata,
+    sa.Column("tenant", sa.Text, sa.ForeignKey("tenants.id"), primary_key=True),
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("count", sa.Integer, nullable=False),
+    sqlite_with_rowid=False)
+
 jobs = sa.Table(
     "jobs", metadata,
     sa.Column("id", sa.Text, primary_key=True),
@@ -112,6 +123,15 @@ workers = sa.Table(
     sa.Column("seen", sa.Double, nullable=False),
     sa.Column("device", sa.Text, nullable=False),
     sa.Column("counters", sa.Text, nullable=False))  # JSON
+
+
+def count_uses(c: Any) -> None:
+    """Fills `uses` in a store of an older version, which lacked it."""
+    found = Counter((row.tenant, hash_) for row in c.execute(sa.select(bundles.c.tenant, bundles.c.manifest))
+                    for hash_ in set(json.loads(row.manifest)["chunks"]))
+    if found:
+        c.execute(uses.insert(), [{"tenant": tenant, "hash": hash_, "count": count}
+                                  for (tenant, hash_), count in found.items()])
 
 
 def storable(text: str) -> str:

@@ -12,7 +12,7 @@ from latticino.serve import spent
 from latticino.serve.front import Front, Settings
 from latticino.serve.jobs import Limits
 from latticino.serve.store import Store
-from latticino.serve.tables import facts, jobs, tokens
+from latticino.serve.tables import VERSION, facts, jobs, tokens
 from latticino.serve.tables import spent as keys
 
 DAY = 86_400.0
@@ -142,7 +142,7 @@ def test_a_store_of_the_first_version_is_brought_up_to_date(url, sender, rows, c
         c.execute(facts.update().where(facts.c.name == "version").values(value=1.0))
     again = Store(url, clock)
     with again.read() as c:
-        assert c.execute(sa.select(facts.c.value).where(facts.c.name == "version")).scalar() == 2
+        assert c.execute(sa.select(facts.c.value).where(facts.c.name == "version")).scalar() == VERSION
     again.close()
     assert rows.job(id_).state == "done"
     clock.now += WEEK + 60
