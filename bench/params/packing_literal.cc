@@ -48,18 +48,13 @@ std::string refusal(const PackingPlan& plan, const PackedChain& chain) {
 std::string refused_as_set(const PackingPlan& plan, const PackedChain& chain) {
   std::string why = refusal(plan, chain);
   PackingPlan other = plan;
-  // The encapsulation key takes as many auxiliary primes as the base has.
-  if (!plan.raised.empty() && plan.alpha < 2) other.alpha = 2;
-  while (!why.empty() && other.alpha > 0) {
-    const bool room = why.find("accumulators") != std::string::npos;
-    if (!room && other.alpha == plan.alpha) break;
-    if (room) --other.alpha;
+  while (why.find("accumulators") != std::string::npos && other.alpha > 1) {
+    --other.alpha;
     try {
       why = refusal(other, pack_primes(other));
     } catch (const ParameterError& e) {
       return e.what();
     }
-    if (why.find("accumulators") == std::string::npos) break;
   }
   return why;
 }

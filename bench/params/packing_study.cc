@@ -3,6 +3,7 @@
 // this check uses none of the planner's code; then Params::check must take it as a set. A refusal
 // names a scale that would do: the study asks again with that scale, and the level must then pass.
 //   packing_study --schedules 10000 --layouts free,lists --output rows.json
+//   packing_study --only 2355,3765 --layouts free   some of the schedules, each with its answer
 //   packing_study --sets      the chains of docs/lab/primes.md, as its table
 // lists: levels take the first terminals of one list or of two. free: any terminals.
 #include <algorithm>
@@ -32,6 +33,9 @@ namespace latticino::bench {
 namespace {
 
 constexpr double kMaxBits = 2200;  // log2 Q of a schedule
+// The base that a bootstrapping starts from has at most two primes, and a set needs as many
+// auxiliary primes.
+constexpr int kBasePrimes = 2;
 
 double log2_of(const PackedChain& chain, const PackedLevel& level) {
   double sum = 0;
@@ -85,7 +89,7 @@ std::string fault(const PackingPlan& plan, const PackedChain& chain) {
     if (terminals > plan.most_terminals && !pulls && l + 1 < all) return "many terminals";
     if (l == 0) {
       if (std::abs(q - plan.base_bits) > 0.5) return "base";
-      if (!plan.raised.empty() && level.mains + terminals > 2) return "base of three";
+      if (!plan.raised.empty() && level.mains + terminals > kBasePrimes) return "base of three";
       scale = plan.level_log_scale[0];
     } else {
       const PackedLevel& last = chain.levels[l - 1];
@@ -137,6 +141,7 @@ PackingPlan random_plan(std::mt19937_64& random, PackingPlan::Terminals layout) 
   }
   plan.base_bits = std::max(plan.level_log_scale[0], real(low, 60));
   if (boots) {
+    plan.alpha = std::max(plan.alpha, kBasePrimes);
     const double evalmod = real(50, 60), cts = real(50, 60);
     for (int i = 0; i < 8; ++i) plan.raised.push_back({evalmod});
     const int steps = pick(3, 4);
@@ -209,6 +214,7 @@ struct Answer {
   bool set = false;    // whether the chain makes a parameter set
   double seconds = 0;  // processor time
   std::string bad;     // what is wrong with the answer; empty if nothing is wrong
+  std::string text;    // the refusal, or what was packed
 };
 
 double processor_seconds() {
@@ -229,9 +235,12 @@ Answer answer(const PackingPlan& plan) {
     const std::string refused = refused_as_set(plan, *chain);
     out.set = refused.empty();
     if (out.bad.empty() && !out.set) out.bad = "no set: " + refused;
+    out.text = "packed, " + std::to_string(chain->mains.size()) + " mains and " +
+               std::to_string(out.terminals) + " terminals";
     return out;
   }
   const Refusal refusal = parsed(text);
+  out.text = text;
   out.advised = !refusal.nearest.empty();
   if (refusal.level < 0) out.bad = "a refusal without a level: " + text;
   if (!advice_holds(plan, refusal)) out.bad = "advice: " + text;
@@ -251,6 +260,17 @@ std::vector<Answer> answers(const std::vector<PackingPlan>& plans, int threads) 
   return out;
 }
 
+// What a schedule asks for, and the answer: for questions about single schedules.
+void print(const std::string& layout, std::size_t index, const PackingPlan& plan, const Answer& x) {
+  std::printf("%s, schedule %zu: N = 2^%d, words of %d bits, alpha %d, base %.5f, scales",
+              layout.c_str(), index, plan.log_n, plan.word_bits, plan.alpha, plan.base_bits);
+  for (const double scale : plan.level_log_scale) std::printf(" %.5f", scale);
+  if (!plan.raised.empty()) std::printf(", raised");
+  for (const PackedStep& step : plan.raised) std::printf(" %.5f", step.bits);
+  std::printf("\n  %.3f s: %s\n", x.seconds, x.text.c_str());
+  if (!x.bad.empty()) std::printf("  wrong: %s\n", x.bad.c_str());
+}
+
 struct Share {
   int packed = 0, refused = 0;
 };
@@ -259,11 +279,12 @@ struct Share {
 struct Counts {
   int advised = 0, wrong = 0, sets = 0;
   double seconds = 0, longest = 0;
+  std::size_t slowest = 0;  // the number of the schedule that took longest
   Share all;
   std::map<std::tuple<std::string, int, int>, Share> shares;  // by kind, word and log N
   std::map<int, int> pools;                                   // chains by terminals
 
-  void add(const PackingPlan& plan, const Answer& x) {
+  void add(std::size_t index, const PackingPlan& plan, const Answer& x) {
     Share& share =
         shares[{plan.raised.empty() ? "leveled" : "bootstrapping", plan.word_bits, plan.log_n}];
     const bool packed = x.terminals >= 0;
@@ -271,7 +292,8 @@ struct Counts {
     all.packed += packed, all.refused += !packed;
     if (packed) ++pools[x.terminals];
     advised += x.advised, wrong += !x.bad.empty(), sets += x.set;
-    seconds += x.seconds, longest = std::max(longest, x.seconds);
+    seconds += x.seconds;
+    if (x.seconds > longest) longest = x.seconds, slowest = index;
   }
 };
 
@@ -297,6 +319,7 @@ void add_rows(const Counts& counts, const std::string& layout, const Arguments& 
           .add("wrong", counts.wrong)
           .add("mean_seconds", counts.seconds / schedules)
           .add("longest_seconds", counts.longest)
+          .add("slowest_schedule", static_cast<int>(counts.slowest))
           .add("chains_by_terminals", pools));
   for (const auto& [key, share] : counts.shares) {
     const auto& [kind, word, log_n] = key;
@@ -312,30 +335,54 @@ PackingPlan::Terminals layout_of(const std::string& name) {
   throw UnsupportedError("bench", "layout '" + name + "'", "free or lists", "choose one");
 }
 
+std::vector<PackingPlan> random_plans(const Arguments& arguments, const std::string& layout) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(arguments.number("seed")));
+  std::vector<PackingPlan> out;
+  for (int i = 0; i < arguments.number("schedules"); ++i) {
+    out.push_back(random_plan(random, layout_of(layout)));
+  }
+  return out;
+}
+
+// Prints the answers to the schedules with the numbers of --only.
+int some_schedules(const Arguments& arguments) {
+  bool good = true;
+  for (const std::string& layout : words(arguments.text("layouts"))) {
+    const std::vector<PackingPlan> plans = random_plans(arguments, layout);
+    for (const int i : numbers(arguments.text("only"))) {
+      if (i < 0 || i >= static_cast<int>(plans.size())) {
+        throw ParameterError("packing_study", "schedule " + std::to_string(i),
+                             "0 to " + std::to_string(plans.size() - 1), "raise --schedules");
+      }
+      const Answer x = answer(plans[i]);
+      print(layout, i, plans[i], x);
+      good = good && x.bad.empty();
+    }
+  }
+  return good ? 0 : 1;
+}
+
 int study(const Arguments& arguments) {
   std::vector<Row> rows;
   bool good = true;
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int threads = arguments.number("threads") == 0 ? cores : arguments.number("threads");
   for (const std::string& layout : words(arguments.text("layouts"))) {
-    std::mt19937_64 random(static_cast<std::uint64_t>(arguments.number("seed")));
-    std::vector<PackingPlan> plans;
-    for (int i = 0; i < arguments.number("schedules"); ++i) {
-      plans.push_back(random_plan(random, layout_of(layout)));
-    }
+    const std::vector<PackingPlan> plans = random_plans(arguments, layout);
     const std::vector<Answer> all = answers(plans, threads);
     Counts counts;
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      counts.add(plans[i], all[i]);
+      counts.add(i, plans[i], all[i]);
       if (all[i].bad.empty()) continue;
       std::fprintf(stderr, "%s, schedule %zu: %s\n", layout.c_str(), i, all[i].bad.c_str());
     }
     add_rows(counts, layout, arguments, rows);
     std::printf(
         "%s: %d packed, %d of them sets, %d refused (%d with scales that do), %d wrong; %.4f s "
-        "each, at most %.2f s\n",
+        "each, at most %.2f s (schedule %zu)\n",
         layout.c_str(), counts.all.packed, counts.sets, counts.all.refused, counts.advised,
-        counts.wrong, counts.seconds / static_cast<double>(plans.size()), counts.longest);
+        counts.wrong, counts.seconds / static_cast<double>(plans.size()), counts.longest,
+        counts.slowest);
     std::fflush(stdout);
     good = good && counts.wrong == 0;
   }
@@ -353,9 +400,12 @@ int main(int argc, char** argv) {
                              {"seed", "1"},
                              {"layouts", "free,lists"},
                              {"threads", "0"},
+                             {"only", ""},
                              {"sets", "0"}},
                             [](const bench::Arguments& arguments) {
-                              return arguments.flag("sets") ? bench::sets()
-                                                            : bench::study(arguments);
+                              if (arguments.flag("sets")) return bench::sets();
+                              return arguments.text("only").empty()
+                                         ? bench::study(arguments)
+                                         : bench::some_schedules(arguments);
                             });
 }

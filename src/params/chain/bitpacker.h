@@ -32,7 +32,9 @@ struct PackingPlan {
   int word_bits = 28;                   // primes below 2^word_bits, 28..31; mains are the largest
   double base_bits = 0;                 // log2 of Q_0
   std::vector<double> level_log_scale;  // log2 of the canonical scale that is wanted at level l
-  int alpha = 12;                       // number of auxiliary primes
+  // The number of auxiliary primes. A set that bootstraps needs as many as its base has primes:
+  // two.
+  int alpha = 12;
   // Raised levels, in increasing order; empty: no bootstrapping.
   std::vector<PackedStep> raised = {};
   int most_terminals = 4;  // the most terminals of one level

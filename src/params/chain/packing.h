@@ -35,6 +35,12 @@ struct Supply {
   Log2 log_of(std::uint32_t candidate) const;
 };
 
+// Whether a set has the first ones of a list of terminals, that is, none after one that it lacks.
+inline bool first_ones(std::uint32_t set, std::uint32_t list) {
+  const std::uint32_t lacking = list & ~set;
+  return lacking == 0 || (set & list) <= (lacking & -lacking);
+}
+
 // One choice of terminals, with log2 of their product.
 struct Choice {
   Log2 sum = 0;
@@ -51,9 +57,10 @@ using Layout = PackingPlan::Terminals;
 class Pool {
  public:
   Pool(Layout layout, int most) : layout_(layout), most_(most) {}
-  void add(std::uint32_t q, bool outer = false);                 // outer: to the second list
-  std::vector<Choice> added(std::uint32_t q, bool outer) const;  // the choices that add() adds
-  std::vector<Choice> open(bool outer) const;  // the choices to which a terminal may be added
+  void add(std::uint32_t q, bool outer = false);  // outer: to the second list
+  // The choices to which `room` terminals may be added: bit 0 of `lists`, to the first list, bit 1,
+  // to the second.
+  std::vector<Choice> open(int lists, int room) const;
   bool has(std::uint32_t q) const;
   bool allows(std::uint32_t set) const;
   // Whether one division takes a level to another. In lists the primes that leave, with the
@@ -64,7 +71,8 @@ class Pool {
   std::uint32_t outer() const { return outer_; }  // bit i: terminal i belongs to the second list
 
   // Both lists, the same for pools that allow the same choices.
-  std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> lists() const;
+  using Lists = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
+  static Lists lists(Layout layout, const std::vector<std::uint32_t>& primes, std::uint32_t outer);
   const std::vector<std::uint32_t>& primes() const { return primes_; }
   int size() const { return static_cast<int>(primes_.size()); }
   const std::vector<Choice>& choices() const { return choices_; }  // by increasing product

@@ -1,7 +1,6 @@
 // The user levels of a packing: the available primes, and a search for the smallest pool of
 // terminals.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <bitset>
 #include <cmath>
@@ -54,6 +53,11 @@ struct Step {
     }
     return out;
   }
+  // lists() of the pool.
+  Pool::Lists lists() const {
+    return Pool::lists(from->pool.layout(), primes,
+                       from->pool.outer() | outer << from->pool.size());
+  }
 };
 
 // Pools with one more terminal, or with several if one alone would not serve a level.
@@ -76,7 +80,7 @@ class Extension {
 
   void extend(const Draft& from, std::vector<Step>& out) {
     from_ = &from, out_ = &out;
-    for (const bool outer : {false, true}) open_[outer] = from.pool.open(outer);
+    open_.assign(static_cast<std::size_t>(4 * supply_.plan.most_terminals), {});
     bool better = false;
     for (const std::uint32_t q : supply_.candidates) {
       better |= add({q}, 0);
@@ -123,6 +127,33 @@ class Extension {
     return false;
   }
 
+  // Adds the levels that choices with some of these new terminals serve. Choices without them serve
+  // no further level.
+  void serve_with(const std::vector<std::uint32_t>& primes, std::uint32_t outer, LevelSet& served) {
+    const std::uint32_t all = (1u << primes.size()) - 1;
+    for (std::uint32_t set = 1; set <= all; ++set) {
+      const int count = std::popcount(set);
+      if (count > supply_.plan.most_terminals) continue;
+      int lists = 1;
+      if (layout_ != Layout::Free) {
+        if (!first_ones(set, all & ~outer) || !first_ones(set, outer)) continue;
+        lists = ((set & ~outer) != 0 ? 1 : 0) + ((set & outer) != 0 ? 2 : 0);
+      }
+      Log2 sum = 0;
+      for (std::size_t i = 0; i < primes.size(); ++i) {
+        if ((set >> i) & 1) sum += supply_.log_of(primes[i]);
+      }
+      serve(open(lists, count), {sum, count}, served);
+    }
+  }
+
+  // Pool::open() of the pool, made once.
+  const std::vector<Choice>& open(int lists, int room) {
+    std::vector<Choice>& out = open_[static_cast<std::size_t>(4 * (room - 1) + lists)];
+    if (out.empty()) out = from_->pool.open(lists, room);
+    return out;
+  }
+
   // Whether more levels are served. Bit i of `outer`: the i-th new terminal is added to the second
   // list.
   bool add(const std::vector<std::uint32_t>& primes, std::uint32_t outer) {
@@ -133,15 +164,7 @@ class Extension {
     }
     Step step{from_, before.primes(), outer, from_->served, 0};
     step.primes.insert(step.primes.end(), primes.begin(), primes.end());
-    // Choices of the pool so far serve no further level: only new ones are looked at.
-    serve(open_[outer & 1], {supply_.log_of(primes[0]), 1}, step.served);
-    if (primes.size() > 1) {
-      Pool pool = before;
-      for (std::size_t i = 1; i < primes.size(); ++i) {
-        pool.add(primes[i - 1], ((outer >> (i - 1)) & 1) != 0);
-        serve(pool.added(primes[i], ((outer >> i) & 1) != 0), {}, step.served);
-      }
-    }
+    serve_with(primes, outer, step.served);
     // The search prefers low ranks. A terminal costs 1, and a level that is not served yet costs 2:
     // so one more terminal pays off as soon as it serves one more level.
     step.rank = step.primes.size() + 2 * (~step.served).count();
@@ -213,7 +236,7 @@ class Extension {
   Layout layout_;
   std::vector<Log2> goals_;
   const Draft* from_ = nullptr;
-  std::array<std::vector<Choice>, 2> open_;  // open() of its pool, for both lists
+  std::vector<std::vector<Choice>> open_;  // of its pool, see open()
   std::vector<Step>* out_ = nullptr;
 };
 
@@ -369,12 +392,11 @@ Found search(const Supply& supply, Layout layout, std::size_t enough) {
       return std::tie(a.rank, a.primes) < std::tie(b.rank, b.primes);
     });
     // Several orders of adding terminals lead to the same set.
-    std::set<std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> seen;
+    std::set<Pool::Lists> seen;
     std::vector<Draft> kept;
     for (const Step& step : next) {
-      Pool pool = step.pool();
-      if (!seen.insert(pool.lists()).second) continue;
-      kept.push_back({std::move(pool), step.served});
+      if (!seen.insert(step.lists()).second) continue;
+      kept.push_back({step.pool(), step.served});
       if (static_cast<int>(kept.size()) == kBeam) break;
     }
     beam = std::move(kept);

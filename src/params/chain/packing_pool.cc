@@ -13,13 +13,7 @@ bool Pool::has(std::uint32_t q) const {
 }
 
 bool Pool::allows(std::uint32_t set) const {
-  if (layout_ == Layout::Free) return true;
-  // The terminals that the set lacks come after those of their list that it has.
-  for (const std::uint32_t list : {all() & ~outer_, outer_}) {
-    const std::uint32_t lacking = list & ~set;
-    if (lacking != 0 && (set & list) > (lacking & -lacking)) return false;
-  }
-  return true;
+  return layout_ == Layout::Free || (first_ones(set, all() & ~outer_) && first_ones(set, outer_));
 }
 
 bool Pool::divides(const PackedLevel& from, const PackedLevel& to) const {
@@ -29,29 +23,27 @@ bool Pool::divides(const PackedLevel& from, const PackedLevel& to) const {
          (to.terminals & outer_) == 0;
 }
 
-std::vector<Choice> Pool::open(bool outer) const {
-  const std::uint32_t list = outer ? outer_ : all() & ~outer_;
+std::vector<Choice> Pool::open(int lists, int room) const {
+  std::uint32_t whole = 0;  // the terminals that a choice must have
+  if (layout_ != Layout::Free) {
+    whole = ((lists & 1) != 0 ? all() & ~outer_ : 0) | ((lists & 2) != 0 ? outer_ : 0);
+  }
   std::vector<Choice> out;
   for (const Choice& c : choices_) {
-    if (c.count < most_ && ((c.set & list) == list || layout_ == Layout::Free)) out.push_back(c);
+    if (c.count + room <= most_ && (c.set & whole) == whole) out.push_back(c);
   }
   return out;
 }
 
-std::vector<Choice> Pool::added(std::uint32_t q, bool outer) const {
+void Pool::add(std::uint32_t q, bool outer) {
   const std::uint32_t bit = std::uint32_t{1} << primes_.size();
   const Log2 log = log2_fixed(q);
-  std::vector<Choice> out = open(outer);
-  for (Choice& c : out) c = {c.sum + log, c.set | bit, c.count + 1};
-  return out;
-}
-
-void Pool::add(std::uint32_t q, bool outer) {
-  const std::vector<Choice> with = added(q, outer);
-  std::vector<Choice> merged;
-  if (outer) outer_ |= std::uint32_t{1} << primes_.size();
+  std::vector<Choice> with = open(outer ? 2 : 1, 1), merged;
+  for (Choice& c : with) c = {c.sum + log, c.set | bit, c.count + 1};
+  if (outer) outer_ |= bit;
   primes_.push_back(q);
-  logs_.push_back(log2_fixed(q));
+  logs_.push_back(log);
+  merged.reserve(choices_.size() + with.size());
   std::merge(choices_.begin(), choices_.end(), with.begin(), with.end(), std::back_inserter(merged),
              [](const Choice& a, const Choice& b) {
                return std::tie(a.sum, a.set) < std::tie(b.sum, b.set);
@@ -59,12 +51,13 @@ void Pool::add(std::uint32_t q, bool outer) {
   choices_ = std::move(merged);
 }
 
-std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> Pool::lists() const {
-  std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>> out;
-  for (std::size_t i = 0; i < primes_.size(); ++i) {
-    (((outer_ >> i) & 1) != 0 ? out.second : out.first).push_back(primes_[i]);
+Pool::Lists Pool::lists(Layout layout, const std::vector<std::uint32_t>& primes,
+                        std::uint32_t outer) {
+  Lists out;
+  for (std::size_t i = 0; i < primes.size(); ++i) {
+    (((outer >> i) & 1) != 0 ? out.second : out.first).push_back(primes[i]);
   }
-  if (layout_ == Layout::Free) std::sort(out.first.begin(), out.first.end());
+  if (layout == Layout::Free) std::sort(out.first.begin(), out.first.end());
   if (out.second < out.first) std::swap(out.first, out.second);
   return out;
 }

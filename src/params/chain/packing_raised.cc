@@ -33,10 +33,31 @@ struct Reached {
 
 // A step in fixed point: pairs of choices are compared by the million.
 struct Factor {
-  explicit Factor(const PackedStep& s)
-      : bits(log2_fixed(s.bits)), tolerance(log2_fixed(s.tolerance)), pulls(s.pulls) {}
+  Factor(const PackedStep& s, Log2 word)
+      : bits(log2_fixed(s.bits)),
+        tolerance(log2_fixed(s.tolerance)),
+        over(s.pulls ? kMaxExcess : tolerance),
+        least(-over),
+        most(kMaxNew * word + tolerance),
+        pulls(s.pulls) {}
   Log2 bits, tolerance;
+  Log2 over;         // bits by which it may be larger
+  Log2 least, most;  // no mains add fewer bits, or more
   bool pulls;
+};
+
+// A choice of terminals that is reached, before a step.
+struct From {
+  From(const Choice& choice, const Reached& reached, int at)
+      : have(choice),
+        limbs(reached.limbs + reached.mains),
+        mains(reached.mains),
+        index(at),
+        excess(reached.excess) {}
+  Choice have;
+  int limbs;  // of all levels, if the next one has these mains and no terminals
+  int mains, index;
+  Log2 excess;
 };
 
 class RaisedLevelSearch {
@@ -60,20 +81,23 @@ class RaisedLevelSearch {
       if (sets_[i].set == top.terminals) below[i] = {0, 0, top.mains, -1, 0, true};
     }
     for (std::size_t k = 0; k < steps.size(); ++k) {
-      std::vector<int> from;
+      std::vector<From> from;
       for (std::size_t i = 0; i < sets_.size(); ++i) {
-        if (below[i].known) from.push_back(static_cast<int>(i));
+        if (below[i].known) from.push_back({sets_[i], below[i], static_cast<int>(i)});
       }
       std::vector<Reached> now(sets_.size());
-      const Factor factor(steps[k]);
+      const Factor factor(steps[k], supply_.word);
+      const bool keeps = steps[k].pulls && sets_.size() > kMaxSwapped;
       bool any = false;
       for (std::size_t j = 0; j < sets_.size(); ++j) {
         if (!allowed(sets_[j], k)) continue;
         work.left -= static_cast<std::int64_t>(from.size());
-        for (const int i : from) {
-          const bool swaps = (sets_[i].set & ~sets_[j].set) != 0;
-          if (swaps && steps[k].pulls && sets_.size() > kMaxSwapped) continue;
-          step(factor, i, below[i], sets_[j], now[j]);
+        for (const From& f : from) {
+          if (now[j].known && f.limbs + sets_[j].count > now[j].limbs) continue;
+          const Log2 mains = factor.bits - sets_[j].sum + f.have.sum;  // bits that mains must add
+          if (mains < factor.least || mains > factor.most) continue;
+          if (keeps && (f.have.set & ~sets_[j].set) != 0) continue;
+          step(factor, f, mains, sets_[j], now[j]);
         }
         any = any || now[j].known;
       }
@@ -131,36 +155,31 @@ class RaisedLevelSearch {
     return steps[k].pulls || c.count <= supply_.plan.most_terminals;
   }
 
-  // From choice i to the choice `to`, with 0 to kMaxNew mains more. They are the mains that user
-  // levels have fixed, then new ones.
-  void step(const Factor& s, int i, const Reached& from, const Choice& to, Reached& best) const {
-    const Choice& have = sets_[i];
+  // From one choice to another, with 0 to kMaxNew mains more that add `bits` bits. They are the
+  // mains that user levels have fixed, then new ones.
+  void step(const Factor& s, const From& from, Log2 bits, const Choice& to, Reached& best) const {
     for (int add = 0; add <= kMaxNew; ++add) {
-      const int mains = from.mains + add;
-      if (best.known && from.limbs + mains + to.count > best.limbs) break;
-      if (add == 0 && (to.set & ~have.set) == 0) continue;
-      if (!pool_.divides({mains, to.set}, {from.mains, have.set})) continue;
+      const int mains = from.mains + add, limbs = from.limbs + add + to.count;
+      if (best.known && limbs > best.limbs) break;
       if (mains > static_cast<int>(supply_.words.size())) break;
       const int old = std::clamp(fixed_ - from.mains, 0, add), count = add - old;
-      const Log2 gained =
-          to.sum - have.sum + supply_.main_logs[from.mains + old] - supply_.main_logs[from.mains];
-      Log2 rest = s.bits - gained, excess = from.excess;
+      Log2 rest = bits - (supply_.main_logs[from.mains + old] - supply_.main_logs[from.mains]);
+      Log2 excess = from.excess;
       if (count == 0) {
-        const Log2 over = -rest;
-        if (over < -s.tolerance || over > (s.pulls ? kMaxExcess : s.tolerance)) continue;
-        rest = 0, excess += std::max<Log2>(over, 0);
+        if (rest > s.tolerance || -rest > s.over) continue;
+        excess += std::max<Log2>(-rest, 0), rest = 0;
       } else {
+        if (rest > supply_.main_logs[mains] - supply_.main_logs[mains - count]) continue;
         const Log2 least = count * (supply_.word - kSmallest);
-        const Log2 most = supply_.main_logs[mains] - supply_.main_logs[mains - count];
-        if (rest > most) continue;
         if (rest < least) {
           if (!s.pulls || least - rest > kMaxExcess) continue;
           excess += least - rest, rest = least;
         }
       }
-      const Reached next{from.limbs + mains + to.count, excess, mains, i, rest, true};
-      const auto rank = [](const Reached& x) { return std::tuple(!x.known, x.limbs, x.excess); };
-      if (rank(next) < rank(best)) best = next;
+      if (add == 0 && (to.set & ~from.have.set) == 0) continue;
+      if (!pool_.divides({mains, to.set}, {from.mains, from.have.set})) continue;
+      if (best.known && limbs == best.limbs && excess >= best.excess) continue;
+      best = {limbs, excess, mains, from.index, rest, true};
     }
   }
 

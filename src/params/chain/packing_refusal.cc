@@ -17,7 +17,7 @@ namespace {
 constexpr int kMaxTries = 3;        // scales that are tried on either side of a refused one
 constexpr double kScaleStep = 0.2;  // bits between them
 const Log2 kSearchRadius = log2_fixed(24.0);  // range of log2 Q around a refused one
-constexpr std::int64_t kMaxWork = 5'000'000;  // rounds of the search for factors that can be met
+constexpr std::int64_t kMaxWork = 8'000'000;  // rounds of the search for factors that can be met
 
 std::string number(double x) { return formatted("%.2f", x); }
 
@@ -130,9 +130,9 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
   const PackingPlan& plan = supply.plan;
   const double wanted = plan.raised[step].bits;
   std::int64_t spent = 0;
-  // Whether the step can be met with these bits, together with every other step that has the same
-  // bits.
-  const auto does = [&](double bits) {
+  // The number of steps that are met with these bits at this step, and at every other one that has
+  // the same bits.
+  const auto met = [&](double bits) {
     PackingPlan other = plan;
     for (PackedStep& s : other.raised) {
       if (s.bits == wanted) s.bits = bits;
@@ -141,21 +141,34 @@ void refuse_step(const Supply& supply, const Candidate& user, int step) {
     Work work;
     const std::int64_t all = work.left;
     int reached = 0;
-    const bool met = raise(changed, user, work, reached).has_value() || reached > step;
+    if (raise(changed, user, work, reached)) reached = static_cast<int>(plan.raised.size());
     spent += all - work.left;
-    return met;
+    return reached;
   };
-  double under = 0, over = 0;
-  for (int i = 1; plan.advises && i <= 40 && spent < kMaxWork && (under == 0 || over == 0); ++i) {
-    const double below = as_printed(wanted - 0.25 * i), above = as_printed(wanted + 0.25 * i);
-    if (under == 0 && below >= 10 && does(below)) under = below;
-    if (over == 0 && does(above)) over = above;
+  // The nearest bits on either side with which every step is met, else those that get past this
+  // one.
+  struct Side {
+    double past = 0, every = 0;
+    double nearest() const { return every > 0 ? every : past; }
+  };
+  Side under, over;
+  const auto attempt = [&](Side& side, double bits) {
+    if (side.every > 0 || bits < 10) return;
+    const int reached = met(bits);
+    if (reached > step && side.past == 0) side.past = bits;
+    if (reached == static_cast<int>(plan.raised.size())) side.every = bits;
+  };
+  for (int i = 1; plan.advises && i <= 40 && spent < kMaxWork; ++i) {
+    attempt(under, as_printed(wanted - 0.25 * i));
+    attempt(over, as_printed(wanted + 0.25 * i));
+    if (under.every > 0 && over.every > 0) break;
   }
-  std::string nearest = under > 0 ? number(under) : "";
-  if (over > 0) nearest += (nearest.empty() ? "" : " or ") + number(over);
+  std::string nearest;
   std::vector<double> values;
-  for (const double bits : {under, over}) {
-    if (bits > 0) values.push_back(bits);
+  for (const double bits : {under.nearest(), over.nearest()}) {
+    if (bits == 0) continue;
+    nearest += (nearest.empty() ? "" : " or ") + number(bits);
+    values.push_back(bits);
   }
   const int level = static_cast<int>(plan.level_log_scale.size()) + step;
   throw PackingRefusal(level, std::move(values),

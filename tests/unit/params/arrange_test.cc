@@ -148,6 +148,41 @@ TEST(Arrange, MakesSetsOfRandomSchedules) {
   EXPECT_GT(one_pass, 12 * sets * 9 / 10);
 }
 
+std::string refusal(const ParamsLiteral& x) {
+  try {
+    Params::check(x);
+  } catch (const ParameterError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// A schedule of the study (3765 of seed 1). With one auxiliary prime it can be packed, but a base
+// of two primes needs two of them. Beside two, other primes are left for the levels.
+TEST(Arrange, BootstrapsBesideAsManyAuxiliaryPrimesAsTheBaseHas) {
+  PackingPlan plan{16, 29, 53.90936, std::vector<double>(25, 43.46745), 1};
+  plan.raised.assign(8, {57.6903});
+  plan.raised.insert(plan.raised.end(), 4, {59.09749, 0.5, true});
+  plan.terminals = Terminals::Free;
+  const std::string why = refusal(literal_of(plan, pack_primes(plan)));
+  EXPECT_NE(why.find("had alpha = 1; needs as many auxiliary primes as base primes; raise alpha"),
+            std::string::npos)
+      << why;
+  plan.alpha = 2;
+  try {
+    pack_primes(plan);
+    FAIL() << "packed";
+  } catch (const PackingRefusal& e) {
+    EXPECT_EQ(e.level(), 33) << e.what();
+    ASSERT_EQ(e.nearest().size(), 2u) << e.what();
+    for (const double bits : e.nearest()) {
+      PackingPlan other = plan;
+      for (std::size_t i = 8; i < other.raised.size(); ++i) other.raised[i].bits = bits;
+      expect_set(other, pack_primes(other));
+    }
+  }
+}
+
 TEST(Arrange, KeepsListsAsTheyAre) {
   PackingPlan plan{16, 28, 48.5, scales(34.9, 16, 34.9), 13, raised(55.4, 52)};
   plan.terminals = Terminals::Lists;
