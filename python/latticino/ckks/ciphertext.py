@@ -12,6 +12,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import as_complex, as_range, check_fits, places_of
+from ..claims.precision import in_words
 from ..common import powers, roles
 from ..common.captured import public_step
 from ..common.layout import Layout
@@ -253,9 +254,8 @@ class Ciphertext(NumpyMethods):
         mean, worst = self._known.bits(self.size, self._full)
         kind = {"declared": "at least"}.get(self._known.kind, "about")
         if not self.context.encrypted:
-            return f"NOT ENCRYPTED, as if about {mean:.1f} bits; {self._known.within()}"
-        bits = f"{kind} {mean:.1f} bits, worst value {worst:.1f}" if math.isfinite(mean) else "exact"
-        return f"{bits}; {self._known.within()}"
+            return f"NOT ENCRYPTED, as if {in_words(mean, f'about {mean:.1f} bits')}; {self._known.within()}"
+        return f"{in_words(mean, f'{kind} {mean:.1f} bits, worst value {worst:.1f}')}; {self._known.within()}"
 
     @property
     def _full(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ..claims.precision import in_words
 from ..common import display, views
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _KEYS = {"relinearize": "products", "galois": "rotations and conjugation"}
 
 def ciphertext(x: Ciphertext) -> str:
     mean, worst = x.expected_bits, x.expected_worst_bits
-    bits = f"{mean:.1f} bits, worst value {worst:.1f}" if math.isfinite(mean) else "exact"
+    bits = in_words(mean, f"{mean:.1f} bits, worst value {worst:.1f}")
     params = x.context.params
     rows: list[tuple[str, Any]] = [
         ("shape", x.shape), ("level", f"{x.level} of {params.default_level}"), ("scale", f"2^{math.log2(x.scale):.2f}"),

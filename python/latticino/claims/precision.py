@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,11 @@ class Precision(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.mean:.1f} bits (worst slot {self.worst:.1f})"
+
+
+def in_words(mean: float, bits: str) -> str:
+    """The text `bits` of a finite precision; of others, whether there is no error or nothing is known of it."""
+    return bits if math.isfinite(mean) else "exact" if mean > 0 else "no bits"
 
 
 def _numbers(x: Any) -> np.ndarray:

@@ -360,7 +360,7 @@ std::ostream& operator<<(std::ostream& out, const Array& x) {
         << session::short_number(bits.mean) << " bits, worst value "
         << session::short_number(bits.worst);
   } else {
-    out << "exact";
+    out << (bits.mean > 0 ? "exact" : "no bits");
   }
   return out << "; " << s.known().within() << ")";
 }

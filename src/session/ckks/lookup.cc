@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <optional>
+#include <utility>
 
 namespace latticino::session {
 namespace {
@@ -19,6 +21,51 @@ std::vector<std::vector<int>> chosen_slots(const Contents& x, const std::vector<
     if (where[i]) out.at(i / slots).push_back(static_cast<int>(i % slots));
   }
   return out;
+}
+
+double width(const Range& range) { return range.re.high - range.re.low; }
+
+// Root mean square of f(x + noise) - f(x) for the argument within `ends` where it is largest. It is
+// found on a grid of arguments, and of sizes of the noise.
+double largest_error(const RealMap& f, const Interval& ends, double deviation) {
+  constexpr int kArguments = 1 << 10, kSizes = 8;  // sizes to either side, up to four deviations
+  std::vector<double> arguments;
+  for (int i = 0; i <= kArguments; ++i) {
+    arguments.push_back(ends.low + (ends.high - ends.low) * i / kArguments);
+  }
+  const std::vector<double> meant = f(arguments);
+  std::vector<double> squares(arguments.size());
+  double weights = 0;
+  for (int k = -kSizes; k <= kSizes; ++k) {
+    const double size = 4.0 * k / kSizes, weight = std::exp(-size * size / 2);
+    std::vector<double> noisy = arguments;
+    for (double& x : noisy) x += size * deviation;
+    const std::vector<double> found = f(noisy);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      squares[i] += weight * std::pow(found[i] - meant[i], 2);
+    }
+    weights += weight;
+  }
+  return std::sqrt(std::ranges::max(squares) / weights);
+}
+
+// What is claimed of the error that a result has from the error of its argument. A sample shows
+// what it is, and the estimate beside it is that of evenly spread arguments (`report`). Otherwise
+// arguments may lie where the function is steepest.
+double from_arguments(const Contents& x, const switching::Table& table,
+                      const switching::TableReport& report, const Lookup& how) {
+  const Known& known = x.known;
+  const double argument = known.error() / std::numbers::sqrt2;  // its real part
+  // If an argument may lie anywhere, so may the result.
+  if (!(argument < table.bound)) return width(how.range);
+  if (how.constant) return 0;
+  if (known.sample() != nullptr && !known.shadow()) {
+    return std::sqrt(std::max(std::pow(report.deviation, 2) - std::pow(report.packed, 2), 0.0));
+  }
+  const Interval& values = known.widest().re;
+  const Interval ends{std::clamp(std::max(-table.bound, values.low), -table.bound, table.bound),
+                      std::clamp(std::min(table.bound, values.high), -table.bound, table.bound)};
+  return largest_error(how.f, ends, std::hypot(report.argument, argument));
 }
 
 }  // namespace
@@ -53,9 +100,11 @@ Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher
       multiplied_error(x.params(), changed->level + 1, changed->slots, changed->scale) /
       std::sqrt(2.0);
   const double beside = std::hypot(report.packed, product);
-  Known known = x.known.looked_up(how.f, how.range,
-                                  how.constant ? beside : std::hypot(report.deviation, product),
-                                  {report.argument, beside}, where);
+  // Results are real, and so is all of their error. Claims are root mean squares of complex errors,
+  // of which the real part has one half.
+  const double claimed =
+      std::numbers::sqrt2 * std::hypot(from_arguments(x, table, report, how), beside);
+  Known known = x.known.looked_up(how.f, how.range, claimed, {report.argument, beside}, where);
   const UnusedSlots rest = where != nullptr && x.rest.clean()
                                ? UnusedSlots::zero()
                                : UnusedSlots::of(std::max(x.rest.kind, UnusedSlots::Kind::Filler),

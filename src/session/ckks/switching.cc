@@ -79,11 +79,12 @@ Array through(const Array& from, const switching::Table& table, const Lookup& ho
   return result_of(x, looked_up(x.evaluator(), *switcher, table, x.open(), how, where));
 }
 
-// f of every value of a row.
+// f of every value of a row. Rows that follow a computation may have left the range of doubles.
+// Such a value has no place in a table, and nothing is known of its result.
 RealMap of_each(std::function<double(double)> f) {
   return [f = std::move(f)](std::span<const double> row) {
     std::vector<double> out;
-    for (const double v : row) out.push_back(f(v));
+    for (const double v : row) out.push_back(std::isfinite(v) ? f(v) : std::nan(""));
     return out;
   };
 }
@@ -209,9 +210,11 @@ Array apply_lut(const Array& x, const std::function<double(double)>& f,
   session::check_within("apply_lut", s, options.where.empty(), options.bound);
   const std::string set = s.context->switch_set(options.switching, s.key());
   const session::MadeTable made = session::table_of(s.host(), set, f, options.bound);
-  const auto look_up = [&](double v) {
-    const double step = made.arguments[1] - made.arguments[0];
-    const double at = std::clamp((v - made.arguments[0]) / step, 0.0,
+  // Arguments beyond the bound are cut to it, so the distance of two is that in the middle.
+  const std::size_t zero = made.arguments.size() / 2;
+  const double step = made.arguments[zero + 1] - made.arguments[zero];
+  const auto look_up = [&, zero, step](double v) {
+    const double at = std::clamp(v / step + static_cast<double>(zero), 0.0,
                                  static_cast<double>(made.arguments.size() - 1));
     return made.values[static_cast<std::size_t>(std::lround(at))].real();
   };

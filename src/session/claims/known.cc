@@ -292,7 +292,10 @@ Known::Errors Known::errors(double size, bool full) const {
 }
 
 Known::Errors Known::bits(double size, bool full) const {
-  const auto bits = [](double error) { return error > 0 ? -std::log2(error) : HUGE_VAL; };
+  const auto bits = [](double error) {
+    if (std::isnan(error)) return -HUGE_VAL;  // nothing is known of such errors
+    return error > 0 ? -std::log2(error) : HUGE_VAL;
+  };
   const Errors e = errors(size, full);
   return {bits(e.mean), bits(e.worst)};
 }

@@ -740,6 +740,20 @@ def test_times_zero_is_exact(ctx, client):
     assert (client.decrypt(y) == 0).all()
 
 
+@pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
+def test_errors_that_no_double_holds_are_not_exact(ctx, client):
+    """They were printed as "exact", also after a bootstrapping or a file."""
+    x = np.linspace(-1, 1, 8)
+    for options in ({}, {"range": (-1, 1)}, {"like": x}):
+        y = client.encrypt(x, **options)
+        for _ in range(4):
+            y = y * 2.0**150
+        for z in (y, y - y, y + 1, lt.from_bytes(lt.to_bytes(y), ctx)):
+            assert z.expected_bits == z.expected_worst_bits == -math.inf
+            assert "no bits" in repr(z) and "no bits" in z._repr_html_()
+        assert lt.to_bytes(y - y, final=True)
+
+
 @pytest.mark.slow
 def test_comparisons_claim_the_precision_of_their_result(ctx, client, keyed):
     x = np.concatenate([np.linspace(-0.9, -0.2, 256), np.linspace(0.2, 0.9, 256)])

@@ -246,6 +246,32 @@ def test_tables_of_tiny_values_claim_the_errors_of_the_way_back(ctx, client, siz
     assert abs(lt.precision(client.decrypt(y), size * x).mean - y.expected_bits) < 1.5  # 64 values: a deviation of 0.1
 
 
+@pytest.mark.parametrize("basis", ["declared", "assumed", "calibrated"])
+@pytest.mark.parametrize("f, size, scale", [(lambda v: v, 1.0, 2.0**8), (lambda v: math.tanh(20 * v), 0.05, None)])
+def test_tables_claim_what_errors_of_their_arguments_become(ctx, client, rng, f, size, scale, basis):
+    """Arguments with errors of their own, and arguments where the function is steep, had the claims of exact arguments
+    that are spread evenly."""
+    x = rng.uniform(-size, size, 256)
+    ctx.use(client.server_keys(lambda a: a.apply_lut(f), x))
+    options = {"declared": {"range": (-1, 1)}, "assumed": {}, "calibrated": {"like": x}}[basis]
+    y = client.encrypt(x, scale=scale, **options).apply_lut(f)
+    found = lt.precision(client.decrypt(y), np.vectorize(f)(x))
+    assert -1 < y.expected_bits - found.mean < 0.4 and y.expected_worst_bits < found.worst + 1, (y, found)
+
+
+@pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
+def test_tables_claim_nothing_of_values_that_may_have_wrapped(ctx, client):
+    x = spread(SLOTS)
+    ctx.use(client.server_keys(lambda a: (a.apply_lut(lambda v: v), a.compare(0.0)), x))
+    for power in (150, 600):
+        for options in ({}, {"like": x}):
+            a = client.encrypt(x, **options)
+            for _ in range(power // 150):
+                a = a * 2.0**150
+            assert a.apply_lut(lambda v: v).expected_bits < 2
+            assert a.compare(0.0).expected_bits < 2
+
+
 @pytest.mark.parametrize("use", [lambda a: a.max(), lambda a: a.argmax(), lambda a: a[:3].max(), lambda a: a.argmax(0.5)])
 def test_maxima_of_values_beyond_the_bound_are_refused(ctx, use):
     """Also if slots are left over, which hold filler values."""

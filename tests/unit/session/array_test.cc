@@ -1,4 +1,6 @@
 // Arrays of the public headers: values, levels, claims and errors of every operation.
+#include <sstream>
+
 #include "unit/session/public_world.h"
 
 namespace latticino {
@@ -258,6 +260,21 @@ TEST(Array, ClaimsRestOnWhatIsStated) {
   world.client.encrypt({3.0, 4.0});
   ASSERT_EQ(world.warnings.size(), 1u);
   EXPECT_EQ(world.warnings[0].kind, Warning::Kind::Range);
+}
+
+// Errors beyond the range of doubles were printed as "exact".
+TEST(Array, NothingIsClaimedOfErrorsThatNoDoubleHolds) {
+  PublicWorld& world = PublicWorld::of(kLeveled);
+  Array x = world.client.encrypt(numbers(256));
+  for (int i = 0; i < 3; ++i) x = x * 0x1p100;
+  for (int i = 0; i < 250; ++i) x = x + x;  // an error of 2^550, whose square is infinite
+  for (const Array& y : {x, x - x}) {
+    EXPECT_EQ(y.bits().mean, -HUGE_VAL);
+    EXPECT_EQ(y.bits().worst, -HUGE_VAL);
+    std::ostringstream text;
+    text << y;
+    EXPECT_NE(text.str().find("no bits"), std::string::npos) << text.str();
+  }
 }
 
 // Claims of calibrated arrays are those that samples show. Those for other data of the same kind

@@ -35,6 +35,27 @@ TEST(SwitchingFront, AppliesTablesAndCompares) {
   EXPECT_LT(report.mean, 0.1);
 }
 
+// A sample went through a table that had one value for all arguments, and -1 had no place in it.
+TEST(SwitchingFront, SamplesGoThroughTheTableThatValuesGoThrough) {
+  PublicWorld world("test-n10-boot-insecure");
+  std::vector<double> a = numbers(256);
+  for (double& v : a) v /= 2;
+  a[0] = -1;
+  const auto program = [](const Array& x) { return apply_lut(x, [](double v) { return v; }); };
+  EncryptOptions options;
+  options.like = a;
+  const Array x = world.client.encrypt(a, options);
+  world.context.use(world.client.server_keys(plan(world.context, program, x)));
+  const Array y = program(x);
+  const std::vector<double> found = world.client.decrypt_real(y);
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(found[i] - a[i]);
+  EXPECT_EQ(y.bits().claim, Claim::Calibrated);
+  EXPECT_NEAR(y.bits().mean, -std::log2(sum / static_cast<double>(a.size())), 0.5);
+  EXPECT_NEAR(y.range().low, -1, 0.01);
+  EXPECT_NEAR(y.range().high, 0.5, 0.01);
+}
+
 TEST(SwitchingFront, FindsTheLargestValue) {
   PublicWorld world("test-n10-boot-insecure", true);
   const std::vector<double> a = {0.1, -0.4, 0.9, 0.3, -0.8};  // does not fill its slots
