@@ -1,9 +1,13 @@
 #include "params/names.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
 #include "math/errors.h"
+#include "params/switch/params.h"
+#include "params/tfhe/params.h"
 
 namespace latticino::params {
 namespace {
@@ -57,6 +61,17 @@ void check_name(const char* operation, const std::string& name, Security securit
 
 void check_plain_name(const char* operation, const std::string& name, Security security) {
   refuse(operation, plain_name_fault(name, security));
+}
+
+void check_name_of_other_schemes(const char* operation, const std::string& name, Scheme scheme) {
+  static const auto& presets = *new std::array<std::vector<std::string>, 3>{
+      preset_names(), tfhe_preset_names(), switch_preset_names()};
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    if (i == static_cast<std::size_t>(scheme)) continue;
+    if (std::find(presets[i].begin(), presets[i].end(), name) != presets[i].end()) {
+      refuse_preset_name(operation, name);
+    }
+  }
 }
 
 void refuse_preset_name(const char* operation, const std::string& name) {

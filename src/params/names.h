@@ -25,6 +25,11 @@ void check_name(const char* operation, const std::string& name, ParamsLiteral::S
 void check_plain_name(const char* operation, const std::string& name,
                       ParamsLiteral::Security security);
 
+enum class Scheme { Ckks, Tfhe, Switching };
+
+// ParameterError if a preset of another scheme has the name of a set of this scheme.
+void check_name_of_other_schemes(const char* operation, const std::string& name, Scheme scheme);
+
 // The ParameterError for parameters that use the name of a preset, but are not its parameters.
 [[noreturn]] void refuse_preset_name(const char* operation, const std::string& name);
 

@@ -202,6 +202,7 @@ std::optional<std::string> text_named(const std::string& name) {
 
 void params::check_preset_name(const Params& p) {
   params::check_plain_name("params.check", p.name(), p.literal().security);
+  params::check_name_of_other_schemes("params.check", p.name(), params::Scheme::Ckks);
   const std::optional<std::string> text = text_named(p.name());
   if (text && *text != p.canonical_text()) params::refuse_preset_name("params.check", p.name());
 }

@@ -48,6 +48,8 @@ std::vector<SwitchRecipe> switch_recipes() {
 // The name of the CKKS set already stands for its parameters.
 void check_switch_preset_name(const Params& ckks, const SwitchLiteral& literal) {
   params::check_plain_name("switch_params.check", literal.name, literal.security);
+  params::check_name_of_other_schemes("switch_params.check", literal.name,
+                                      params::Scheme::Switching);
   for (const SwitchRecipe& r : switch_recipes()) {
     if (r.literal.name == literal.name && !(r.literal == literal && r.ckks == ckks.name())) {
       params::refuse_preset_name("switch_params.check", literal.name);

@@ -103,6 +103,7 @@ std::vector<TfheLiteral> literals() {
 
 void params::check_preset_name(const TfheParams& p) {
   params::check_plain_name("tfhe_params.check", p.name(), p.literal().security);
+  params::check_name_of_other_schemes("tfhe_params.check", p.name(), params::Scheme::Tfhe);
   for (const TfheLiteral& x : literals()) {
     if (x.name == p.name() && params::to_text(x) != p.canonical_text()) {
       params::refuse_preset_name("tfhe_params.check", p.name());

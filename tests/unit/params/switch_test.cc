@@ -121,6 +121,25 @@ TEST(SwitchParams, NamesOfPresetsAreTheirs) {
   EXPECT_THROW(checked(x), ParameterError);
 }
 
+// A set had the name of a preset of another scheme.
+TEST(SwitchParams, NamesOfPresetsAreTheirsInEveryScheme) {
+  SwitchLiteral x = good();
+  for (const char* name : {"test-n12-boot-insecure", "test-tfhe-2-2-insecure"}) {
+    x.name = name;
+    EXPECT_THROW(checked(x), ParameterError) << name;
+  }
+  TfheLiteral y = tfhe_preset("test-tfhe-2-2-tiny-insecure")->literal();
+  for (const char* name : {"test-n12-boot-insecure", "test-switch-n10-insecure"}) {
+    y.name = name;
+    EXPECT_THROW(TfheParams::check(y), ParameterError) << name;
+  }
+  ParamsLiteral z = preset("test-n10-leveled-insecure")->literal();
+  for (const char* name : {"test-tfhe-2-2-insecure", "test-switch-n10-insecure"}) {
+    z.name = name;
+    EXPECT_THROW(Params::check(z), ParameterError) << name;
+  }
+}
+
 TEST(SwitchParams, HashFollowsTheText) {
   SwitchLiteral x = good();
   const std::string hash = checked(x)->hash();
