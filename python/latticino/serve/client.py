@@ -76,11 +76,20 @@ class Service:
         """The model for this client: makes the keys that it needs, and uploads them, unless the service has a bundle of
         this client already.
 
-        ``keys``: a bundle, or the file of one, in place of new keys. ServiceError if the service refuses them.
+        ``keys``: a bundle, or the file of one, in place of new keys. ServiceError if the service refuses them. KeyError
+        for those of another client.
         """
         roles.require_kind("use", client, (Client, tfhe.Client), "lt.keygen(service.context()) gives it")
-        found = None if keys is not None else self._known(client)
-        return Remote(self, client, found or self.push(self.part.keys(client) if keys is None else keys))
+        if keys is None:
+            return Remote(self, client, self._known(client) or self.push(self.part.keys(client)))
+        if isinstance(keys, (ServerKeys, tfhe.ServerKeys)):
+            _require_own(client, keys._id)  # before they are uploaded
+            return Remote(self, client, self.push(keys))
+        bundle = self.push(keys)
+        for row in self.bundles():
+            if row["hash"] == bundle:
+                _require_own(client, row["key_id"])
+        return Remote(self, client, bundle)
 
     def push(self, keys: ServerKeys | tfhe.ServerKeys | str | os.PathLike[str]) -> str:
         """Uploads a bundle of keys, or the chunks of it that the service lacks, and waits until it is checked. Returns
@@ -187,6 +196,12 @@ class Service:
                                               "one that is ready; send it again", "push")
 
 
+def _require_own(client: Client | tfhe.Client, key_id: str | None) -> None:
+    if key_id != client.key_id:
+        raise errors.KeyError.explain("use", f"keys of the client {key_id}", f"those of this client, {client.key_id}",
+                                      "pass the client that made them, or leave keys= out")
+
+
 def models_of(link: Link) -> dict[str, Any]:
     """The models that the token is for, by their names."""
     return {found["name"]: found for found in link.rows("/v1/models", "models", {"name": str, "digest": str})}
@@ -254,6 +269,11 @@ class Remote:
         """The same for values that are already encrypted. ``data``: the files of all inputs, one after the other, and
         then the numbers."""
         link, key = self.service._link, uuid.uuid4().hex if key is None else arrays.as_text(key, "submit", "key")
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise errors.UnsupportedError.explain("send", f"{type(data).__name__} as the files of the inputs", "bytes",
+                                                  "use lt.to_bytes, or submit for values that are not encrypted")
+        final = arrays.as_flag(final, "submit", "final")
+        deadline = None if deadline is None else arrays.as_real(deadline, "submit", "deadline", above=0)
         if not KEY.fullmatch(key):
             raise errors.ValueError.explain("submit", f"key={arrays.shown(key)}", "1 to 128 visible characters of "
                                             "ASCII", "correct it, or leave it out for a new key")
@@ -283,13 +303,14 @@ class Job:
 
     def look(self, wait: float = 0.0) -> Job:
         """Asks the service for its state; ``wait``: up to so many seconds, until it has ended."""
+        wait = arrays.as_real(wait, "look", "wait")
         self.row = self._link.row(self._link.json("GET", f"/v1/jobs/{_word(self.id)}", query={
             "wait": wait} if wait else None), _JOB)
         return self
 
     def wait(self, timeout: float | None = None) -> Job:
         """Waits until the job has ended. ServiceError after ``timeout`` seconds; the job goes on."""
-        last = None if timeout is None else time.monotonic() + timeout
+        last = None if timeout is None else time.monotonic() + arrays.as_real(timeout, "wait", "timeout")
         with Task("the service computes", 100, unit="%") as task:
             while self.state not in _ENDED:
                 left = _WAIT if last is None else min(last - time.monotonic(), _WAIT)
