@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "bench" / "records"
 REFERENCES = ROOT / "python" / "latticino" / "measure" / "references.json"
 USUAL_DEVICE = "NVIDIA H200"
+TWICE = 0.005  # the share by which two measurements of the same thing in one run may differ
 
 MEASURED = "measured"  # every quantity of the table or figure
 PARTLY = "partly measured"  # some quantities; the remark says which are missing
@@ -50,7 +51,8 @@ def printed(value: float) -> str:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A figure of ours: a member of the one row of a record that has this name, these members and parameters."""
+    """A figure of ours: a member of the row of a record that has this name, these members and parameters. Rows that
+    differ are an error, as the name would not say which of them is meant."""
 
     record: str
     name: str
@@ -63,6 +65,9 @@ class Recorded:
         found = [row for row in rows_of(self.record) if matches(row, self.name, self.where)]
         if not found:
             raise LookupError(f"{self.record} has no row {self.name} with {dict(self.where)}")
+        # A measurement that was made twice in one run gives about the same; another one does not.
+        if any(abs(float(row["value"]) - float(found[0]["value"])) > TWICE * abs(float(found[0]["value"])) for row in found[1:]):
+            raise LookupError(f"{self.record} has {len(found)} rows {self.name} with {dict(self.where)}, which differ")
         return found[0]
 
     def value(self) -> float:

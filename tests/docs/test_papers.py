@@ -83,6 +83,13 @@ def test_a_row_that_a_record_does_not_have_is_an_error(monkeypatch):
     assert make_papers.faults() == [f"{ours.OPERATIONS} has no row ckks.none with {{'limbs': 5, 'batch': 1}}"]
 
 
+def test_rows_that_differ_are_an_error():
+    where = {"limbs": 8, "N": 8192}
+    assert Recorded("2026-11-28-h200-leveled", "ckks.rotate", where).text() == "20.0 us"  # measured twice in one run
+    with pytest.raises(LookupError, match="rows ckks.rotate with {}, which differ"):
+        Recorded("2026-11-28-h200-leveled", "ckks.rotate").row()
+
+
 def test_a_page_that_differs_from_its_records_is_a_fault(monkeypatch, tmp_path):
     page = tmp_path / "papers.md"
     monkeypatch.setattr(make_papers, "PAGE", page)
