@@ -70,11 +70,7 @@ class Network(roles.Handle):
                 "pass as many, or compile with images= of another number")
         _require_params(client.context, self._program)
         values = self._in_units(values, "encrypt")
-        most = float(np.abs(values).max())
-        if most > self._bound:
-            raise errors.ValueError.explain(
-                "encrypt", f"values up to {most:.4g}", f"values within {self._bound:.4g}, for which it was calibrated",
-                "prepare the data as those of the calibration, or calibrate with such values")
+        self._require_within(values, "encrypt")
         held = packed(values / self._unit, self._filled)
         flat = client.encrypt(self._packing.rows(held).reshape(-1), self.level,
                               range=as_range(self._bound / self._unit, self._filled))
@@ -88,6 +84,17 @@ class Network(roles.Handle):
         if not self._normal.clips:
             self._normal.require_within(operation, values, self._bound)
         return np.clip(self._normal(values), -self._bound, self._bound)
+
+    def _require_within(self, values: np.ndarray, operation: str) -> None:
+        """ValueError, naming a sample, if a value of the input exceeds the bound."""
+        if float(np.abs(values).max(initial=0.0)) > self._bound:
+            of_samples = np.abs(values).reshape(len(values), -1).max(axis=1)
+            sample = int(of_samples.argmax())
+            raise errors.ValueError.explain(
+                operation, f"values up to {of_samples[sample]:.4g} in sample {sample}",
+                f"values within {self._bound:.4g}, for which it was calibrated",
+                "prepare the data as those of the calibration, calibrate with such values, or compile with a larger "
+                "margin")
 
     def decrypt(self, client: Client, y: Ciphertext) -> arrays.PrivateArray:
         """The result of a run, of shape ``result_shape``, or (images, *result_shape)."""
@@ -236,11 +243,17 @@ class Compiled(Network):
         """What the encrypted run computes, in float and in the clear: of shape (samples, *result_shape).
 
         ``x``: one sample or a batch of any length. ``noise``: with random errors of the sizes that are predicted.
-        ValueError if a value leaves the range that a polynomial was fitted for, naming the layer, or the feature.
+        ValueError if a value leaves the range that a polynomial was fitted for, naming the layer, or if `encrypt`
+        refuses a sample, naming the sample or the feature.
         """
         samples = self._in_units(self._samples(x, "shadow"), "shadow")
-        random = np.random.default_rng() if noise else None
-        return self._shadow.results(samples.reshape(len(samples), math.prod(self.shape)), random)
+        flat = samples.reshape(len(samples), math.prod(self.shape))
+        beyond = np.abs(flat).max(axis=1, initial=0.0) > self._bound
+        if beyond.any():
+            # If they also leave the range of a layer, that error says more, so the layer is found first.
+            self._shadow.results(flat[beyond])
+            self._require_within(samples, "shadow")
+        return self._shadow.results(flat, np.random.default_rng() if noise else None)
 
     def measured_bits(self, client: Client, x: Any) -> list[float]:
         """Measures the precision of each layer of ``plan.layers`` in encrypted runs, in bits, to compare with the plan.

@@ -13,6 +13,7 @@ from test_scaling import gate, residual, squares
 import latticino as lt
 from claimed import LUCK
 from latticino.ckks.context import Context
+from latticino.nn.builder import Builder
 from latticino.nn.compiling import compiled
 from latticino.nn.halves.values import unpacked
 from latticino.nn.lowered import Affine, Grid, Lowered, Node, Series
@@ -253,6 +254,25 @@ def test_values_outside_of_the_range_name_their_layer():
     enc = compiled(graph, x, BOOT, "cpu")
     with pytest.raises(lt.ValueError, match=r"layer act1: had values .* calibrate"):
         enc.shadow(40 * x)
+
+
+@pytest.mark.parametrize("noise", [False, True])
+def test_the_shadow_refuses_what_encrypt_refuses(noise):
+    """Else the accuracy over a test set would count samples that cannot be encrypted."""
+    build = Builder((4,))
+    graph = build.graph(build.linear(build.input, rng(3).normal(size=(2, 4))))
+    x = rng(1).uniform(-1, 1, (100, 4))
+    x[0] = 1.0
+    enc = lt.nn.compile(graph, calibration=x, preset=BOOT, device="cpu")
+    given = x[:5].copy()
+    given[3, 2] = -1.25
+    assert enc.shadow(given, noise).shape == (5, 2)  # an input at the bound
+    given[3, 2] = -1.26
+    with pytest.raises(lt.ValueError, match="shadow: had values up to 1.26 in sample 3; needs values within 1.25,"):
+        enc.shadow(given, noise)
+    client = lt.keygen(enc.context)
+    with pytest.raises(lt.ValueError, match="encrypt: had values up to 1.26 in sample 0; needs values within 1.25,"):
+        enc.encrypt(client, given[3])
 
 
 @pytest.mark.parametrize("given, error", [
