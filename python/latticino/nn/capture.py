@@ -8,6 +8,7 @@ alone. The graph is compared with the module itself before it is returned.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import operator
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from . import capture_layers, reference
+from . import capture_layers, capture_rare, reference
 from .builder import Builder
 from .capture_layers import Missing, Value
 from .graph import Graph
@@ -26,7 +27,7 @@ _CLOSE = 1e-3  # part of the largest result: float32 compared with doubles
 # Operations that torch would decompose, and that are single layers here.
 KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
         "layer_norm",
-        "group_norm", "instance_norm", "rms_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
+        "group_norm", "instance_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
         "avg_pool1d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
         "max_pool1d", "max_pool2d", "max_pool3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "silu", "hardswish",
         "hardsigmoid", "mish", "celu", "selu", "elu", "softplus", "leaky_relu", "relu6", "prelu", "matmul", "square",
@@ -34,8 +35,8 @@ KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transp
         "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d", "upsample_bilinear2d",
         "upsample_trilinear3d", "upsample_bicubic2d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
         "replication_pad1d", "replication_pad2d", "replication_pad3d", "roll", "hardtanh", "log_sigmoid", "norm",
-        "linalg_vector_norm", "var")
-
+        "linalg_vector_norm", "var", "_pad_circular", "rrelu", "threshold", "cumsum",
+        "unfold")
 
 
 def is_torch(model: Any) -> bool:
@@ -70,6 +71,7 @@ def capture(model: Any, sample: Any) -> Graph:
     model.eval()
     try:
         with torch.no_grad():
+            _require_runs(model, x)
             program = torch.export.export(model, (x,))
             return _captured(torch, program, model, x)
     except errors.Error:
@@ -101,6 +103,18 @@ def _require_one_input(model: Any) -> None:
             "join them into one, and slice it in forward() of a module around this one")
 
 
+def _require_runs(model: Any, x: Any) -> None:
+    """Raises UnsupportedError if the module itself fails on the sample. torch.export would state a cause of its own."""
+    try:
+        model(x)
+    except Exception as why:
+        text = str(why).strip().splitlines() or [type(why).__name__]
+        raise errors.UnsupportedError.explain(
+            "compile", f"a module that fails on a sample of shape {tuple(x.shape)} ({text[0][:300]})",
+            "a sample that the module computes, in eval() and one at a time",
+            "call the module with sample[:1], and correct the sample or the module") from why
+
+
 def _one(torch: Any, sample: Any, weights: Any) -> Any:
     """The first input of a sample, of the type of the module's weights."""
     if isinstance(sample, (tuple, list, dict)):
@@ -126,7 +140,7 @@ def _captured(torch: Any, program: Any, model: Callable[..., Any], x: Any) -> Gr
     follow = Follower(torch, program.run_decompositions(table), x)
     graph = follow.graph()
     with torch.no_grad():
-        wanted = model(x)
+        wanted = _in_doubles(torch, model, x)
     wanted = next(iter(_tensors(torch, wanted))).detach().double().cpu().numpy()
     got = reference.run(graph, x.double().cpu().numpy())[0]
     error = float(np.abs(got.reshape(-1) - wanted.reshape(-1)).max())
@@ -135,6 +149,13 @@ def _captured(torch: Any, program: Any, model: Callable[..., Any], x: Any) -> Gr
             "compile", f"a graph whose result differs from the module's by {error:.3g}", "the same result",
             "put the module into eval() if it changes its own mode; else report the module")
     return graph
+
+
+def _in_doubles(torch: Any, model: Any, x: Any) -> Any:
+    """The result of the module. Types of 16 bits hold too few digits to compare with, so a copy in doubles computes."""
+    if x.dtype not in (torch.float16, torch.bfloat16):
+        return model(x)
+    return copy.deepcopy(model).double()(x.double())
 
 
 def _tensors(torch: Any, x: Any) -> Any:
@@ -192,7 +213,7 @@ class Follower:
         for a in _flat([args, kwargs]):
             if isinstance(a, Missing):
                 raise errors.UnsupportedError.explain(f"layer {a.layer}", a.had, a.needs, a.remedy)
-        rule = capture_layers.RULES.get(name)
+        rule = capture_rare.RULES.get(name)
         if rule is None:
             raise errors.UnsupportedError.explain(
                 f"layer {layer}", f"the operation {name}", "one that has an encrypted form",
@@ -216,11 +237,13 @@ class Follower:
         for a in outputs:
             if isinstance(a, Missing):
                 raise errors.UnsupportedError.explain(f"layer {a.layer}", a.had, a.needs, a.remedy)
-        if len(outputs) != 1 or not isinstance(outputs[0], Value):
+        if len(outputs) != 1:
+            raise errors.UnsupportedError.explain("compile", f"a module with {len(outputs)} results", "one result",
+                                                  "return one tensor from forward(): torch.cat joins several")
+        if not isinstance(outputs[0], Value):
             raise errors.UnsupportedError.explain(
-                "compile", f"a module with {len(outputs)} results, or one that does not depend on its input",
-                "one result",
-                "return one tensor from forward(): torch.cat joins several")
+                "compile", "a module whose result does not depend on its input", "a result that is computed from it",
+                "return a tensor from forward(); a constant needs no encryption")
         value = outputs[0]
         shape = value.shape[1:] if value.shape[:1] == (1,) else value.shape
         return self.build.graph(self.build.reshape(value.node, shape, "output"))

@@ -41,7 +41,7 @@ _REMEDIES = {
     "log_softmax": "return the scores, and take the logarithm of softmax of the decrypted ones",
     "log": "return its argument, and take the logarithm of the decrypted value",
     "adaptive_max_pool1d": "use average pooling", "adaptive_max_pool2d": "use average pooling",
-    "rms_norm": "use batch norm, which costs nothing",
+    "copy": "join parts with torch.cat, or multiply by a mask, instead of assigning to a part of an array",
     "_native_batch_norm_legit": "use batch norm with track_running_stats=True, which costs nothing",
 }
 
@@ -241,7 +241,7 @@ def _matmul(c: Call, x: Any, y: Any) -> Value:
 
 
 @rule("view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "flatten", "unflatten", "clone", "alias", "detach",
-      "contiguous", "_to_copy", "lift_fresh_copy", "dropout", "native_dropout", "to")
+      "contiguous", "_to_copy", "lift_fresh_copy", "to")
 def _same(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
     return c.value(x.node, c.expected)
 
@@ -434,16 +434,6 @@ def _mul(c: Call, x: Any, y: Any) -> Value:
     return _against(c, "mul", x, y)
 
 
-@rule("div")
-def _div(c: Call, x: Any, y: Any, rounding_mode: Any = None) -> Value:
-    if rounding_mode is not None:
-        raise c.refuse("a rounded division", "division without rounding")
-    if c.is_value(y):
-        raise c.refuse("division by a computed value", "a constant divisor",
-                       "divide the decrypted values, or multiply by a polynomial that is near the reciprocal")
-    return _against(c, "mul", x, 1 / c.constant(y))
-
-
 @rule("neg")
 def _neg(c: Call, x: Any) -> Value:
     return c.value(c.build.scale(x.node, -1.0, c.layer))
@@ -459,10 +449,11 @@ def _pow(c: Call, x: Any, exponent: Any) -> Value:
     n = None if c.is_value(exponent) or not c.is_value(x) else float(exponent)
     if n is not None and n == int(n) and 1 <= n <= 64:
         return c.value(c.build.polynomial(x.node, [0.0] * int(n) + [1.0], c.layer))
-    if n == 0.5:
-        return c.value(c.build.activation(x.node, "sqrt", c.layer))
+    roots = {0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
+    if n in roots:
+        return c.value(c.build.activation(x.node, roots[n], c.layer))
     raise c.refuse(f"a power with exponent {exponent if n is not None else 'that is computed'}",
-                   "an exponent from 1 to 64")
+                   "an integer from 1 to 64, 0.5, -0.5 or -1 as the exponent")
 
 
 def _activation(function: str, *names: str, **defaults: Any) -> Callable[..., Any]:
