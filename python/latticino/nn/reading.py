@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from . import activations, capture, estimators
+from . import activations, estimators
 from .activations import Fit, fit_activations
 from .forests import comparing
 from .graph import Graph
 from .lowered import Lowered
 from .lowering import Known, lowered_with_fit_requests
+from .pytorch import capture
 from .ranges import MARGIN, Normal, Ranges, batches, extremes, measure
 from .repeats import common
 from .rewrites import simplified

@@ -23,7 +23,7 @@ import notebooks  # noqa: E402 - the checkout's, as all that follow
 from latticino import errors  # noqa: E402
 from latticino.nn import reference  # noqa: E402
 from latticino.nn.builder import from_arrays  # noqa: E402
-from latticino.nn.capture import capture  # noqa: E402
+from latticino.nn.pytorch.capture import capture  # noqa: E402
 from latticino.nn.reading import read  # noqa: E402
 
 TUTORIAL = ROOT / "examples" / "encrypted_network.ipynb"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import errors
+from ... import errors
 
 if TYPE_CHECKING:
-    from .builder import Builder
+    from ..builder import Builder
 
 
 class Value(NamedTuple):

@@ -1,4 +1,4 @@
-"""Rules for operations of PyTorch that few models have: see `capture_layers`, which has the others."""
+"""Rules for operations of PyTorch that few models have: see `layers`, which has the others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from . import capture_layers
-from .capture_layers import RULES as RULES
-from .capture_layers import Call, Value, rule
+from . import layers
+from .layers import RULES as RULES
+from .layers import Call, Value, rule
 
 
 @rule("_pad_circular")
@@ -61,18 +61,18 @@ def _index(c: Call, x: Any, indices: Any) -> Value:
 def _where(c: Call, chosen: Any, x: Any, y: Any) -> Value:
     """One of two, by a constant mask, as in ``x.masked_fill(mask, 0)`` and ``x.tril()``."""
     if c.is_value(chosen):
-        raise c.refuse("the operation where on a computed condition", "a constant mask", capture_layers.remedy("where"))
+        raise c.refuse("the operation where on a computed condition", "a constant mask", layers.remedy("where"))
     mask, total = c.constant(chosen), None
     for given, part in ((x, mask), (y, 1 - mask)):
         if c.is_value(given):
-            term = capture_layers._against(c, "mul", given, c.torch.as_tensor(part))
+            term = layers._against(c, "mul", given, c.torch.as_tensor(part))
         else:
             value = c.constant(given)
             if not np.isfinite(np.where(part > 0, value, 0)).all():
                 raise c.refuse("a mask that sets values to infinity", "finite values",
                                "use F.scaled_dot_product_attention with attn_mask or is_causal, which leaves them out")
             term = c.torch.as_tensor(np.where(part > 0, value, 0))
-        total = term if total is None else capture_layers._against(c, "add", total, term)
+        total = term if total is None else layers._against(c, "add", total, term)
     assert isinstance(total, Value)
     return total
 
@@ -129,7 +129,7 @@ def _div(c: Call, x: Any, y: Any, rounding_mode: Any = None) -> Value:
     if rounding_mode is not None:
         raise c.refuse("a rounded division", "division without rounding")
     if not c.is_value(y):
-        return capture_layers._against(c, "mul", x, 1 / c.constant(y))
+        return layers._against(c, "mul", x, 1 / c.constant(y))
     if c.is_value(x) and _is_abs_plus_one(c, x, y):
         return c.value(c.build.activation(x.node, "softsign", c.layer))
     raise c.refuse("division by a computed value", "a constant divisor",

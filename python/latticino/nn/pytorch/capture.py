@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
-from . import capture_layers, capture_rare, reference
-from .builder import Builder
-from .capture_layers import Missing, Value
-from .graph import Graph
+from ... import errors
+from .. import reference
+from ..builder import Builder
+from ..graph import Graph
+from . import layers, rare
+from .layers import Missing, Value
 
 _CLOSE = 1e-3  # part of the largest result: float32 compared with doubles
 
@@ -213,14 +214,14 @@ class Follower:
         for a in _flat([args, kwargs]):
             if isinstance(a, Missing):
                 raise errors.UnsupportedError.explain(f"layer {a.layer}", a.had, a.needs, a.remedy)
-        rule = capture_rare.RULES.get(name)
+        rule = rare.RULES.get(name)
         if rule is None:
             raise errors.UnsupportedError.explain(
                 f"layer {layer}", f"the operation {name}", "one that has an encrypted form",
-                capture_layers.remedy(name))
+                layers.remedy(name))
         shape = node.meta.get("val")
         shape = tuple(int(n) for n in shape.shape) if isinstance(shape, self.torch.Tensor) else None
-        return rule(capture_layers.Call(self.build, self.torch, node, name, layer, shape), *args, **kwargs)
+        return rule(layers.Call(self.build, self.torch, node, name, layer, shape), *args, **kwargs)
 
     def layer(self, node: Any) -> str:
         """The layer's name for users: that of the innermost module, with the operation's name if the module has other
