@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .context import Context
 
 _MAX_BATCH = 16  # ciphertexts that are encoded and encrypted together
+# Values of this many times the size are not like their sample. Two samples of a few values may differ by less.
+_MORE_THAN_SAMPLED = 4
 
 
 def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None,
@@ -92,8 +94,12 @@ def _known_of(ctx: Context, array: np.ndarray, values: np.ndarray, stated: Any, 
             raise errors.ValueError.explain(
                 "encrypt", "complex values and real sample data", "sample data of the values' type",
                 "pass like=data of complex numbers")
-        return _fresh(ctx, _native.range_of_sample(as_complex(sample), not np.iscomplexobj(sample)), error, array,
-                      sample)
+        seen = _native.range_of_sample(as_complex(sample), not np.iscomplexobj(sample))
+        if _native.Range.of(values).bound > _MORE_THAN_SAMPLED * seen.bound:
+            warnings.warn(f"encrypt: values are more than {_MORE_THAN_SAMPLED} times as large as those of the sample "
+                          "data; the claimed precision will not hold; pass like= data that are as large",
+                          RangeWarning, stacklevel=caller()[1])
+        return _fresh(ctx, seen, error, array, sample)
     known = _native.Range.assumed(array.dtype.kind != "c") if stated is None else as_range(stated)
     if known.contains(_native.Range.of(values)):
         return _fresh(ctx, known, error, array)

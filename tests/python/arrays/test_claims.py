@@ -789,6 +789,17 @@ def test_values_outside_of_their_range(ctx, client):
         lt.Range(0, float("nan"))
 
 
+@pytest.mark.parametrize("sample", [np.linspace(-1, 1, 8), np.zeros(8), np.linspace(-1, 1, 8) * (1 + 1j)])
+def test_values_much_larger_than_their_sample(client, sample):
+    """Such values left the modulus or the range of a bootstrapping unseen."""
+    with pytest.warns(lt.RangeWarning, match="like=") as warned:
+        client.encrypt(sample + 7.5, like=sample)
+    assert "7.5" not in str(warned[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        client.encrypt(2 * sample, like=sample)
+
+
 def test_plans_refuse_what_leaves_the_modulus_or_the_message_box(ctx, client):
     def power(a):
         return a**64
