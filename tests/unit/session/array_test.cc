@@ -262,6 +262,23 @@ TEST(Array, ClaimsRestOnWhatIsStated) {
   EXPECT_EQ(world.warnings[0].kind, Warning::Kind::Range);
 }
 
+// Such values left the modulus unseen.
+TEST(Array, ValuesMuchLargerThanTheirSampleAreToldOf) {
+  PublicWorld& world = PublicWorld::of(kLeveled);
+  world.warnings.clear();
+  EncryptOptions options;
+  options.like = numbers(256);
+  std::vector<double> values = numbers(256);
+  for (double& v : values) v *= 2;
+  world.client.encrypt(values, options);
+  EXPECT_TRUE(world.warnings.empty());
+  for (double& v : values) v *= 4;
+  world.client.encrypt(values, options);
+  ASSERT_EQ(world.warnings.size(), 1);
+  EXPECT_EQ(world.warnings[0].kind, Warning::Kind::Range);
+  world.warnings.clear();
+}
+
 // Errors beyond the range of doubles were printed as "exact".
 TEST(Array, NothingIsClaimedOfErrorsThatNoDoubleHolds) {
   PublicWorld& world = PublicWorld::of(kLeveled);
