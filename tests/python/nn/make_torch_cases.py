@@ -106,7 +106,7 @@ PLACES = [
     (lambda x: x.permute(0, 3, 1, 2), (2, 3, 4)), (lambda x: x[:, 1:, ::2], (3, 5)), (lambda x: x[:, -1], (3, 5)),
     (lambda x: torch.cat([x, 2 * x, x[:, :1]], 1), (3, 5)), (lambda x: torch.stack([x, -x], 2), (3, 5)),
     (lambda x: x.chunk(2, 1)[0] * torch.sigmoid(x.chunk(2, 1)[1]), (4, 5)), (lambda x: x.mean(1), (3, 5)),
-    (lambda x: x.mean((2, 3), keepdim=True) * x, (3, 4, 5)), (lambda x: x.sum(-1) + x.mean(), (3, 5)),
+    (lambda x: x.mean((2, 3), keepdim=True) * x, (3, 4, 5)), (lambda x: x.sum(-1) + x.mean((1, 2))[:, None], (3, 5)),
     (lambda x: F.pad(x, (1, 2, 0, 1), value=0.5), (2, 3, 4)), (lambda x: F.pad(x, (-1, 2)), (2, 3, 4)),
     (lambda x: F.interpolate(x, scale_factor=2), (2, 3, 4)), (lambda x: F.interpolate(x, size=(5, 7), mode="bilinear"), (2, 3, 4)),
     (lambda x: F.pixel_shuffle(x, 2), (8, 3, 4)), (lambda x: x.flip(2), (2, 3, 4)), (lambda x: torch.roll(x, 1, 2), (2, 3, 4)),
@@ -241,7 +241,11 @@ REFUSED = [
     (nn.Bilinear(4, 4, 2), torch.zeros(1, 4), "several inputs: input1, input2", "join them into one"),
     (nn.BatchNorm1d(4, track_running_stats=False), torch.ones(1, 4, 3), "batch_norm", "track_running_stats"),
     (nn.AdaptiveMaxPool2d(1), torch.zeros(1, 2, 4, 4), "adaptive_max_pool2d", "average pooling"),
-    (Of(lambda x, part: part(x)[1][1], nn.LSTM(3, 2, batch_first=True)), torch.zeros(1, 4, 3), "cell states", "last hidden state")]
+    (Of(lambda x, part: part(x)[1][1], nn.LSTM(3, 2, batch_first=True)), torch.zeros(1, 4, 3), "cell states", "last hidden state"),
+    (Of(lambda x: x - x.mean(0)), torch.zeros(1, 4), "depends on the inputs beside it", "over other axes"),
+    (Of(lambda x: x.softmax(0)), torch.ones(3, 4), "depends on the inputs beside it", "over other axes"),
+    (nn.TransformerEncoderLayer(4, 2, 8), torch.ones(2, 5, 4), "depends on the inputs beside it", "batch_first=True"),
+    (Of(lambda x, part: part(x)[0], nn.LSTM(3, 2)), torch.zeros(2, 6, 3), "6 sequences at a time", "batch_first=True")]
 
 
 def inputs(r, shape, count=6):

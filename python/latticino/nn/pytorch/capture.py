@@ -24,6 +24,7 @@ from . import layers, rare
 from .layers import Missing, Value
 
 _CLOSE = 1e-3  # part of the largest result: float32 compared with doubles
+_CLOSE_16_BITS = 0.05  # the same for types of 16 bits compared with each other
 
 # Operations that torch would decompose, and that are single layers here.
 KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -74,7 +75,9 @@ def capture(model: Any, sample: Any) -> Graph:
         with torch.no_grad():
             _require_runs(model, x)
             program = torch.export.export(model, (x,))
-            return _captured(torch, program, model, x)
+            graph = _captured(torch, program, model, x)
+            _require_apart(torch, model, x)
+            return graph
     except errors.Error:
         raise
     except Exception as why:
@@ -116,6 +119,29 @@ def _require_runs(model: Any, x: Any) -> None:
             "call the module with sample[:1], and correct the sample or the module") from why
 
 
+def _require_apart(torch: Any, model: Any, x: Any) -> None:
+    """Raises UnsupportedError if the result for an input depends on the inputs beside it. What is compiled computes
+    each input alone."""
+    alone, again = (next(iter(_tensors(torch, model(x)))).double() for _ in range(2))
+    other = x.flip(tuple(range(1, x.ndim)))
+    if x.is_floating_point():
+        other = other + torch.rand(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
+    try:
+        both = next(iter(_tensors(torch, model(torch.cat([x, other])))))
+    except Exception:  # raised by modules that take one input at a time
+        return
+    size = float(torch.cat([alone.reshape(-1), both.reshape(-1).double()]).abs().max())
+    close = (_CLOSE if x.dtype not in (torch.float16, torch.bfloat16) else _CLOSE_16_BITS) * size
+    if both.numel() not in (alone.numel(), 2 * alone.numel()) or float((alone - again).abs().max()) > close:
+        return
+    first = both.reshape(-1)[:alone.numel()].double()
+    if not float((first - alone.reshape(-1)).abs().max()) <= close:
+        raise errors.UnsupportedError.explain(
+            "compile", "a module whose result for an input depends on the inputs beside it",
+            "inputs along the first axis, and a result for each of them",
+            "reduce and normalise over other axes; pass batch_first=True to recurrent and attention layers")
+
+
 def _one(torch: Any, sample: Any, weights: Any) -> Any:
     """The first input of a sample, of the type of the module's weights."""
     if isinstance(sample, (tuple, list, dict)):
@@ -123,6 +149,9 @@ def _one(torch: Any, sample: Any, weights: Any) -> Any:
                                               "one array of inputs",
                                               "join the inputs of the model into one, and slice it in forward()")
     x = torch.as_tensor(np.asarray(sample) if not isinstance(sample, torch.Tensor) else sample).detach()[:1]
+    if x.is_complex():
+        raise errors.ShapeError.explain("compile", f"a sample of {x.dtype}", "real numbers",
+                                        "pass real and imaginary parts as features of their own")
     if x.ndim < 2 or x.shape[0] != 1:
         raise errors.ShapeError.explain("compile", f"a sample of shape {tuple(x.shape)}",
                                         "inputs along a first axis, at least one",

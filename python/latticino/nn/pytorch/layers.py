@@ -591,6 +591,10 @@ def _recurrent(c: Call, x: Any, states: Any, weights: Any, biases: bool, layers:
     ways, each = 2 if both else 1, 4 if biases else 2
     if len(weights) != layers * ways * each:
         raise c.refuse(f"{kind} with projections", "proj_size=0", "put a linear layer behind it")
+    if len(x.shape) == 3 and x.shape[0 if batch_first else 1] != 1:
+        raise c.refuse(f"{kind} that takes {x.shape[0 if batch_first else 1]} sequences at a time",
+                       "one for each input",
+                       "pass batch_first=True if the first axis of its input is that of the inputs")
     steps = math.prod(x.shape[:-1])
     node = c.build.reshape(x.node, (steps, x.shape[-1]), c.layer)
     last = []
