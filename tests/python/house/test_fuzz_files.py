@@ -134,7 +134,18 @@ def test_inputs_of_sources_that_were_changed_do_not_count_for_the_commit(fuzz_fi
     assert (row["value"], row["dirty"]) == (5, False)
 
 
+@pytest.fixture
+def usual_signals():
+    """The handlers that a process has at first. With nohup, tests run with SIGHUP ignored."""
+    before = {way: signal.signal(way, signal.default_int_handler if way == signal.SIGINT else signal.SIG_DFL)
+              for way in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for way, handler in before.items():
+        signal.signal(way, handler)
+
+
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("usual_signals")
 def test_a_run_that_is_stopped_ends_its_programs_and_keeps_its_counts(counting, capsys, tmp_path, way):
     assert counting(20) == 0
     (tmp_path / "waits").touch()

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino.nn import builder, capture, reference
+from latticino.nn import builder, reference
+from latticino.nn.pytorch import capture
 from latticino.nn.reading import read
 
 STORED = Path(__file__).with_name("torch_cases.npz")
