@@ -16,7 +16,7 @@ file(GLOB LATTICINO_WASM_SOURCES CONFIGURE_DEPENDS
   src/wasm/*.cc src/math/*.cc src/crypto/*.cc src/params/*.cc src/params/bounds/*.cc src/params/chain/*.cc
   src/params/noise/*.cc src/params/presets/*.cc src/params/tfhe/*.cc src/poly/*.cc src/ops/*.cc src/runtime/*.cc
   src/backend/cpu/*.cc src/backend/cpu/simd/*.cc
-  src/rlwe/*.cc src/tfhe/*.cc src/tfhe/arithmetic/*.cc src/ckks/*.cc src/ckks/encoding/*.cc src/io/*.cc
+  src/rlwe/*.cc src/tfhe/*.cc src/tfhe/arithmetic/*.cc src/tfhe/origins/*.cc src/ckks/*.cc src/ckks/encoding/*.cc src/io/*.cc
   src/io/codec/*.cc)
 list(APPEND LATTICINO_WASM_SOURCES src/session/note.cc src/session/claims/range.cc src/session/claims/estimate.cc)
 list(FILTER LATTICINO_WASM_SOURCES EXCLUDE REGEX "src/io/switch_keys_file.cc|src/tfhe/(integers_|evaluator_)")
