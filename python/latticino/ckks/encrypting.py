@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_BATCH = 16  # ciphertexts that are encoded and encrypted together
 # Values of this many times the size are not like their sample. Two samples of a few values may differ by less.
-_MORE_THAN_SAMPLED = 4
+_UNLIKE_SAMPLE = 4
 
 
 def encrypted_array(ctx: Context, x: Any, level: int | None, scale: float | None,
@@ -95,8 +95,8 @@ def _known_of(ctx: Context, array: np.ndarray, values: np.ndarray, stated: Any, 
                 "encrypt", "complex values and real sample data", "sample data of the values' type",
                 "pass like=data of complex numbers")
         seen = _native.range_of_sample(as_complex(sample), not np.iscomplexobj(sample))
-        if _native.Range.of(values).bound > _MORE_THAN_SAMPLED * seen.bound:
-            warnings.warn(f"encrypt: values are more than {_MORE_THAN_SAMPLED} times as large as those of the sample "
+        if _native.Range.of(values).bound > _UNLIKE_SAMPLE * seen.bound:
+            warnings.warn(f"encrypt: values are more than {_UNLIKE_SAMPLE} times as large as those of the sample "
                           "data; the claimed precision will not hold; pass like= data that are as large",
                           RangeWarning, stacklevel=caller()[1])
         return _fresh(ctx, seen, error, array, sample)

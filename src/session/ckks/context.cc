@@ -50,7 +50,7 @@ namespace {
 
 // Values of this many times the size are not like their sample. Two samples of a few values may
 // differ by less.
-constexpr double kMoreThanSampled = 4;
+constexpr double kUnlikeSample = 4;
 
 // The error of a fresh encryption must be smaller than the values may be.
 void require_precision(double scale, double error, const Range& range) {
@@ -103,11 +103,11 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
     }
     require_finite(options.like->numbers(), "encrypt");
     known = Known::fresh(options.like->numbers(), options.like->is_real(), error);
-    if (Range::of(x.numbers()).bound >
-        kMoreThanSampled * Range::of(options.like->numbers()).bound) {
+    if (Range::of(x.numbers()).bound > kUnlikeSample * Range::of(options.like->numbers()).bound) {
       host.warn(Warning::Kind::Range,
-                "encrypt: values are more than 4 times as large as those of the sample data; the "
-                "claimed precision will not hold; pass sample data that are as large");
+                "encrypt: values are more than " + short_number(kUnlikeSample) +
+                    " times as large as those of the sample data; the "
+                    "claimed precision will not hold; pass sample data that are as large");
     }
   } else {
     const Range range = options.range ? range_of(*options.range) : Range::assumed(x.is_real());

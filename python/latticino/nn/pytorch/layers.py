@@ -386,7 +386,7 @@ def _mean(c: Call, x: Any, axes: Any = None, keep: bool = False, **_: Any) -> Va
 # ---- functions of values ----
 
 
-def _against(c: Call, op: str, x: Any, y: Any) -> Value:
+def against(c: Call, op: str, x: Any, y: Any) -> Value:
     """The operation `op` on two operands, one of which may be constant."""
     assert c.expected is not None
     if c.is_value(x) and c.is_value(y):
@@ -416,22 +416,22 @@ def _times(c: Call, x: Any, factor: float) -> Any:
 
 @rule("add")
 def _add(c: Call, x: Any, y: Any, alpha: float = 1) -> Value:
-    return _against(c, "add", x, _times(c, y, alpha))
+    return against(c, "add", x, _times(c, y, alpha))
 
 
 @rule("sub")
 def _sub(c: Call, x: Any, y: Any, alpha: float = 1) -> Value:
-    return _against(c, "sub", x, _times(c, y, alpha))
+    return against(c, "sub", x, _times(c, y, alpha))
 
 
 @rule("rsub")
 def _rsub(c: Call, x: Any, y: Any, alpha: float = 1) -> Value:
-    return _against(c, "sub", y, _times(c, x, alpha))
+    return against(c, "sub", y, _times(c, x, alpha))
 
 
 @rule("mul")
 def _mul(c: Call, x: Any, y: Any) -> Value:
-    return _against(c, "mul", x, y)
+    return against(c, "mul", x, y)
 
 
 @rule("neg")

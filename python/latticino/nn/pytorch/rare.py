@@ -65,14 +65,14 @@ def _where(c: Call, chosen: Any, x: Any, y: Any) -> Value:
     mask, total = c.constant(chosen), None
     for given, part in ((x, mask), (y, 1 - mask)):
         if c.is_value(given):
-            term = layers._against(c, "mul", given, c.torch.as_tensor(part))
+            term = layers.against(c, "mul", given, c.torch.as_tensor(part))
         else:
             value = c.constant(given)
             if not np.isfinite(np.where(part > 0, value, 0)).all():
                 raise c.refuse("a mask that sets values to infinity", "finite values",
                                "use F.scaled_dot_product_attention with attn_mask or is_causal, which leaves them out")
             term = c.torch.as_tensor(np.where(part > 0, value, 0))
-        total = term if total is None else layers._against(c, "add", total, term)
+        total = term if total is None else layers.against(c, "add", total, term)
     assert isinstance(total, Value)
     return total
 
@@ -129,7 +129,7 @@ def _div(c: Call, x: Any, y: Any, rounding_mode: Any = None) -> Value:
     if rounding_mode is not None:
         raise c.refuse("a rounded division", "division without rounding")
     if not c.is_value(y):
-        return layers._against(c, "mul", x, 1 / c.constant(y))
+        return layers.against(c, "mul", x, 1 / c.constant(y))
     if c.is_value(x) and _is_abs_plus_one(c, x, y):
         return c.value(c.build.activation(x.node, "softsign", c.layer))
     raise c.refuse("division by a computed value", "a constant divisor",
