@@ -1,6 +1,7 @@
 // Bootstrapping: time, precision and memory on one device.
 //   bench_bootstrap --device cuda --preset n16-d40-boot-v1 --runs 20 --output row.json
-// --message: complex, real (random in the unit box), constant, alternating or spike; --chain 1
+// --message: complex, real (random in the unit box), merged (real, two ciphertexts refreshed as
+// one: an even --batch), constant, alternating or spike; --chain 1
 // feeds each result to the next run. Every run refreshes a new random message and decrypts the
 // result, so a wrong result is seen; the program fails when the error is not within `--tolerance`
 // bits of the prediction, and with --check 1 also when the time is not within a factor 2 of the
@@ -31,7 +32,9 @@ BootstrapOptions options_of(const Arguments& arguments) {
   options.over_mod_raise = arguments.flag("over-raise");
   options.arcsine = arguments.number("arcsine");
   options.log_message_ratio = arguments.number("ratio");
-  if (arguments.text("message") == "real") options.message = BootstrapOptions::Message::Real;
+  using Message = BootstrapOptions::Message;
+  if (arguments.text("message") == "real") options.message = Message::Real;
+  if (arguments.text("message") == "merged") options.message = Message::MergedReals;
   return options;
 }
 
@@ -67,6 +70,10 @@ class Benchmark {
     if (batch_ < 1 || (batch_ > 1 && arguments_.flag("chain"))) {
       throw UnsupportedError("bench_bootstrap", "--batch " + std::to_string(batch_),
                              "one ciphertext or more, and one with --chain", "correct it");
+    }
+    if (options_.message == BootstrapOptions::Message::MergedReals && batch_ % 2 != 0) {
+      throw UnsupportedError("bench_bootstrap", "--batch " + std::to_string(batch_),
+                             "an even number with --message=merged", "correct it");
     }
     dry_ = dry_run(params_, level_, slots_, bootstrapping(options_, batch_));
     describe();
@@ -156,7 +163,7 @@ class Benchmark {
 
   using Batch = std::vector<Ciphertext>;
   Batch refresh(const Batch& inputs) const {
-    return bootstrapper_->bootstrap(world_.evaluator(), inputs);
+    return bench::refresh(*bootstrapper_, world_.evaluator(), inputs);
   }
 
   std::vector<std::uint32_t> bits(const Batch& batch) const {

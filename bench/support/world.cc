@@ -1,5 +1,8 @@
 #include "support/world.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "backend/cpu_choice.h"
 
 namespace latticino::bench {
@@ -18,7 +21,7 @@ std::vector<Complex> make_message(const std::string& kind, int slots, std::mt199
   for (std::size_t j = 0; j < z.size(); ++j) {
     if (is_random(kind)) {
       const double re = u(generator);
-      z[j] = {re, kind == "real" ? 0.0 : u(generator)};
+      z[j] = {re, kind == "complex" ? u(generator) : 0.0};
     } else if (kind == "constant") {
       z[j] = 1;
     } else if (kind == "alternating") {
@@ -27,13 +30,15 @@ std::vector<Complex> make_message(const std::string& kind, int slots, std::mt199
       z[j] = j == 0 ? 1 : 0;
     } else {
       throw UnsupportedError("bench", "message '" + kind + "'",
-                             "complex, real, constant, alternating or spike", "choose one");
+                             "complex, real, merged, constant, alternating or spike", "choose one");
     }
   }
   return z;
 }
 
-bool is_random(const std::string& kind) { return kind == "complex" || kind == "real"; }
+bool is_random(const std::string& kind) {
+  return kind == "complex" || kind == "real" || kind == "merged";
+}
 
 void Errors::add(const std::vector<Complex>& want, const std::vector<Complex>& have) {
   double worst = 0;
@@ -77,11 +82,22 @@ DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots
   return out;
 }
 
+std::vector<Ciphertext> refresh(const Bootstrapper& bootstrapper, const ckks::Evaluator& evaluator,
+                                std::span<const Ciphertext> x) {
+  if (bootstrapper.options().message != BootstrapOptions::Message::MergedReals) {
+    return bootstrapper.bootstrap(evaluator, x);
+  }
+  const std::size_t pairs = x.size() / 2;
+  auto [out, second] = bootstrapper.bootstrap_pairs(evaluator, x.first(pairs), x.last(pairs));
+  std::ranges::move(second, std::back_inserter(out));
+  return std::move(out);
+}
+
 Setup bootstrapping(const BootstrapOptions& options, int batch) {
   return [options, batch](const std::shared_ptr<const ckks::Context>& context) -> Program1 {
     const auto bootstrapper = std::make_shared<Bootstrapper>(context, options);
     return [bootstrapper, batch](const ckks::Evaluator& evaluator, const Ciphertext& x) {
-      bootstrapper->bootstrap(evaluator, std::vector<Ciphertext>(batch, x));
+      refresh(*bootstrapper, evaluator, std::vector<Ciphertext>(batch, x));
     };
   };
 }

@@ -20,8 +20,8 @@ using ckks::Bootstrapper;
 using ckks::Ciphertext;
 using ckks::Complex;
 
-// Slots of one message: random in the unit box ("complex", "real"), or one that the sine treats
-// badly ("constant", "alternating", "spike").
+// Slots of one message: random in the unit box ("complex"; "real" and "merged" without imaginary
+// parts), or one that the sine treats badly ("constant", "alternating", "spike").
 std::vector<Complex> make_message(const std::string& kind, int slots, std::mt19937_64& generator);
 bool is_random(const std::string& kind);
 // The level, 1 or more, with at most `limbs` limbs.
@@ -46,6 +46,9 @@ using Program1 = std::function<void(const ckks::Evaluator&, const Ciphertext&)>;
 using Setup = std::function<Program1(const std::shared_ptr<const ckks::Context>&)>;
 DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots,
                const Setup& setup);
+// One call for all; with MergedReals the first half of them is merged with the second half.
+std::vector<Ciphertext> refresh(const Bootstrapper& bootstrapper, const ckks::Evaluator& evaluator,
+                                std::span<const Ciphertext> x);
 Setup bootstrapping(const BootstrapOptions& options, int batch = 1);
 // The rates for the backend that make_backend makes for these options.
 struct Rates {
