@@ -81,7 +81,7 @@ class Prefilled:
         the jobs that are measured use meanwhile."""
         hash_ = digest(data)
         first = self._first.setdefault((area, hash_), tenant)
-        target = self._blobs.path(area, tenant, hash_)
+        target = Path(self._blobs.path(area, tenant, hash_))
         if first == tenant and not target.exists():
             return self._blobs.put(area, tenant, data)
         if not target.exists():

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -243,7 +244,7 @@ def test_a_chunk_that_changed_on_disk_is_found(rows):
     manifest = manifest_of(data)
     rows.bundles.announce(tenant, model, manifest)
     upload(rows, tenant, data)
-    path = rows.blobs.path("chunks", tenant, manifest.chunks[1])
+    path = Path(rows.blobs.path("chunks", tenant, manifest.chunks[1]))
     path.write_bytes(bytes(500))
     with pytest.raises(lt.FileError, match="other bytes in chunks"):
         rows.bundles.file(tenant, manifest).read()
@@ -261,7 +262,7 @@ def test_a_damaged_chunk_is_asked_for_again(rows):
             rows.bundles.commit(tenant, model, manifest_of(each).hash)
     manifest = manifest_of(data)
     assert rows.bundles.withdraw_damaged(a, manifest) == 0
-    rows.blobs.path("chunks", a, manifest.chunks[0]).write_bytes(bytes(1000))
+    Path(rows.blobs.path("chunks", a, manifest.chunks[0])).write_bytes(bytes(1000))
     assert rows.bundles.withdraw_damaged(a, manifest) == 1
     states = [[rows.bundles.get(tenant, model, manifest_of(each).hash).state for each in (data, data[:1000] + more, more)]
               for tenant in (a, b)]

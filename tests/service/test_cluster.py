@@ -162,7 +162,7 @@ def test_blobs_with_other_bytes(world, tmp_path):
     with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as executor:
         result, = executor.map(world.first, world.keys, world.inputs[:1])
         blobs = executor._blobs
-        path = blobs.path(ARRAYS, OWNER, result.hashes[0])
+        path = Path(blobs.path(ARRAYS, OWNER, result.hashes[0]))
         path.write_bytes(world.between[0][:-1] + b"x")
         with pytest.raises(lt.FileError, match="other bytes"):
             result.data()

@@ -6,6 +6,7 @@ import json
 import string
 import time
 import urllib.parse
+from pathlib import Path
 
 import documented
 import pytest
@@ -228,9 +229,9 @@ def test_a_damaged_chunk_is_taken_again(rows):
     name, statuses = manifest.chunks[0], []
     for damage in (b"", None, b"chunk" * 99 + b"chink", b""):
         if damage is None:
-            rows.blobs.path("chunks", tenant, name).unlink()
+            Path(rows.blobs.path("chunks", tenant, name)).unlink()
         elif damage:
-            rows.blobs.path("chunks", tenant, name).write_bytes(damage)
+            Path(rows.blobs.path("chunks", tenant, name)).write_bytes(damage)
         statuses.append(asked(front, "PUT", f"/v1/chunks/{name}", {}, data)[0])
         assert rows.blobs.read("chunks", tenant, name) == data
     assert statuses == [201, 201, 201, 200]
@@ -273,7 +274,7 @@ def test_a_damaged_result_is_not_sent(rows, size, monkeypatch, capsys):
     monkeypatch.setattr(rows.blobs, "intact", lambda *names: (looks.append(names), real(*names))[1])
     assert asked_for(whole)[0] == 200 and [asked_for(part)[0] for _ in range(5)] == [206] * 5
     assert len(looks) == 1  # the file is not read again for each range of it
-    path = rows.blobs.path("results", tenant, name)
+    path = Path(rows.blobs.path("results", tenant, name))
     path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     for headers in (whole, part):
         status, said = asked_for(headers)

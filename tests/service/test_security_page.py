@@ -520,7 +520,7 @@ def test_lost_and_damaged_models_are_told(rows):
     rows.ready()
     made = Front(rows.store, rows.blobs, Settings(rate=1e9, burst=1e9), lambda: False)
     front = made.app(), rows.tenants.token("a")
-    path = rows.blobs.path("models", "operator", hash_of("client"))
+    path = Path(rows.blobs.path("models", "operator", hash_of("client")))
     assert asked(front, "GET", "/v1/models/m/client", {}, b"", KEY)[0] == 500
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"client?")

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,14 +183,14 @@ def test_lack_of_memory_is_no_fault_of_the_job(world, monkeypatch):
 
 def test_a_lost_input_is_no_fault_of_the_tenant(world):
     id_ = world.submit(0, world.body(0, 5))
-    world.blobs.path("inputs", world.tenants[0], world.rows.job(id_).input).unlink()
+    Path(world.blobs.path("inputs", world.tenants[0], world.rows.job(id_).input)).unlink()
     row, = world.run(world.worker(), [id_])
     assert row.state == "poisoned" and "no blob" in row.error and row.attempts == 3
 
 
 def test_a_damaged_bundle_is_mended_by_its_upload(world):
     """A worker that finds other bytes asks for them again; a checker does so before it is ready."""
-    chunk = world.blobs.path("chunks", world.tenants[2], Manifest.of(io.BytesIO(world.keys[2])).chunks[0])
+    chunk = Path(world.blobs.path("chunks", world.tenants[2], Manifest.of(io.BytesIO(world.keys[2])).chunks[0]))
     whole = chunk.read_bytes()
     chunk.write_bytes(whole[:-1] + b"?")
     id_ = world.submit(2, world.body(2))

@@ -1,5 +1,8 @@
 """Files that are named by their SHA-256, in a folder. A file gets its name when all its bytes are on the disk. It
-replaces an older file of the same name."""
+replaces an older file of the same name.
+
+Paths are text here, not `pathlib.Path`: `Path` interns each part of a path, and Python 3.12 never frees interned text.
+A service that handles a new name for each job would grow by some 200 bytes per job."""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -34,15 +37,17 @@ class Blobs:
 
     def __init__(self, folder: str | os.PathLike[str], reserve: int = 0) -> None:
         self.folder, self.reserve = Path(folder), reserve
+        self._root = os.fspath(folder)
         self._held: BinaryIO | None = None
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for name in (*AREAS, "tmp"):
-                (self.folder / name).mkdir(exist_ok=True)
-            _sync(self.folder)
+            os.makedirs(self._root, mode=0o700, exist_ok=True)
+            folders = [os.path.join(self._root, name) for name in (*AREAS, "tmp")]
+            for each in folders:
+                os.makedirs(each, exist_ok=True)
+            _sync(self._root)
             with self.writer(AREAS[0], OPERATOR):  # tests whether a file can be made, and removes it
                 pass
-            disks = {(self.folder / name).stat().st_dev for name in (*AREAS, "tmp")}
+            disks = {os.stat(each).st_dev for each in folders}
         except OSError as why:
             raise errors.FileError.explain("blobs", f"{folder}: {why}", "a folder on a disk with room, that can be "
                                            "written to", "make room or change its permissions, or name another one "
@@ -63,20 +68,20 @@ class Blobs:
                 "stop that service first, or pass another --folder; one service takes several models") from why
         self._held = file
 
-    def path(self, area: str, owner: str, hash_: str) -> Path:
+    def path(self, area: str, owner: str, hash_: str) -> str:
         """The path of a blob, whether it exists or not."""
         if area not in AREAS or not _OWNER.fullmatch(owner) or not is_hash(hash_):
             raise errors.ValueError.explain("blobs", "a name that no blob has", "an area, an owner and a SHA-256",
                                             "check the name")
-        return self.folder / area / owner / hash_[:2] / hash_
+        return os.path.join(self._root, area, owner, hash_[:2], hash_)
 
     def has(self, area: str, owner: str, hash_: str) -> bool:
-        return self.path(area, owner, hash_).is_file()
+        return os.path.isfile(self.path(area, owner, hash_))
 
     def open(self, area: str, owner: str, hash_: str) -> BinaryIO:
         """The blob, opened for reading. FileError if it does not exist."""
         try:
-            return self.path(area, owner, hash_).open("rb")
+            return open(self.path(area, owner, hash_), "rb")
         except OSError as why:
             raise errors.FileError.explain("blobs", f"no blob {hash_[:16]} in {area}", "one that was stored",
                                            "restore the folder of blobs from its backup") from why
@@ -94,11 +99,11 @@ class Blobs:
         """Whether a blob is there and has the bytes that its name states. OSError if the folder cannot be read."""
         found = hashlib.sha256()
         try:
-            with self.path(area, owner, hash_).open("rb") as file:
+            with open(self.path(area, owner, hash_), "rb") as file:
                 while piece := file.read(_PIECE):
                     found.update(piece)
         except FileNotFoundError:
-            (self.folder / area).stat()  # if a disk is not mounted, no blob is lost
+            os.stat(os.path.join(self._root, area))  # if a disk is not mounted, no blob is lost
             return False
         return found.hexdigest() == hash_
 
@@ -129,58 +134,65 @@ class Blobs:
         return size <= self.room()
 
     def _free(self) -> int:
-        return shutil.disk_usage(self.folder).free
+        return shutil.disk_usage(self._root).free
 
     def discard(self, area: str, owner: str, hash_: str) -> None:
         """Removes a blob, if it is there."""
         path = self.path(area, owner, hash_)
         with self._locked(area, fcntl.LOCK_EX):
-            path.unlink(missing_ok=True)
+            _remove(path)
 
     def sweep(self, area: str, kept: Callable[[], set[tuple[str, str]]], age: float) -> int:
         """Removes blobs that are older than ``age`` seconds and that ``kept`` does not name as (owner, hash). Returns
         how many."""
         before = time.time() - age
-        old = [path for path in (self.folder / area).glob("*/??/*") if _modified(path) < before]
+        old = [(owner, name, path) for owner, name, path in self._all(area) if _modified(path) < before]
         if not old:
             return 0
         names, removed = kept(), 0  # read after the files were listed, so blobs that are named later are younger
-        for path in old:
-            if (path.parts[-3], path.name) in names:
+        for owner, name, path in old:
+            if (owner, name) in names:
                 continue
             with self._locked(area, fcntl.LOCK_EX):
                 if _modified(path) < before:  # nobody has stored it again in the meantime
-                    path.unlink(missing_ok=True)
+                    _remove(path)
                     removed += 1
         return removed
 
     def sweep_unfinished(self, age: float) -> None:
         """Removes files of writers that were killed, after ``age`` seconds."""
-        for path in (self.folder / "tmp").glob("*"):
+        for _, path in _within(os.path.join(self._root, "tmp")):
             if _modified(path) < time.time() - age:
-                path.unlink(missing_ok=True)
+                _remove(path)
+
+    def _all(self, area: str) -> Iterator[tuple[str, str, str]]:
+        """The owner, the name and the path of each blob."""
+        for owner, of_owner in _within(os.path.join(self._root, area)):
+            for _, group in _within(of_owner):
+                for name, path in _within(group):
+                    yield owner, name, path
 
     @contextmanager
     def _locked(self, area: str, kind: int) -> Iterator[None]:
         """Holds a lock of all processes on the folder. Writers hold it together; the sweeper holds it alone."""
-        handle = os.open(self.folder / area / ".lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        handle = os.open(os.path.join(self._root, area, ".lock"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(handle, kind)
             yield
         finally:
             os.close(handle)
 
-    def _place(self, area: str, owner: str, temporary: Path, hash_: str) -> None:
+    def _place(self, area: str, owner: str, temporary: str, hash_: str) -> None:
         target = self.path(area, owner, hash_)
-        folder, fresh = target.parent, []
-        if not folder.exists():  # this is rare: an owner has at most 256 folders
-            fresh = [made for made in (folder, folder.parent) if not made.exists()]
-            folder.mkdir(parents=True, exist_ok=True)
+        folder, fresh = os.path.dirname(target), []
+        if not os.path.exists(folder):  # this is rare: an owner has at most 256 folders
+            fresh = [made for made in (folder, os.path.dirname(folder)) if not os.path.exists(made)]
+            os.makedirs(folder, exist_ok=True)
         with self._locked(area, fcntl.LOCK_SH):
             os.replace(temporary, target)  # also if a file exists, because its bytes may have been damaged since
         _sync(folder)
         for made in fresh:
-            _sync(made.parent)
+            _sync(os.path.dirname(made))
 
 
 class Writer:
@@ -188,8 +200,8 @@ class Writer:
 
     def __init__(self, blobs: Blobs, area: str, owner: str) -> None:
         self._blobs, self._area, self._owner = blobs, area, owner
-        self._path = blobs.folder / "tmp" / secrets.token_hex(16)
-        self._file = self._path.open("xb")
+        self._path = os.path.join(blobs._root, "tmp", secrets.token_hex(16))
+        self._file = open(self._path, "xb")  # noqa: SIM115 (closed by __exit__)
         self._hash = hashlib.sha256()
         self.size = 0
 
@@ -219,23 +231,40 @@ class Writer:
         try:
             self._file.close()  # writes the rest, for which the disk may have no room
         finally:
-            self._path.unlink(missing_ok=True)
+            _remove(self._path)
 
 
 def _hash_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _modified(path: Path) -> float:
+def _within(folder: str) -> Iterator[tuple[str, str]]:
+    """The name and the path of each file and folder in a folder; nothing for one that is gone, or for a file. Names
+    that begin with a dot are left out."""
+    try:
+        with os.scandir(folder) as found:
+            names = sorted(entry.name for entry in found if not entry.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        yield name, os.path.join(folder, name)
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _modified(path: str) -> float:
     """When a file was changed, in seconds since 1970. Infinite for a file that is gone, so that it never counts as old.
     """
     try:
-        return path.stat().st_mtime
+        return os.stat(path).st_mtime
     except OSError:
         return float("inf")
 
 
-def _sync(folder: Path) -> None:
+def _sync(folder: str) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

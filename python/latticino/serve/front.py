@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -86,7 +86,7 @@ class Front:
         kind = "sqlite" if store.sqlite else "postgresql"
         self._readers, self._writers = asyncio.Semaphore(READERS[kind]), asyncio.Semaphore(WRITERS[kind])
         self._disk = asyncio.Semaphore(DISK)
-        self._lock, self._compared = threading.Lock(), OrderedDict[Path, tuple[int, int, int]]()
+        self._lock, self._compared = threading.Lock(), OrderedDict[str, tuple[int, int, int]]()
         self._page = Page(settings.page) if settings.page else None
 
     def app(self) -> Any:
@@ -307,7 +307,7 @@ class Front:
         ask for a result in many ranges."""
         path = self._blobs.path(area, owner, name)
         try:
-            found = path.stat()
+            found = os.stat(path)
         except FileNotFoundError:
             return self._blobs.intact(area, owner, name)  # False; or OSError if the whole folder is gone
         state = (found.st_ino, found.st_size, found.st_mtime_ns)

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -84,7 +83,7 @@ class Registry:
                              "ask for the models again")
         return rows[0]
 
-    def part(self, digest: str) -> Path:
+    def part(self, digest: str) -> str:
         """The file of the part of a model that clients need. FileError for a model without a row."""
         with self._store.read() as c:
             facts = c.execute(sa.select(models.c.facts).where(models.c.digest == digest)).scalar()

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import documented
 import pytest
@@ -144,7 +145,7 @@ def test_other_refusals(world, rows, monkeypatch):
     """Answers about states, quotas and failures. `sent` compares each with the document."""
     found = [world.statuses("get", "/v1/jobs/{job}/result", job=world.waits), world.statuses("get", "/v1/jobs/{job}", job="0" * 32),
              world.statuses("post", "/v1/bundles/{bundle}/commit", bundle=hash_of("none"))]
-    rows.blobs.path("results", world.tenant, hashlib.sha256(RESULT).hexdigest()).write_bytes(b"x")
+    Path(rows.blobs.path("results", world.tenant, hashlib.sha256(RESULT).hexdigest())).write_bytes(b"x")
     found.append(world.statuses("get", "/v1/jobs/{job}/result"))
     monkeypatch.setattr(rows.blobs, "reserve", 1 << 62)
     found.append(world.statuses("post", "/v1/jobs"))
