@@ -98,8 +98,13 @@ def _measured(made: Prefilled, session: object, want: str, count: int, device: s
     return [row], results == {want} and (not long or raw / each >= TARGET)
 
 
-def _has_done(made: Prefilled, jobs: int) -> bool:
-    return _done(made)[0] == jobs
+def _has_done(made: Prefilled, count: int) -> bool:
+    """RuntimeError if a job ended in another way."""
+    with made.store.read() as c:
+        failed = c.execute(sa.select(jobs.c.error).where(jobs.c.state.in_(("failed", "poisoned")))).scalars().first()
+    if failed is not None:
+        raise RuntimeError(f"a job failed: {failed}")
+    return _done(made)[0] == count
 
 
 def _warm(made: Prefilled, running: Running, workers: int) -> int:

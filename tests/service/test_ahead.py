@@ -4,6 +4,7 @@ time."""
 import dataclasses
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -347,3 +348,25 @@ def test_inputs_that_found_no_memory_beside_a_run_are_read_again_after_it(world,
     claim = world.claimed(0)
     carry_out(worker, claim)
     assert (world.rows.job(claim.id).state, world.rows.job(claim.id).attempts, len(tries)) == ("done", 1, 2)
+
+
+def test_threads_that_open_a_model_get_one_context(world, monkeypatch):
+    """At its start a worker loads keys while another thread reads inputs. Each needs the context of the model, and may
+    be the first."""
+    worker = world.worker()
+    worker._open_models()
+    model, _ = worker._models[world.facts.digest]
+    real, both = model.program.context, threading.Barrier(2)
+
+    def slow(**options):
+        time.sleep(0.1)
+        return real(**options)
+
+    def ask(_):
+        both.wait()
+        return model.context
+
+    monkeypatch.setattr(model.program, "context", slow)
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(ask, range(2))
+    assert first is second

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -21,6 +20,7 @@ from ..claims.known import flat_index
 from ..common import display, roles
 from ..common.layout import Layout
 from ..common.locks import Lock
+from ..common.once import once
 from ..common.progress_bar import Task
 from ..programs.program import Program
 from . import files
@@ -178,7 +178,7 @@ class Compiled(Network):
         self._recorded: tuple[Any, str, Program] | None = None  # by context or session, and by key
         self._lock = Lock()
 
-    @cached_property
+    @once
     def context(self) -> Context:
         """The context that it runs in, on the device that it was compiled for."""
         context = Context(self.preset, self._device, threads=self.threads, key_budget=self.key_budget)

@@ -10,13 +10,14 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, BinaryIO, TypeAlias
 
 from .. import arrays, errors, tfhe
 from ..ckks.client import ServerKeys
 from ..ckks.context import Context, Session
 from ..ckks.plan import Plan
+from ..common.once import once
 from ..files import regular, saving
 from ..nn import files as networks
 from ..saved import files as programs
@@ -114,9 +115,9 @@ class Reader:
     def __init__(self, program: SavedProgram, **options: Any) -> None:
         self.program, self._options = program, options
 
-    @cached_property
+    @once
     def context(self) -> AnyContext:
-        """The context that it computes in."""
+        """The context that it computes in, made on first use."""
         made: AnyContext = self.program.context(**self._options)
         return made
 
