@@ -28,9 +28,11 @@ for modes in minimal-keys=1 stc-first=1 over-raise=1 stc-first=1,over-raise=1 sl
   step "$build/bench_bootstrap" --device=cuda --preset=n16-d40-boot-v1 --runs=10 --replay=1 $(printf -- '--%s ' $(echo "$modes" | tr , ' ')) \
     --tuning="$out/tuned.txt" --output="$out/bootstrap-$modes.json"
 done
-for batch in 1 8; do
+for modes in batch=1 batch=8 message=real,slots=16384 message=real,slots=16384,batch=8 message=merged,slots=16384,batch=2 \
+  message=merged,slots=16384,batch=8; do
+  # shellcheck disable=SC2046  # an option each
   step "$build/bench_bootstrap" --device=cuda --preset=n16-d40-boot-v2 --runs=10 --replay=1 --stc-first=1 --over-raise=1 \
-    --batch="$batch" --tuning="$out/tuned.txt" --output="$out/bootstrap-v2-batch=$batch.json"
+    $(printf -- '--%s ' $(echo "$modes" | tr , ' ')) --tuning="$out/tuned.txt" --output="$out/bootstrap-v2-$modes.json"
 done
 step "$build/bench_operations" --tuning="$out/tuned.txt" --output="$out/operations.json"
 step "$build/bench_records" --tuning="$out/tuned.txt" --output="$out/records.json"
