@@ -29,6 +29,8 @@ def as_numpy(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex))
     Raises ShapeError for what holds no numbers. If one of ``kinds`` can hold them, it names the conversion.
     """
     refuse_masked(x, operation)
+    if isinstance(x, roles.Callee):
+        x.refuse(operation)
     if isinstance(x, OfNumpy):
         raise errors.UnsupportedError.explain(
             operation, f"{roles.name_of(type(x))} here",

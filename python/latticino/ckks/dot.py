@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _native, errors
-from ..common import captured
+from ..common import captured, roles
 from ..common.naming import public
 from ..ops import align, levels
 from .ciphertext import Ciphertext
@@ -25,6 +25,8 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
         raise errors.ShapeError.explain("dot", "no list", "two lists of ciphertexts", "put them into lists")
     xs, ys = list(xs), list(ys)
     for v in xs + ys:
+        if isinstance(v, roles.Callee):
+            v.refuse("dot")
         if not isinstance(v, Ciphertext):
             raise errors.ShapeError.explain(
                 "dot", f"a {type(v).__name__}", "ciphertexts", "encrypt it, or use * for plain values")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from .. import errors
 
@@ -72,6 +72,31 @@ class Handle:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
+
+
+class Callee(Handle):
+    """A handle that is called with arrays. It is no operand of them, and no array for numpy.
+
+    ``_CALLED``: what to write in place of an operator.
+    """
+
+    __slots__ = ()
+    _CALLED: ClassVar[str]
+
+    def refuse(self, operation: str) -> NoReturn:
+        """Raises UnsupportedError, because this is no operand of that operation."""
+        raise errors.UnsupportedError.explain(
+            operation, f"a {name_of(type(self))}, which holds no numbers to compute with", "an array as operand",
+            self._CALLED)
+
+    def _no_operand(self, *_: Any, **__: Any) -> NoReturn:
+        self.refuse("operator")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_operand
+    __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __neg__ = __array_ufunc__ = _no_operand
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self.refuse("numpy")
 
 
 def name_of(kind: type) -> str:

@@ -89,7 +89,7 @@ class MapCost(roles.Handle):
         return f"MapCost({self}, level {self.level})"
 
 
-class LinearMap(roles.Handle):
+class LinearMap(roles.Callee):
     """A sparse matrix between the flat values of arrays of two shapes: ``y.flat[r] = sum of values * x.flat[c]``.
 
     ``m(x)`` or ``x.apply(m)`` for an encrypted x of shape (..., *shape_in) gives (..., *shape_out), one level below.
@@ -102,6 +102,8 @@ class LinearMap(roles.Handle):
 
     Immutable, and safe to share between threads. Make one with `linear_map`, `matrix_map` or `diagonal_map`.
     """
+
+    _CALLED = "call map(x) or x.apply(map); map.evaluate(x) is for numbers in the clear"
 
     def __init__(self, rows: Any, columns: Any, values: Any, shape_in: Any, shape_out: Any, *,
                  source: Layout | None = None, target: Layout | None = None, keep: bool = True,

@@ -127,3 +127,28 @@ def test_texts_of_integers_are_converted_to_integers(exact):
         with pytest.raises(lt.ShapeError, match=r"np\.asarray\(x, int\)"):
             use(["1", "2"])
         assert exact.decrypt(use(np.asarray(["1", "2"], int))).tolist() == [1, 2]
+
+
+OPERATIONS_WITH_MAPS = {
+    "a @ m": operator.matmul, "a * m": operator.mul, "a + m": operator.add, "a - m": operator.sub, "a / m": operator.truediv,
+    "np.dot": np.dot, "np.matmul": np.matmul, "np.multiply": np.multiply}
+
+
+@pytest.mark.parametrize("use", OPERATIONS_WITH_MAPS.values(), ids=OPERATIONS_WITH_MAPS)
+def test_maps_are_called_and_are_no_operands(client, use):
+    """The error asked for numbers in every place, although a map is called."""
+    m, v = lt.matrix_map(np.eye(4)), np.linspace(-1, 1, 4)
+    x = client.encrypt(v)
+    for operands in ((x, m), (m, x), (v, m), (m, v), (m, m)):
+        with pytest.raises(lt.UnsupportedError, match=r"LinearMap.*call map\(x\) or x\.apply\(map\); map\.evaluate\(x\)"):
+            use(*operands)
+    assert client.decrypt(m(x)) == pytest.approx(v, abs=1e-3) == m.evaluate(v)
+
+
+def test_maps_are_no_arrays(ctx, client):
+    m, x = lt.matrix_map(np.eye(4)), client.encrypt(np.ones(4))
+    for use in (lambda: client.encrypt(m), lambda: np.asarray(m), lambda: lt.dot([x], [m]), lambda: x @ [m], lambda: -m,
+                lambda: m**2, lambda: 2**m, lambda: x.conv(m), lambda: ctx.plan(lambda a: a @ m, np.ones(4))):
+        with pytest.raises(lt.UnsupportedError, match=r"call map\(x\)"):
+            use()
+    assert m == m and m != lt.matrix_map(np.eye(4))
