@@ -232,7 +232,7 @@ void bind_lookup(nb::module_& m) {
   m.def(
       "looked_up",
       [](const Evaluator& e, const switching::Switcher& switcher, const switching::Table& table,
-         const Contents& x, const nb::object& f, const session::Range& range, bool constant,
+         const Contents& x, const session::Range& range, bool constant,
          const std::optional<Flags>& where) {
         std::vector<bool> flags;
         if (where) {
@@ -241,12 +241,11 @@ void bind_lookup(nb::module_& m) {
                   "flags of other values");
           flags.assign(where->data(), where->data() + where->size());
         }
-        const session::Lookup how{real_map(f), range, constant};
+        const session::Lookup how{range, constant};
         const Released release;
         return session::looked_up(e, switcher, table, x, how, where ? &flags : nullptr);
       },
-      "evaluator"_a, "switcher"_a, "table"_a, "x"_a, "f"_a, "range"_a, "constant"_a,
-      "where"_a.none());
+      "evaluator"_a, "switcher"_a, "table"_a, "x"_a, "range"_a, "constant"_a, "where"_a.none());
   m.def(
       "beyond",
       [](const Known& known,

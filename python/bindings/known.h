@@ -67,18 +67,6 @@ nb::object array_of(std::span<const T> values) {
   return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
 }
 
-// A function of numpy's arrays of doubles as a function of rows. It may be called without the GIL,
-// but not copied.
-inline session::RealMap real_map(const nb::object& f) {
-  return [f](std::span<const double> row) {
-    const nb::gil_scoped_acquire held;
-    const auto made =
-        nb::cast<nb::ndarray<const double, nb::c_contig, nb::device::cpu>>(f(array_of(row)));
-    require(made.size() == row.size(), "results of another size");
-    return std::vector<double>(made.data(), made.data() + made.size());
-  };
-}
-
 // A function of numpy's arrays as a function of rows. `size`: the number of its results, if they
 // have one. It may be called without the GIL, but not copied.
 inline session::RowMap row_map(const nb::object& f,

@@ -115,6 +115,7 @@ void bind_keys_of_switching(nb::module_& m) {
 }
 
 void bind_tables(nb::module_& m) {
+  using Function = std::function<double(double)>;
   m.def(
       "table_arguments",
       [](const SwitchContextPtr& context, double bound) {
@@ -123,7 +124,15 @@ void bind_tables(nb::module_& m) {
       "context"_a, "bound"_a, ReleaseGil());
   nb::class_<Table>(m, "SwitchTable", "A real function of one argument as a table.")
       // Calls of f take the GIL themselves.
-      .def_static("make", &switching::make_table, "context"_a, "f"_a, "bound"_a, ReleaseGil())
+      .def_static("make",
+                  nb::overload_cast<const SwitchContextPtr&, const Function&, double>(
+                      &switching::make_table),
+                  "context"_a, "f"_a, "bound"_a, ReleaseGil())
+      .def_static(
+          "make",
+          nb::overload_cast<const SwitchContextPtr&, std::vector<double>, const Function&, double>(
+              &switching::make_table),
+          "context"_a, "values"_a, "f"_a, "bound"_a, ReleaseGil())
       .def_static("make_sign", &switching::make_sign_table, "context"_a, "bound"_a, "height"_a,
                   ReleaseGil())
       .def_prop_ro("bytes", [](const Table& t) { return t.polynomial.buffer->bytes(); })

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "math/errors.h"
@@ -13,19 +14,23 @@ namespace {
 
 constexpr const char* kTable = "switching.make_table";
 
-// The values of f at all arguments.
-std::vector<double> values(const SwitchParams& params, const std::function<double(double)>& f,
-                           double bound) {
-  std::vector<double> out;
-  for (const double x : table_arguments(params, bound)) {
-    const double y = f(x);
-    if (!std::isfinite(y)) {
-      throw ValueError(kTable, "f(" + std::to_string(x) + ") = " + std::to_string(y),
-                       "a finite value everywhere within the bound", "define f there");
-    }
-    out.push_back(y);
+void require_values(const SwitchParams& params, const std::vector<double>& values, double bound) {
+  const std::vector<double> arguments = table_arguments(params, bound);
+  if (values.size() != arguments.size()) {
+    throw ShapeError(kTable, std::to_string(values.size()) + " values",
+                     std::to_string(arguments.size()) + ", one for each argument", "pass as many");
   }
-  return out;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    throw ValueError(kTable,
+                     "f(" + std::to_string(arguments[i]) + ") = " + std::to_string(values[i]),
+                     "a finite value everywhere within the bound", "define f there");
+  }
+}
+
+// The distance of two arguments within the bound.
+double step_of(const SwitchParams& params, double bound) {
+  return 4 * bound / (2.0 * params.n() * params.fill());
 }
 
 // The number that EvalMod brings to `part` of the modulus: the inverse of sin(2 pi x) / (2 pi). If
@@ -95,7 +100,7 @@ TableErrors errors_of(const SwitchParams& params, const std::function<double(dou
                       const std::vector<double>& y, double bound) {
   constexpr double kOffsets[] = {-0.375, -0.125, 0.125, 0.375};
   const int half = params.n() / 2, inside = static_cast<int>(half * params.fill());
-  const double step = 4 * bound / (2.0 * params.n() * params.fill());
+  const double step = step_of(params, bound);
   TableErrors out;
   out.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
   const double noise = std::sqrt(std::pow(out.argument / step, 2) - 1.0 / 12);
@@ -147,14 +152,31 @@ std::vector<double> table_arguments(const SwitchParams& params, double bound) {
   return out;
 }
 
+double Table::look_up(double x) const {
+  if (!std::isfinite(x)) return std::nan("");
+  if (values.empty()) return x > 0 ? largest : -largest;
+  const double last = static_cast<double>(values.size()) - 1;
+  const double at = x / step_of(context->params(), bound) + static_cast<double>(values.size() / 2);
+  return values[static_cast<std::size_t>(std::lround(std::clamp(at, 0.0, last)))];
+}
+
 Table make_table(const std::shared_ptr<const Context>& context,
                  const std::function<double(double)>& f, double bound) {
-  const std::vector<double> y = values(context->params(), f, bound);
+  std::vector<double> values;
+  for (const double x : table_arguments(context->params(), bound)) values.push_back(f(x));
+  return make_table(context, std::move(values), f, bound);
+}
+
+Table make_table(const std::shared_ptr<const Context>& context, std::vector<double> values,
+                 const std::function<double(double)>& f, double bound) {
+  require_values(context->params(), values, bound);
   double largest = 0;
-  for (const double v : y) largest = std::max(largest, std::abs(v));
+  for (const double v : values) largest = std::max(largest, std::abs(v));
   if (largest == 0) largest = 1;
-  Table table{context, upload(*context, coefficients_of(y, largest)), bound, largest, {}, {}};
-  set_reports(context->params(), errors_of(context->params(), f, y, bound), table);
+  Table table{
+      context,          upload(*context, coefficients_of(values, largest)), bound, largest, {}, {},
+      std::move(values)};
+  set_reports(context->params(), errors_of(context->params(), f, table.values, bound), table);
   return table;
 }
 
@@ -169,7 +191,7 @@ Table make_sign_table(const std::shared_ptr<const Context>& context, double boun
   }
   const SwitchParams& params = context->params();
   const std::vector<double> coefficients(static_cast<std::size_t>(params.n()), 1.0);
-  Table table{context, upload(*context, coefficients), bound, height, {}, {}};
+  Table table{context, upload(*context, coefficients), bound, height, {}, {}, {}};
   TableErrors errors;
   errors.argument = 4 * bound / params.fill() * std::sqrt(params.lookup_variance());
   // x is uniform over 4 bound. The result is wrong by 2 height if noise carries x over 0.

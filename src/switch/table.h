@@ -26,6 +26,11 @@ struct Table {
   Poly polynomial;  // in Coeff, in the TFHE ring
   double bound = 0, largest = 0;
   TableReport report, matvec_report;  // with route Ring and with route Matvec (switcher.h)
+  std::vector<double> values;         // at the arguments; empty for a sign
+
+  // What an argument without noise is looked up as, before the way back. NaN for what is no number
+  // or is infinite.
+  double look_up(double x) const;
 };
 
 // The N' arguments, in increasing order.
@@ -34,6 +39,11 @@ std::vector<double> table_arguments(const SwitchParams& params, double bound);
 // Throws ValueError for a bound that is not positive, and for values that are not finite. f is
 // called at the arguments first, then between them, for the report.
 Table make_table(const std::shared_ptr<const Context>& context,
+                 const std::function<double(double)>& f, double bound);
+
+// The same from values that f had at the arguments. f is only called between them. So the table is
+// that of its values, whatever f would give when it is called again.
+Table make_table(const std::shared_ptr<const Context>& context, std::vector<double> values,
                  const std::function<double(double)>& f, double bound);
 
 // The sign of x times `height`, for |x| <= 2 bound; for x = 0 it may be either. Only this function

@@ -94,6 +94,8 @@ def _real_function(f: Callable[[float], float]) -> Callable[[float], float]:
 
     def real(v: float) -> float:
         y = f(v)
+        if isinstance(y, float):  # quickly, because a table has thousands of values
+            return float(y)
         cause: Exception | None = None
         # float() would also read strings, take a number out of an array, or drop an imaginary part.
         try:
@@ -129,18 +131,11 @@ def _looked_up(operation: str, x: Ciphertext, f: Callable[[float], float], bound
         raise errors.ValueError.explain(
             operation, f"f({arguments[at]:.6g}) = {values[at]:g}", f"values of at most 2^{_LARGEST} in size",
             "divide f by a number")
+    # A function may give other values when it is called again, so its values name the table, and the table is made
+    # from these.
     table = x.context.table((name, bound, hashlib.sha256(values.tobytes()).digest()),
-                            lambda: _native.SwitchTable.make(native, f, bound))
-    x = align.plain(x, operation)
-
-    zero = values.size // 2  # arguments beyond the bound are cut to it, so the distance of two is that in the middle
-    step = arguments[zero + 1] - arguments[zero]
-
-    def look_up(v: np.ndarray) -> np.ndarray:
-        nearest = np.rint(np.clip(np.nan_to_num(v) / step + zero, 0, values.size - 1)).astype(int)
-        return np.where(np.isfinite(v), values[nearest], np.nan)
-
-    facts = look_up, range_of(values), constant
+                            lambda: _native.SwitchTable.make(native, values.tolist(), f, bound))
+    x, facts = align.plain(x, operation), (range_of(values), constant)
     return _claimed(_through(operation, x, table, facts, mask, name, minimal_keys, route), fits)
 
 
@@ -159,7 +154,7 @@ def positive(operation: str, x: Ciphertext, bound: float, ties: float = 0.0, swi
         x, bound = x + offset, bound + offset / 2
     table = x.context.table((name, bound, "sign"), lambda: _native.SwitchTable.make_sign(native, bound, 0.5))
     # The claim holds for values that differ by more than the resolution.
-    step = (lambda v: np.where(v > 0, 0.5, -0.5)), range_of(np.array([-0.5, 0.5])), True
+    step = range_of(np.array([-0.5, 0.5])), True
     return _claimed(_through(operation, x, table, step, None, name, minimal_keys, route) + 0.5, fits)
 
 
@@ -179,17 +174,17 @@ def stepped(operation: str, x: Ciphertext, f: Callable[[float], float], bound: f
     return _looked_up(operation, x, f, bound, None, switching, minimal_keys, route, True)
 
 
-def _through(operation: str, x: Ciphertext, table: _native.SwitchTable, facts: tuple[Any, _native.Range, bool],
+def _through(operation: str, x: Ciphertext, table: _native.SwitchTable, facts: tuple[_native.Range, bool],
              mask: np.ndarray | None, name: str, minimal_keys: bool, route: str) -> Ciphertext:
     ctx = x.context
     switcher = ctx.switcher(name, x.slots, table.bound, minimal_keys, route, x._key)
     x = x._ready(switcher.input_level)
-    f, result, constant = facts
+    result, constant = facts
     # near an edge of the table, noise may change the result, which is no error of the program
     if ctx._debugger is not None:
         constant = False
     with named(operation, "apply_lut"):
-        return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, f, result, constant, mask))
+        return x._made(_native.looked_up(x._evaluator, switcher, table, x._contents, result, constant, mask))
 
 
 def _claimed(y: Ciphertext, fits: bool) -> Ciphertext:

@@ -23,6 +23,16 @@ std::vector<std::vector<int>> chosen_slots(const Contents& x, const std::vector<
   return out;
 }
 
+// What the table makes of values without noise.
+RealMap values_of(const switching::Table& table) {
+  return [&table](std::span<const double> row) {
+    std::vector<double> out;
+    out.reserve(row.size());
+    for (const double x : row) out.push_back(table.look_up(x));
+    return out;
+  };
+}
+
 double width(const Range& range) { return range.re.high - range.re.low; }
 
 // Root mean square of f(x + noise) - f(x) for the argument within `ends` where it is largest. It is
@@ -65,7 +75,7 @@ double from_arguments(const Contents& x, const switching::Table& table,
   const Interval& values = known.widest().re;
   const Interval ends{std::clamp(std::max(-table.bound, values.low), -table.bound, table.bound),
                       std::clamp(std::min(table.bound, values.high), -table.bound, table.bound)};
-  return largest_error(how.f, ends, std::hypot(report.argument, argument));
+  return largest_error(values_of(table), ends, std::hypot(report.argument, argument));
 }
 
 }  // namespace
@@ -104,7 +114,8 @@ Contents looked_up(const ckks::Evaluator& e, const switching::Switcher& switcher
   // of which the real part has one half.
   const double claimed =
       std::numbers::sqrt2 * std::hypot(from_arguments(x, table, report, how), beside);
-  Known known = x.known.looked_up(how.f, how.range, claimed, {report.argument, beside}, where);
+  Known known =
+      x.known.looked_up(values_of(table), how.range, claimed, {report.argument, beside}, where);
   const UnusedSlots rest = where != nullptr && x.rest.clean()
                                ? UnusedSlots::zero()
                                : UnusedSlots::of(std::max(x.rest.kind, UnusedSlots::Kind::Filler),

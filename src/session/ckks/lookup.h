@@ -10,10 +10,9 @@
 
 namespace latticino::session {
 
-// The function of a table.
+// What a caller knows of a table's results.
 struct Lookup {
-  RealMap f;
-  Range range;  // range of its results
+  Range range;
   // The function is constant between jumps, and the arguments are not near a jump. Then the error
   // of an argument does not count.
   bool constant = false;

@@ -79,14 +79,11 @@ Array through(const Array& from, const switching::Table& table, const Lookup& ho
   return result_of(x, looked_up(x.evaluator(), *switcher, table, x.open(), how, where));
 }
 
-// f of every value of a row. Rows that follow a computation may have left the range of doubles.
-// Such a value has no place in a table, and nothing is known of its result.
-RealMap of_each(std::function<double(double)> f) {
-  return [f = std::move(f)](std::span<const double> row) {
-    std::vector<double> out;
-    for (const double v : row) out.push_back(std::isfinite(v) ? f(v) : std::nan(""));
-    return out;
-  };
+// Names a table among those that a host keeps. The bound takes part with all of its digits.
+std::string key_of(const std::string& kind, const std::string& set, double bound) {
+  std::string key = kind + " " + set + " ";
+  key.append(reinterpret_cast<const char*>(&bound), sizeof bound);
+  return key;
 }
 
 // 1 where x > 0, 0 where x < 0, for |x| <= 2 bound.
@@ -96,13 +93,12 @@ Array positive(const Array& x, const LookupOptions& options) {
   check_within("compare", s, true, 2 * options.bound);
   const std::string set = s.context->switch_set(options.switching, s.key());
   const SwitchContextPtr native = s.host().switching(set);
-  const auto table = s.host().table("sign " + set + " " + std::to_string(options.bound), [&] {
+  const auto table = s.host().table(key_of("sign", set, options.bound), [&] {
     return switching::make_sign_table(native, options.bound, 0.5);
   });
   const Complex ends[] = {-0.5, 0.5};
   // The claim holds for values that differ by more than the resolution.
-  const Lookup step{of_each([](double v) { return v > 0 ? 0.5 : -0.5; }), Range::of(ends), true};
-  return through(x, *table, step, options, set) + 0.5;
+  return through(x, *table, {Range::of(ends), true}, options, set) + 0.5;
 }
 
 // A value for each slot of one ciphertext, with the positions that they came from, which are plain
@@ -178,24 +174,27 @@ std::vector<PlacedValue> candidates_of(const ArrayState& x, double bound) {
 
 struct MadeTable {
   std::shared_ptr<const switching::Table> table;
-  std::vector<double> arguments;
-  std::vector<Complex> values;
+  Range range;  // of its values
 };
 
+// A function may give other values when it is called again, so its values name the table, and the
+// table is made from these.
 MadeTable table_of(Host& host, const std::string& set, const std::function<double(double)>& f,
                    double bound) {
   const SwitchContextPtr native = host.switching(set);
-  MadeTable out;
-  out.arguments = switching::table_arguments(native->params(), bound);
-  for (const double v : out.arguments) out.values.emplace_back(f(v));
-  require_finite(out.values, "apply_lut");
-  const auto digest = crypto::sha256({reinterpret_cast<const std::uint8_t*>(out.values.data()),
-                                      out.values.size() * sizeof(Complex)});
-  std::string key = "f " + set + " ";
+  std::vector<double> values;
+  for (const double v : switching::table_arguments(native->params(), bound)) {
+    values.push_back(f(v));
+  }
+  const std::vector<Complex> complex(values.begin(), values.end());
+  require_finite(complex, "apply_lut");
+  const auto digest = crypto::sha256(
+      {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(double)});
+  std::string key = key_of("f", set, bound);
   key.append(reinterpret_cast<const char*>(digest.data()), digest.size());
-  key.append(reinterpret_cast<const char*>(&bound), sizeof bound);
-  out.table = host.table(key, [&] { return switching::make_table(native, f, bound); });
-  return out;
+  const auto table =
+      host.table(key, [&] { return switching::make_table(native, values, f, bound); });
+  return {table, Range::of(complex)};
 }
 
 }  // namespace
@@ -210,16 +209,7 @@ Array apply_lut(const Array& x, const std::function<double(double)>& f,
   session::check_within("apply_lut", s, options.where.empty(), options.bound);
   const std::string set = s.context->switch_set(options.switching, s.key());
   const session::MadeTable made = session::table_of(s.host(), set, f, options.bound);
-  // Arguments beyond the bound are cut to it, so the distance of two is that in the middle.
-  const std::size_t zero = made.arguments.size() / 2;
-  const double step = made.arguments[zero + 1] - made.arguments[zero];
-  const auto look_up = [&, zero, step](double v) {
-    const double at = std::clamp(v / step + static_cast<double>(zero), 0.0,
-                                 static_cast<double>(made.arguments.size() - 1));
-    return made.values[static_cast<std::size_t>(std::lround(at))].real();
-  };
-  const session::Lookup table{session::of_each(look_up), session::Range::of(made.values)};
-  return session::through(x, *made.table, table, options, set);
+  return session::through(x, *made.table, {made.range}, options, set);
 }
 
 Array compare(const Array& x, const Array& y, const LookupOptions& options) {

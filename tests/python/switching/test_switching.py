@@ -259,6 +259,38 @@ def test_tables_claim_what_errors_of_their_arguments_become(ctx, client, rng, f,
     assert -1 < y.expected_bits - found.mean < 0.4 and y.expected_worst_bits < found.worst + 1, (y, found)
 
 
+def test_tables_have_the_values_that_name_them(ctx, client):
+    """A function that changes gave its later values to the table that was named by its first ones."""
+    x, seen = spread(SLOTS), set()
+
+    def changing(v):
+        known = v in seen and abs(v) < 1  # arguments beyond the bound are cut to it, so 1 comes several times
+        seen.add(v)
+        return -v if known else v
+
+    ctx.use(client.server_keys(lambda a: a.apply_lut(lambda v: v), x))
+    for f in (changing, lambda v: v):
+        assert np.abs(client.decrypt(client.encrypt(x).apply_lut(f)) - x).max() < ERROR
+
+
+def test_a_call_evaluates_its_function_once_per_entry(ctx, client):
+    """Claims are computed from the table, so a second call evaluates the function for the table's name only."""
+    x, calls = spread(SLOTS), []
+
+    def f(v):
+        calls.append(v)
+        return v / 2
+
+    ctx.use(client.server_keys(lambda a: a.apply_lut(f), x))
+    for options in ({}, {"like": x}):
+        a = client.encrypt(x, **options)
+        first = a.apply_lut(f)
+        calls.clear()
+        second = a.apply_lut(f)
+        assert len(calls) == 1024  # entries of the set n10
+        assert second.expected_bits == pytest.approx(first.expected_bits, abs=0.5)
+
+
 @pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
 def test_tables_claim_nothing_of_values_that_may_have_wrapped(ctx, client):
     x = spread(SLOTS)

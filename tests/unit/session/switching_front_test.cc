@@ -1,6 +1,8 @@
 // Tables on arrays, through the public headers.
 #include "latticino/switching.h"
 
+#include <set>
+
 #include "unit/session/public_world.h"
 
 namespace latticino {
@@ -54,6 +56,44 @@ TEST(SwitchingFront, SamplesGoThroughTheTableThatValuesGoThrough) {
   EXPECT_NEAR(y.bits().mean, -std::log2(sum / static_cast<double>(a.size())), 0.5);
   EXPECT_NEAR(y.range().low, -1, 0.01);
   EXPECT_NEAR(y.range().high, 0.5, 0.01);
+}
+
+// Tables of comparisons were named by six decimals of their bound, so small bounds shared one
+// table.
+TEST(SwitchingFront, TablesOfSmallBoundsAreNotMixedUp) {
+  PublicWorld world("test-n10-boot-insecure");
+  const std::vector<double> a = {-2.4e-6, -1.4e-6, 1.4e-6, 2.4e-6};
+  LookupOptions narrow, wide;
+  narrow.bound = 0.6e-6;
+  wide.bound = 1.4e-6;
+  const auto program = [&](const Array& x) {
+    return std::vector<Array>{compare(x * 0.25, 0.0, narrow), compare(x, 0.0, wide)};
+  };
+  EncryptOptions options;
+  options.range = Range{-2.4e-6, 2.4e-6};
+  const Array x = world.client.encrypt(a, options);
+  world.context.use(world.client.server_keys(plan(world.context, program, x)));
+  for (const Array& y : program(x)) {
+    const std::vector<double> have = world.client.decrypt_real(y);
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(have[i], a[i] > 0, 0.1) << i;
+  }
+}
+
+// A function that changes gave its later values to the table that was named by its first ones.
+TEST(SwitchingFront, TablesHaveTheValuesThatNameThem) {
+  PublicWorld world("test-n10-boot-insecure");
+  const std::vector<double> a = numbers(16);
+  const auto identity = [](double v) { return v; };
+  const auto program = [&](const Array& x) { return apply_lut(x, identity); };
+  const Array x = world.client.encrypt(a);
+  world.context.use(world.client.server_keys(plan(world.context, program, x)));
+  std::set<double> seen;
+  const Array first =
+      apply_lut(x, [&](double v) { return std::abs(v) == 1 || seen.insert(v).second ? v : -v; });
+  for (const Array& y : {first, program(x)}) {
+    const std::vector<double> have = world.client.decrypt_real(y);
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(have[i], a[i], 0.1) << i;
+  }
 }
 
 TEST(SwitchingFront, FindsTheLargestValue) {
