@@ -55,6 +55,9 @@ void bind_queue(nb::class_<Context>& c) {
           "live_bytes", [](const Context& x) { return x.queue().live_bytes(); }, ReleaseGil())
       .def_prop_ro(
           "peak_bytes", [](const Context& x) { return x.queue().peak_bytes(); }, ReleaseGil())
+      .def_prop_ro(
+          "device_peak_bytes", [](const Context& x) { return x.queue().device_memory().peak; },
+          "The same as the device counts it, with scratch and rounded blocks.", ReleaseGil())
       .def(
           "reset_peak", [](const Context& x) { x.queue().reset_peak(); }, ReleaseGil())
       .def(

@@ -64,7 +64,7 @@ struct Block::Owner {
   std::map<std::uintptr_t, std::weak_ptr<Block>> blocks;  // live blocks by address
   std::uint64_t live = 0, peak = 0, baseline = 0;
   DryReport report, preparation;
-  int preparing = 0;  // how many Queue::Preparing objects exist
+  int preparing = 0, keeping = 0;  // how many Queue::Preparing and Queue::Keeping objects exist
   // For a dry queue that notes allocations: the number of a block and its bytes, or 0 bytes when it
   // is released.
   bool noting = false;

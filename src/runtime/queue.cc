@@ -81,7 +81,9 @@ Buffer Queue::allocate(std::size_t bytes, bool secret) {
   struct Made final : Block {};  // one allocation that holds the block and the count of its owners
   Buffer block = std::make_shared<Made>();
   if (is_dry()) {
+    const std::uint64_t before = owner_->peak;
     owner_->grow(bytes);
+    if (owner_->keeping > 0) owner_->peak = before + bytes;
     block->noted_ = owner_->note(bytes);
   } else if (owner_->recording != nullptr) {
     const std::shared_ptr<Block::Arena>& arena = owner_->recording->arena;
@@ -118,12 +120,8 @@ Poly Queue::allocate(const Ring& ring, const Basis& basis, Domain domain, bool s
 }
 
 Poly Queue::allocate_kept(const Ring& ring, const Basis& basis, Domain domain) {
-  const auto lock = owner_->hold();
-  const std::uint64_t before = owner_->peak;
-  const Preparing kept(*this);
-  Poly poly = allocate(ring, basis, domain);
-  if (is_dry()) owner_->peak = before + poly.buffer->bytes();
-  return poly;
+  const Keeping kept(*this);
+  return allocate(ring, basis, domain);
 }
 
 void Queue::submit(Operation op) {
@@ -200,6 +198,19 @@ Queue::Preparing::~Preparing() {
   if (owner_ == nullptr) return;
   const std::lock_guard lock(owner_->mutex);
   --owner_->preparing;
+}
+
+Queue::Keeping::Keeping(const Queue& queue) : preparing_(queue) {
+  if (!queue.is_dry()) return;
+  owner_ = queue.owner_;
+  const auto lock = owner_->hold();
+  ++owner_->keeping;
+}
+
+Queue::Keeping::~Keeping() {
+  if (owner_ == nullptr) return;
+  const std::lock_guard lock(owner_->mutex);
+  --owner_->keeping;
 }
 
 void Queue::note_allocations() {

@@ -104,6 +104,20 @@ class Queue {
     std::shared_ptr<Block::Owner> owner_;
   };
 
+  // The same for constants and keys that are kept. A dry run counts what is allocated as if it had
+  // existed before, as it does in every later run.
+  class Keeping {
+   public:
+    explicit Keeping(const Queue& queue);
+    ~Keeping();
+    Keeping(const Keeping&) = delete;
+    Keeping& operator=(const Keeping&) = delete;
+
+   private:
+    Preparing preparing_;
+    std::shared_ptr<Block::Owner> owner_;
+  };
+
   // Stops before the record, or within it, if an interrupt was asked for (math/interrupt.h).
   void submit(Operation op);
 

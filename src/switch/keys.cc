@@ -33,6 +33,7 @@ int MatvecShape::diagonals(const SwitchParams& params) const {
 
 MatvecKey allocate_matvec_key(const Context& context, const MatvecShape& shape) {
   const MatvecPlan plan = plan_matvec(context.params(), shape);
+  const Queue::Keeping keeping(context.queue());
   MatvecKey key;
   key.diagonals.resize(static_cast<std::size_t>(plan.diagonals));
   for (rlwe::OneDigitKey& pair : key.diagonals) {
@@ -53,6 +54,7 @@ std::vector<std::uint32_t> packing_elements(const SwitchParams& params) {
 std::shared_ptr<SwitchKeys> allocate_switch_keys(const Context& context,
                                                  std::span<const MatvecShape> shapes) {
   const SwitchParams& params = context.params();
+  const Queue::Keeping keeping(context.queue());
   const auto one_digit = [&](const Basis& basis) {
     rlwe::OneDigitKey key;
     for (Poly& part : key.parts) {

@@ -29,6 +29,7 @@ Packer::Packer(std::shared_ptr<const Context> context, int slots,
   Queue& queue = context_->queue();
   const Basis basis = context_->params().ring_basis();
   const std::size_t n = static_cast<std::size_t>(ring.n());
+  const Queue::Keeping keeping(queue);
   Transform transform;
   for (int u = 0; u < order_.packs; ++u) {
     Poly poly = queue.allocate(ring, basis, Domain::Coeff);

@@ -33,6 +33,7 @@ RingPacker::RingPacker(std::shared_ptr<const Context> context, int leaves)
 Poly RingPacker::monomial(int exponent, int sign) const {
   const Ring& ring = context_->packing().ring();
   Queue& queue = context_->queue();
+  const Queue::Keeping keeping(queue);
   const Poly poly = queue.allocate(ring, kBoth, Domain::Coeff);
   const std::size_t n = static_cast<std::size_t>(ring.n());
   if (!context_->is_dry()) {

@@ -45,6 +45,7 @@ Poly upload(const Context& context, const std::vector<double>& coefficients) {
   const SwitchParams& params = context.params();
   const Ring& ring = context.tfhe()->ring();
   const std::size_t n = coefficients.size();
+  const Queue::Keeping keeping(context.queue());
   Poly poly = context.queue().allocate(ring, context.tfhe()->basis(), Domain::Coeff);
   if (context.is_dry()) return poly;
   const double modulus = static_cast<double>(ring.prime(0)) * ring.prime(1);

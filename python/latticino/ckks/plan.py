@@ -49,7 +49,8 @@ class Plan:
 
     - ``keys``: label and highest level of every evaluation key; ``key_bytes``: what they take
     - ``constant_bytes``: of encoded matrices
-    - ``peak_bytes``: all device memory at the worst moment, keys, constants and inputs included
+    - ``peak_bytes``: all device memory at the worst moment, keys, constants and inputs included. Results of earlier
+      runs that you keep come on top
     - ``recorded_peak_bytes``: the same if the program is recorded, because a recording keeps its memory between runs
     - ``levels``: of the results
     - ``bootstraps``: of CKKS; ``lookups``: bootstrappings of TFHE, one for each value that goes through a table

@@ -237,6 +237,7 @@ def _answer(enc: nn.Compiled, client: Client, x: np.ndarray, result: Result) -> 
     question = enc.encrypt(client, x if enc.images > 1 else x[0])
     enc.context.reset_peak()
     while True:
+        answer = None  # an answer that is kept is no memory of the next run
         start = time.monotonic()
         answer = enc(question)
         enc.context.synchronize()

@@ -266,6 +266,7 @@ def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
     assert row["name"] == "sort.run" and row["unit"] == "s" and row["value"] > 0
     assert row["params"]["values"] == 5 and row["params"]["stages"] == 6 and row["mean_error_bits"] > 5
     assert row["bootstraps"] > 0 and row["preset"] == PRESET and row["commit"]
+    assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.01 if device == "cpu" else 0.05)
 
 
 @pytest.mark.slow

@@ -151,7 +151,7 @@ def test_small_forms_run_encrypted(name, device, tmp_path, no_data):
     assert row["name"] == work.record and row["params"]["batch"] == work.batch == result.plan.images
     assert row["value"] == pytest.approx(np.median(networks.seconds_of(result)) * (
         1 if work.unit == "s" else 1e3 / work.batch))
-    assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.05)
+    assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.005 if device == "cpu" else 0.05)
     assert min(row["compile_s"], row["keys_s"]) > 0 and row["first_s"] >= np.median(networks.seconds_of(result)) / 3
     assert row["params"][f"predicted_first_{work.unit}"] > row["params"][f"predicted_{work.unit}"]
     assert "compiling" in text and "making keys" in text

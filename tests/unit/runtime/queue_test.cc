@@ -97,6 +97,23 @@ TEST_F(QueueTest, DryRunCountsKeptMemoryFromTheStart) {
   EXPECT_EQ(dry->live_bytes(), kept.buffer->bytes());
 }
 
+// A scope does the same for several blocks, and a recording has none of them in its arena.
+TEST_F(QueueTest, DryRunCountsKeysThatAreMadeLateFromTheStart) {
+  const std::unique_ptr<Queue> dry = Queue::dry();
+  dry->note_allocations();
+  { const Buffer large = dry->allocate(1 << 20); }
+  const std::uint64_t arena = dry->arena_bytes();
+  std::vector<Buffer> keys;
+  {
+    const Queue::Keeping keeping(*dry);
+    for (int i = 0; i < 3; ++i) keys.push_back(dry->allocate(1 << 10));
+  }
+  EXPECT_EQ(dry->peak_bytes(), (std::uint64_t{1} << 20) + (3 << 10));
+  EXPECT_EQ(dry->arena_bytes(), arena);
+  { const Buffer small = dry->allocate(1 << 10); }
+  EXPECT_EQ(dry->peak_bytes(), (std::uint64_t{1} << 20) + (3 << 10));
+}
+
 TEST_F(QueueTest, DryRunCountsWithoutData) {
   const std::unique_ptr<Queue> dry = Queue::dry();
   const std::uint64_t bytes = 4ull * 3 * ring_.n();
