@@ -68,6 +68,21 @@ def test_a_sort_in_the_clear_is_within_its_bounds(domain, bits):
     assert f"100 values: 28 stages of {fit.levels} levels" in repr(fit) and fit.levels == fit.sign.levels + 1
 
 
+@pytest.mark.parametrize("count, part", [(4, 0.6), (8, 0.5), (16, 0.4)])
+def test_no_much_smaller_bound_would_hold(count, part):
+    """Data that are changed at random, as long as the error grows. docs/lab/precision.md has the reasons."""
+    fit, rng, most = lt.fit_sort(count, (0, 1), 12), np.random.default_rng(count), 0.0
+    near = 4.4 * fit.exchange_error  # of values at this distance an exchange errs most
+    x = 0.5 + near * rng.uniform(0, 1, count)
+    for _ in range(300):
+        moved = (rng.random((64, count)) < 2 / count) * rng.normal(size=(64, count)) * near * rng.choice([0.1, 0.5, 2, 8], (64, 1))
+        tried = np.clip(x + moved, 0, 1)
+        errors = np.abs(fit(tried) - np.sort(tried)).max(axis=-1)
+        if errors.max() > most:
+            most, x = errors.max(), tried[errors.argmax()]
+    assert part * fit.error < most <= fit.error
+
+
 def test_a_gap_bounds_the_result():
     fit = lt.fit_sort(100, (0, 1), 12, gap=1 / 64)
     data = np.random.default_rng(1).integers(0, 65, (20, 100)) / 64
