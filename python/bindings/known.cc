@@ -340,10 +340,10 @@ void bind_maps(nb::module_& m, nb::class_<Known>& k) {
           "f"_a, "slope"_a, "added"_a, "low"_a, "high"_a)
       .def(
           "meant",
-          [](const Known& x, const std::optional<Values>& values, double error) {
-            return x.meant(values ? of_size(*values, x) : NumbersView(), error);
+          [](const Known& x, const std::optional<Values>& values, double error, bool bounded) {
+            return x.meant(values ? of_size(*values, x) : NumbersView(), error, bounded);
           },
-          "values"_a.none(), "error"_a)
+          "values"_a.none(), "error"_a, "bounded"_a = false)
       .def(
           "with_common_error",
           [](const Known& x, const Known& source, const Values& sizes, double rest) {

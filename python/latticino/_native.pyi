@@ -288,6 +288,10 @@ class Context:
     @property
     def peak_bytes(self) -> int: ...
 
+    @property
+    def device_peak_bytes(self) -> int:
+        """The same as the device counts it, with scratch and rounded blocks."""
+
     def reset_peak(self) -> None: ...
 
     def observe(self, on: bool) -> None:
@@ -485,7 +489,7 @@ class Known:
 
     def through(self, f: object, slope: float, added: float, low: float, high: float) -> Known: ...
 
-    def meant(self, values: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)] | None, error: float) -> Known: ...
+    def meant(self, values: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)] | None, error: float, bounded: bool = False) -> Known: ...
 
     @overload
     def with_common_error(self, source: Known, sizes: Annotated[NDArray[numpy.complex128], dict(order='C', device='cpu', writable=False)], rest: float) -> Known: ...
@@ -1308,6 +1312,10 @@ class TfheContext:
 
     @property
     def peak_bytes(self) -> int: ...
+
+    @property
+    def device_peak_bytes(self) -> int:
+        """The same as the device counts it, with scratch and rounded blocks."""
 
     def reset_peak(self) -> None: ...
 

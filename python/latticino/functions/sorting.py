@@ -324,7 +324,7 @@ class _Run:
         sample = x._known.sample
         meant = None if sample is None else np.sort(sample[0].real.reshape(x.shape), axis=self.axis)
         known = known.with_estimate(_native.Estimate(y._known.range, y._known.estimate.rms))
-        return x._like(y._parts, known.meant(meant, fit.error * fit.factor))
+        return x._like(y._parts, known.meant(meant, fit.error * fit.factor, bounded=True))
 
     def _exchanged(self, x: Ciphertext, name: tuple[Any, ...], rotation: _SplitRotation,
                    pairs: list[_Pairs]) -> Ciphertext:

@@ -75,6 +75,12 @@ Error Error::of_values(double rms, double worst, double slots) {
   return out;
 }
 
+Error Error::bounded(double bound) {
+  Error out = fresh(bound, false, false);
+  for (ErrorPart& part : out.parts_) part.bound = bound;
+  return out;
+}
+
 double Error::rms() const {
   double squares = 0;
   for (const ErrorPart& part : parts_) squares += part.rms * part.rms;
@@ -102,12 +108,17 @@ double Error::common_rest() const {
 double Error::worst(double slots, bool full) const {
   const double normal = largest_of_normal(slots);
   const double product = full ? std::max(normal, largest_of_products(slots)) : normal;
-  double squares = 0;
+  double squares = 0, unbounded = 0, bounds = 0;
   for (const ErrorPart& part : parts_) {
     const double size = part.largest * (part.by_secret ? product : normal);
     squares += size * size;
+    if (part.bound < size) {
+      bounds += part.bound;
+    } else {
+      unbounded += size * size;
+    }
   }
-  return std::sqrt(squares);
+  return std::min(std::sqrt(squares), bounds + std::sqrt(unbounded));
 }
 
 void Error::add(const ErrorPart& part) {
@@ -118,6 +129,7 @@ void Error::add(const ErrorPart& part) {
     at->largest += part.largest;
     at->rest += part.rest;
     at->common_rest += part.common_rest;
+    at->bound += part.bound;
     at->alike = std::max(at->alike, part.alike);
     at->by_secret = at->by_secret || part.by_secret;
   } else {
@@ -143,6 +155,7 @@ void Error::bound_parts() {
     parts_[b].largest += parts_[a].largest;
     parts_[b].rest += parts_[a].rest;
     parts_[b].common_rest += parts_[a].common_rest;
+    parts_[b].bound += parts_[a].bound;
     parts_[b].alike = std::max(parts_[b].alike, parts_[a].alike);
     parts_[b].by_secret = parts_[b].by_secret || parts_[a].by_secret;
     parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(a));
@@ -163,6 +176,7 @@ Error Error::times(double rms, double bound) const {
     part.largest *= bound;
     part.rest *= rms;
     part.common_rest *= rms;
+    part.bound = bound > 0 ? part.bound * bound : 0;
     out.add(part);
   }
   return out;
@@ -173,6 +187,7 @@ Error Error::times_aligned(double rms, double bound) const {
   for (ErrorPart part : parts_) {
     part.rms = std::min(part.rms * bound, part.largest * rms);
     part.largest *= bound;
+    part.bound = bound > 0 ? part.bound * bound : 0;
     part.rest *= rms;
     part.common_rest *= rms;
     out.add(part);
@@ -202,6 +217,7 @@ Error Error::repeated(double growth) const {
   const double more = std::sqrt(std::max(growth * growth - 1, 0.0));
   Error out;
   for (ErrorPart part : parts_) {
+    part.bound = HUGE_VAL;
     if (part.alike == kAll) {
       ErrorPart further = part;
       further.id = mixed(mixed(part.id, 0x3C3C3C3Cu), std::bit_cast<std::uint64_t>(growth));
@@ -243,6 +259,7 @@ ErrorPart of_sums(ErrorPart part, double growth, double unused) {
   part.largest = std::hypot(part.largest * growth + common, beside);
   part.rest = part.common_rest = 0;
   part.alike = kAll;
+  part.bound = HUGE_VAL;
   part.by_secret = false;  // sums of many values have normal errors again
   part.id = session::mixed(part.id, 0x5A5A5A5Au);
   return part;
@@ -299,6 +316,7 @@ Error Error::with_source(std::uint64_t source, double factor) const {
       part.largest *= factor;
       part.rest *= factor;
       part.common_rest *= factor;
+      part.bound = factor > 0 ? part.bound * factor : 0;
     }
     out.add(part);
   }

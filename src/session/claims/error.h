@@ -23,6 +23,9 @@ struct ErrorPart {
   bool by_secret = true;
   double rest = 0;         // root mean square in the slots without values
   double common_rest = 0;  // part of it that is the same in all of these slots
+  // A proved bound of the error in every slot with a value; infinite if there is none, as for
+  // noise.
+  double bound = HUGE_VAL;
 
   bool white() const { return alike == 1; }
 };
@@ -56,12 +59,16 @@ class Error {
   // all slots without values.
   static Error common(double size, double rest);
 
+  // The same for an error of values that is nowhere larger than `bound`.
+  static Error bounded(double bound);
+
   bool exact() const { return parts_.empty(); }
   double rms() const;      // of a slot's complex error
   double largest() const;  // the same in the slot with the largest factors
   double rest() const;     // in a slot without a value
   double common_rest() const;
-  // Expected largest error of `slots` slots. `full`: all slots of the ciphertext are in use.
+  // Expected largest error of `slots` slots. `full`: all slots of the ciphertext are in use. Bounds
+  // that are less than what normal errors would reach add up with one another and with the rest.
   double worst(double slots, bool full) const;
   const std::vector<ErrorPart>& parts() const { return parts_; }
 

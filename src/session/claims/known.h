@@ -191,8 +191,9 @@ class Known {
   // A real function with values within `ends`, whose slope is at most `slope` where the values lie.
   Known through(const RowMap& f, double slope, double added, Interval ends) const;
   // The array as an approximation of other values, which differ from its own by up to `error`.
-  // `values`: those other values for the sample, if there is one.
-  Known meant(NumbersView values, double error) const;
+  // `values`: those other values for the sample, if there is one. `bounded`: it is proved that no
+  // value differs by more.
+  Known meant(NumbersView values, double error, bool bounded = false) const;
   // `seen`: the error that is added to a sample, if it differs from the claimed one.
   Known plus_error(double added, std::optional<double> seen = std::nullopt) const;
   // With an error that is a multiple of the mean of the values of `source`: `sizes` has the factor

@@ -544,7 +544,7 @@ Known Known::through(const RowMap& f, double slope, double added, Interval ends)
       .limited(ends);
 }
 
-Known Known::meant(NumbersView values, double error) const {
+Known Known::meant(NumbersView values, double error, bool bounded) const {
   Rows sample = copy(sample_, 0);
   // The distance between both kinds of values counts as an error. It is not white, because all
   // values lie in the coefficients that the slots decode from.
@@ -553,7 +553,9 @@ Known Known::meant(NumbersView values, double error) const {
     std::ranges::copy(values, sample->row(0).begin());
     white = white_noise_.value_or(error_seen());
   }
-  return with(session::plus_error(estimate_, error, false), std::move(sample), white);
+  Estimate estimate = estimate_;
+  estimate.error = estimate.error + (bounded ? Error::bounded(error) : Error::fresh(error, false));
+  return with(std::move(estimate), std::move(sample), white);
 }
 
 Known Known::plus_error(double added, std::optional<double> seen) const {

@@ -83,6 +83,35 @@ def test_no_much_smaller_bound_would_hold(count, part):
     assert part * fit.error < most <= fit.error
 
 
+def test_a_declared_range_claims_the_proved_bound_of_the_worst_value():
+    """The bound counted as the deviation of a normal error, whose largest value among 16,384 is 3.3 times that."""
+    fit = lt.fit_sort(16384, (0, 1), 12)
+    plan = lt.Context("n16-d40-boot-v1", "not-encrypted").plan(lambda a: lt.sort(a, bits=12), lt.Shape((16384,), None, (0, 1)))
+    proved = -math.log2(fit.error)
+    assert proved - 0.8 < plan.bits[0][1] <= proved  # claims leave a margin of 0.75 bits
+
+
+@pytest.mark.slow
+def test_difficult_data_keep_what_a_declared_range_claims(ctx, client):
+    """Ties, values at the distance at which exchanges err most, and data that were searched for."""
+    fit, rng, count = lt.fit_sort(8, (0, 1), 6), np.random.default_rng(3), 8
+    near = 4.4 * fit.exchange_error
+    steps = np.clip(0.5 + near * np.arange(count)[::-1] / 2, 0, 1)
+    tried = np.clip(0.5 + near * rng.normal(size=(4000, count)), 0, 1)
+    searched = tried[np.abs(fit(tried) - np.sort(tried)).max(axis=-1).argmax()]
+    rows = np.array([steps, searched, np.where(np.arange(count) % 2, 0.5 + near, 0.5)[::-1], np.full(count, 0.3),
+                     np.linspace(1, 0, count), np.repeat([0.5 + near, 0.5], count // 2), *kinds(count).values()])
+
+    def program(a):
+        return lt.sort(a, bits=6)
+
+    ctx.use(client.server_keys(program, lt.Shape(rows.shape, None, (0, 1))))
+    y = program(client.encrypt(rows, range=(0, 1)))
+    errors = np.abs(client.decrypt(y).unmarked() - np.sort(rows))
+    assert y.expected_worst_bits <= -math.log2(errors.max()) and errors.max() > fit.error / 4
+    assert y.expected_bits <= -math.log2(errors.mean())
+
+
 def test_a_gap_bounds_the_result():
     fit = lt.fit_sort(100, (0, 1), 12, gap=1 / 64)
     data = np.random.default_rng(1).integers(0, 65, (20, 100)) / 64

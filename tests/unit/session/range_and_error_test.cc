@@ -278,5 +278,23 @@ TEST(SessionError, SourcesCanBeReplaced) {
   EXPECT_NEAR(result.with_source(source, 3).rms(), std::hypot(30, 10), 1e-9);
 }
 
+// A bound holds for every slot, however many there are. Normal errors add to it.
+TEST(SessionError, BoundsLimitTheLargestError) {
+  const Error bounded = Error::bounded(0.5), noise = Error::fresh(0.01);
+  EXPECT_DOUBLE_EQ(bounded.rms(), 0.5);
+  EXPECT_DOUBLE_EQ(bounded.worst(1 << 14, false), 0.5);
+  EXPECT_DOUBLE_EQ((bounded + noise).worst(1 << 14, false), 0.5 + noise.worst(1 << 14, false));
+  EXPECT_DOUBLE_EQ((bounded + bounded).worst(1 << 14, false), 1);
+  EXPECT_DOUBLE_EQ((bounded + Error::bounded(0.25)).worst(1 << 14, false), 0.75);
+  EXPECT_DOUBLE_EQ(bounded.times(0.5, 2).worst(1 << 14, false), 1);
+  EXPECT_EQ(bounded.times(0, 0).worst(1 << 14, false), 0);
+  // What a sum or a repetition makes of it is counted as before.
+  const Error unknown = Error::fresh(0.5, false, false);
+  EXPECT_DOUBLE_EQ(bounded.summed(2, 2).worst(1 << 14, false),
+                   unknown.summed(2, 2).worst(1 << 14, false));
+  EXPECT_DOUBLE_EQ(bounded.repeated(2).worst(1 << 14, false),
+                   unknown.repeated(2).worst(1 << 14, false));
+}
+
 }  // namespace
 }  // namespace latticino::session
