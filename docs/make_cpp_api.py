@@ -1,139 +1,262 @@
-"""Writes docs/cpp_api.md from the public headers: `./latticino python docs/make_cpp_api.py > docs/cpp_api.md`.
+"""Writes docs/cpp_api.md from the public headers: `./latticino python docs/make_cpp_api.py`.
 
-Reads what include/latticino is written in: comments `///` in front of a declaration or `///<` behind a member, one
-class or function after another, private parts last.
+Doxygen reads the headers (docs/Doxyfile), and this program turns its XML into Markdown in the look of docs/api.md. A
+warning of Doxygen ends it and leaves the page as it was. The page is kept in the repository, so only this program needs
+Doxygen.
 """
 
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from itertools import groupby
 from pathlib import Path
+from xml.etree import ElementTree
 
-INCLUDE = Path(__file__).resolve().parent.parent / "include" / "latticino"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "cpp_api.md"
+MISSING = ("Doxygen is missing, which reads the headers; install it (1.9.4 or later) with: "
+           "sudo apt-get install -y doxygen")
 ORDER = ["context.h", "client.h", "array.h", "values.h", "plan.h", "recording.h", "params.h", "tfhe.h", "switching.h",
          "files.h", "errors.h"]
+WITHOUT_ENTRIES = {"latticino.h", "export.h"}  # includes alone, and a macro
 HEAD = """# C++ reference
 
-Generated from the public headers by `docs/make_cpp_api.py`; the tests compare. All names are in the namespace
-`latticino`; `#include <latticino/latticino.h>` brings all of them. [The page on C++](cpp.md) begins with examples.
+Generated from the public headers by Doxygen and `docs/make_cpp_api.py`; the tests compare. All names are in the
+namespace `latticino`; `#include <latticino/latticino.h>` brings all of them. [The page on C++](cpp.md) begins with
+examples.
 Units: memory in bytes, time in seconds, precision in bits (`-log2` of the error).
 """
-OWN = "For the library's own code."
+DEEPER = "    "  # Markdown's indentation of what belongs to an entry of a list
 
 
-def statements(text):
-    """Comments and declarations, one after another, at the depth of the text. Bodies in braces are returned separately.
-    """
-    at, comment = 0, []
-    while at < len(text):
-        line_end = text.find("\n", at)
-        line_end = len(text) if line_end < 0 else line_end
-        line = text[at:line_end].strip()
-        if not line or line.startswith(("#", "//")) or line in ("public:", "private:"):
-            if line.startswith("///"):
-                comment.append(line[3:].strip())
-            elif line == "private:":
-                return
-            elif not line:
-                comment = []
-            at = line_end + 1
-            continue
-        head, body, at = declaration(text, at)
-        end = text.find("\n", at)
-        rest = text[at : len(text) if end < 0 else end]
-        behind = re.match(r"\s*///<\s*(.*)", rest)
-        if behind:
-            comment = [*comment, behind[1]]
-            at = end
-            # A comment after a member may continue on the next line.
-            while (more := re.match(r"\n\s*///<\s*(.*)", text[at:])):
-                comment.append(more[1])
-                at += more.end()
-        yield " ".join(comment), re.sub(r"\s+", " ", head).strip(), body
-        comment = []
+class Refused(Exception):
+    """The page cannot be made; the text says what to do."""
 
 
-def declaration(text, at):
-    """The head of the declaration at `at`, its body in braces if it has one, and where the next one begins."""
-    start, depth = at, 0
-    while at < len(text):
-        c = text[at]
-        if text.startswith("//", at):
-            at = text.find("\n", at)
-            continue
-        depth += (c in "([") - (c in ")]")
-        if c == ";" and depth == 0:
-            return without_comments(text[start:at]), None, at + 1
-        if c == "{" and depth == 0:
-            end = closing(text, at)
-            head, body = text[start:at], text[at + 1 : end]
-            after = re.match(r"\s*[\w\s=.,{}]*?;", text[end + 1 :])
-            kind = re.sub(r"^template <.*?>\s*(?=\w)", "", head.strip(), flags=re.S).split(maxsplit=1)[0]
-            if kind in ("struct", "class", "enum", "namespace"):
-                return without_comments(head), body, end + 1 + (after.end() if after and kind != "namespace" else 0)
-            if text[end + 1 : end + 2] in (";", ","):  # a member with an initialiser in braces
-                stop = text.find(";", end)
-                return without_comments(text[start:stop]), None, stop + 1
-            return without_comments(re.sub(r"\)\s*:\s.*$", ")", head, flags=re.S)), None, end + 1
-        at += 1
-    return text[start:], None, at
+# ---- Doxygen ---------------------------------------------------------------------------------
 
 
-def closing(text, at):
-    depth = 0
-    for i in range(at, len(text)):
-        depth += (text[i] == "{") - (text[i] == "}")
-        if depth == 0:
-            return i
-    raise ValueError("a brace without its end")
+def compounds(root):
+    """What Doxygen says of the headers below a root: every class, concept, namespace and file."""
+    program = shutil.which("doxygen")
+    if program is None:
+        raise Refused(MISSING)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = (ROOT / "docs" / "Doxyfile").read_text() + f'OUTPUT_DIRECTORY = "{folder}"\n'
+        done = subprocess.run([program, "-"], input=settings, cwd=root, text=True, capture_output=True)
+        warnings = (done.stdout + done.stderr).replace(f"{root}/", "").strip()
+        if done.returncode or warnings:
+            raise Refused(f"Doxygen ended with {done.returncode}; mend the comments in the headers:\n{warnings}")
+        xml = Path(folder, "xml")
+        for listed in ElementTree.parse(xml / "index.xml").getroot().iter("compound"):
+            yield ElementTree.parse(xml / f"{listed.get('refid')}.xml").getroot().find("compounddef")
 
 
-def without_comments(text):
-    return re.sub(r"//[^\n]*", "", text)
+def place(element):
+    """The header of a declaration, and where in it."""
+    at = element.find("location")
+    return Path(at.get("file")).name, int(at.get("line")), int(at.get("column"))
 
 
-def shown(head):
-    head = head.replace("](", "] (")  # without links
-    return re.sub(r"\b(LATTICINO_API|explicit|inline|constexpr) ", "", head)
+# ---- descriptions ----------------------------------------------------------------------------
 
 
-def members(head, body):
-    if head.startswith("enum"):
-        for value, text in re.findall(r"(\w+),\s*///<\s*(.*)", body):
-            yield f"- `{value}`: {text}"
-        return
-    for comment, member, inner in statements(body):
-        own = comment.startswith(OWN) or "detail::" in member or re.search(r"\b(state|native|owner)\(\)", member)
-        if own or "= default" in member or member.startswith("using Error::"):
-            continue
-        yield f"- `{shown(member)}`" + (f": {comment}" if comment else "")
-        if member.startswith("enum"):
-            yield from ("  " + line for line in members(member, inner))
+def words(element):
+    """The text of a paragraph, as Markdown in one line."""
+    parts = [element.text or ""]
+    for inner in element:
+        if inner.tag == "computeroutput":
+            parts.append(f"`{''.join(inner.itertext())}`")
+        elif inner.tag == "ref":
+            parts.append("".join(inner.itertext()))
+        elif inner.tag not in ("parameterlist", "itemizedlist"):  # these two are blocks of their own
+            near = " ".join("".join(parts).split())
+            raise Refused(f"docs/make_cpp_api.py cannot write <{inner.tag}> of Doxygen, which follows: {near}")
+        parts.append(inner.tail or "")
+    return " ".join("".join(parts).split())
 
 
-def entries(text):
-    """Markdown of all that a header declares."""
-    for comment, head, body in statements(text):
-        if head.startswith("namespace latticino") or head == "namespace latticino":
-            yield from entries(body)
-        elif head.startswith("namespace") or (body is None and re.match(r"(class|struct) \w+$", head)):
-            continue  # members behind the interface
-        elif body is not None:
-            yield f"### `{shown(head).split(' : ')[0]}`\n\n{comment}\n"
-            listed = "\n".join(members(shown(head), body))
-            if listed:
-                yield listed + "\n"
+def listed(element):
+    """A list inside a paragraph: parameters with their meaning, or points."""
+    for item in element.findall("parameteritem"):
+        names = ", ".join(f"`{name.text}`" for name in item.iter("parametername"))
+        yield f"- {names}: " + " ".join(map(words, item.findall("parameterdescription/para")))
+    for item in element.findall("listitem"):
+        yield "- " + " ".join(map(words, item.findall("para")))
+
+
+def description(element):
+    """The blocks of a description, each a paragraph or a list."""
+    blocks = []
+    for para in (*element.findall("briefdescription/para"), *element.findall("detaileddescription/para")):
+        if text := words(para):
+            blocks.append(text)
+        for inner in para:
+            if inner.tag in ("parameterlist", "itemizedlist"):
+                blocks.append("\n".join(listed(inner)))
+    return blocks
+
+
+# ---- declarations ----------------------------------------------------------------------------
+
+
+def code(element, name):
+    """The code of a part of a declaration, spaced as the headers are."""
+    found = element.find(name)
+    text = "" if found is None else " ".join("".join(found.itertext()).split())
+    text = text.replace("< ", "<").replace(" >", ">")
+    text = re.sub(r" (&&?|\*+)(?=\w)", r"\1 ", text)
+    return re.sub(r" (&&?|\*+)(?=\W|$)", r"\1", text)
+
+
+def argument(param):
+    text, name, default = (code(param, part) for part in ("type", "declname", "defval"))
+    return f"{text} {name}".strip() + (f" = {default}" if default else "")
+
+
+def template(element):
+    given = element.find("templateparamlist")
+    if given is None:
+        return ""
+    return f"template <{', '.join(map(argument, given.findall('param')))}> "
+
+
+def initializer(element):
+    text = code(element, "initializer")
+    return re.sub(r"^= ?", " = ", text)
+
+
+def function(member):
+    kind = " ".join(word for word in code(member, "type").split() if word not in ("constexpr", "inline", "static"))
+    words = [template(member).strip(), "static" if member.get("static") == "yes" else "", kind, member.findtext("name")]
+    arguments = ", ".join(map(argument, member.findall("param")))
+    return " ".join(filter(None, words)) + f"({arguments})" + (" const" if member.get("const") == "yes" else "")
+
+
+def declaration(member):
+    """A member or a name of the namespace, as the page shows it."""
+    kind, name = member.get("kind"), member.findtext("name")
+    if kind == "function":
+        return function(member)
+    if kind == "variable":
+        return f"{code(member, 'type')} {name}{initializer(member)}"
+    if kind == "typedef":
+        return f"using {name} = {code(member, 'type')}"
+    if kind == "enum":
+        return f"enum class {name}" if member.get("strong") == "yes" else f"enum {name}"
+    raise Refused(f"docs/make_cpp_api.py cannot write a {kind}: {name}")
+
+
+def head(compound):
+    """The head of a class or a concept."""
+    kind, name = compound.get("kind"), compound.findtext("compoundname").removeprefix("latticino::")
+    if kind == "concept":
+        return f"{template(compound)}concept {name} = {code(compound, 'initializer').partition(' = ')[2].strip()}"
+    bases = ", ".join(f"{base.get('prot')} {code(base, '.')}".replace("latticino::", "")
+                      for base in compound.findall("basecompoundref"))
+    return f"{template(compound)}{kind} {name}" + (f" : {bases}" if bases else "")
+
+
+def members(compound):
+    """Public members in their order, without constructors that `using` takes from a base."""
+    own = compound.findtext("compoundname").rpartition("::")[2]
+    found = {member.get("id"): member for member in compound.iter("memberdef") if member.get("prot") == "public"}
+    for member in sorted(found.values(), key=place):
+        name = member.findtext("name")
+        constructor = member.get("kind") == "function" and not code(member, "type")
+        if not constructor or name == own or name.startswith(("operator", "~")):
+            yield member
+
+
+# ---- the page --------------------------------------------------------------------------------
+
+
+def shown(text):
+    return f"`{text.replace('](', '] (')}`"  # `operator[](` would begin a link
+
+
+def indented(blocks):
+    """Blocks below the first line of an entry. Only a list may follow that line at once."""
+    for at, block in enumerate(blocks):
+        yield ("\n" if at == 0 and block.startswith("- ") else "\n\n") + DEEPER + block.replace("\n", "\n" + DEEPER)
+
+
+def point(member):
+    """An entry of the list of a class's members."""
+    first, *more = description(member)
+    more += ["\n".join(values(member))] if member.get("kind") == "enum" else []
+    return f"- {shown(declaration(member))}: {first}" + "".join(indented(more))
+
+
+def values(enum):
+    for value in enum.findall("enumvalue"):
+        yield f"- `{value.findtext('name')}`: {' '.join(description(value))}"
+
+
+def points(compound):
+    """The list of a class's members. Members that share a description are below it."""
+    for blocks, same in groupby(members(compound), description):
+        same = list(same)
+        if len(same) == 1:
+            yield point(same[0])
         else:
-            yield f"#### `{shown(head)}`\n" + (f"\n{comment}\n" if comment else "")
+            names = "\n".join(f"- {shown(declaration(member))}" for member in same)
+            yield f"- {blocks[0]}" + "".join(indented([*blocks[1:], names]))
 
 
-def document():
-    out = [HEAD]
+def entry(same):
+    """One name of the namespace, or several that share a description."""
+    first = same[0]
+    if first.tag == "compounddef":
+        rest = [] if first.get("kind") == "concept" else ["\n".join(points(first))]
+        level = "####" if first.get("kind") == "concept" else "###"
+        return [f"{level} {shown(head(first))}", *description(first), *filter(None, rest)]
+    if first.get("kind") == "enum":
+        return [f"### {shown(declaration(first))}", *description(first), "\n".join(values(first))]
+    if len(same) == 1:
+        return [f"#### {shown(declaration(first))}", *description(first)]
+    names = ", ".join(dict.fromkeys(f"`{member.findtext('name')}`" for member in same))
+    block = "```cpp\n" + "\n".join(map(declaration, same)) + "\n```"
+    return [f"#### {names}", *description(first), block]
+
+
+def shared(element):
+    """What neighbours have in common that make one entry. A class, a concept and an enumeration stand alone."""
+    return description(element) if element.get("kind") in ("function", "variable", "typedef") else id(element)
+
+
+def document(root=ROOT):
+    """The page of the headers in include/latticino below a root."""
+    files, entries = {}, []
+    for compound in compounds(root):
+        kind = compound.get("kind")
+        if kind == "file":
+            files[compound.findtext("compoundname")] = compound
+        elif kind == "namespace" and compound.findtext("compoundname") == "latticino":
+            entries += members(compound)
+        elif kind in ("class", "struct", "concept"):
+            entries.append(compound)
+    if set(files) != {*ORDER, *WITHOUT_ENTRIES}:
+        raise Refused(f"docs/make_cpp_api.py lists other headers: {sorted(set(files) ^ {*ORDER, *WITHOUT_ENTRIES})}")
+    blocks = [HEAD.strip()]
     for name in ORDER:
-        text = (INCLUDE / name).read_text()
-        about = re.search(r"/// \\file\n((?:///.*\n)+)", text)[1]
-        out.append(f"## `latticino/{name}`\n\n{re.sub(r'/// ?', '', about).strip()}\n")
-        out += entries(text[text.index("#pragma once") + len("#pragma once") :])
-    return "\n".join(out)
+        blocks += [f"## `latticino/{name}`", *description(files[name])]
+        here = sorted((e for e in entries if place(e)[0] == name), key=place)
+        for _, same in groupby(here, shared):
+            blocks += entry(list(same))
+    return "\n\n".join(blocks) + "\n"
+
+
+def main():
+    try:
+        text = document()
+    except Refused as e:
+        return f"make_cpp_api.py: {e}"
+    PAGE.write_text(text)
+    return 0
 
 
 if __name__ == "__main__":
-    print(document(), end="")
+    sys.exit(main())

@@ -51,17 +51,17 @@ struct BootstrapOptions {
 /// LevelError, KeyError, ContextError, ShapeError, ScaleError or ValueError.
 class LATTICINO_API Array {
  public:
-  Context context() const;
-  const Shape& shape() const;
-  std::size_t size() const;  ///< number of values
-  int level() const;         ///< multiplications in sequence that are still possible
-  double scale() const;      ///< the scale: the factor by which encoded values are multiplied
-  int slots() const;         ///< slots of each ciphertext
-  std::size_t ciphertexts() const;
-  std::uint64_t bytes() const;  ///< bytes of device memory
-  std::string key_id() const;   ///< identity of the secret key, as stated by whoever sent the array
-  Range range() const;          ///< what is known of the range of the values
-  Bits bits() const;            ///< expected precision
+  Context context() const;     ///< the context or session that the array belongs to
+  const Shape& shape() const;  ///< lengths of the dimensions
+  std::size_t size() const;    ///< number of values
+  int level() const;           ///< multiplications in sequence that are still possible
+  double scale() const;        ///< the scale: the factor by which encoded values are multiplied
+  int slots() const;           ///< slots of each ciphertext
+  std::size_t ciphertexts() const;  ///< number of ciphertexts behind this object
+  std::uint64_t bytes() const;      ///< bytes of device memory
+  std::string key_id() const;  ///< identity of the secret key, as stated by whoever sent the array
+  Range range() const;         ///< what is known of the range of the values
+  Bits bits() const;           ///< expected precision
 
   /// The same values, which the caller knows to be within `range`. It costs nothing, and it cannot
   /// be checked.
@@ -69,8 +69,8 @@ class LATTICINO_API Array {
   /// The values in another shape, row by row. It costs nothing.
   Array reshape(const Shape& shape) const;
 
-  Array operator-() const;
-  Array conj() const;  ///< complex conjugates
+  Array operator-() const;  ///< the values times -1; no level
+  Array conj() const;       ///< complex conjugates
   /// The values moved `steps` places to the left, cyclically. It takes one level if the values do
   /// not fill their slots.
   Array rotate(std::int64_t steps) const;
@@ -84,12 +84,14 @@ class LATTICINO_API Array {
   /// x^n for n >= 1, by ceil(log2(n)) products in sequence. UnsupportedError for other n.
   Array pow(int n) const;
 
+  /// \{
   /// A polynomial of every value, lowest coefficient first. It takes ceil(log2(degree + 1)) levels,
   /// and one more if the interval's length is not 2/k or the scale is not the canonical one.
   Array polynomial(const std::vector<Complex>& coefficients,
                    const PolynomialBasis& basis = {}) const;
   Array polynomial(const std::vector<double>& coefficients,
                    const PolynomialBasis& basis = {}) const;
+  /// \}
 
   /// The same values at a higher level. They must lie in the unit box. ParameterError for sets
   /// without bootstrapping.
@@ -102,40 +104,58 @@ class LATTICINO_API Array {
   /// array's own.
   Array to_level(int level) const;
 
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   Array(const Array&) = default;
   Array& operator=(const Array&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   explicit Array(std::shared_ptr<const session::ArrayState> state) : state_(std::move(state)) {}
   const std::shared_ptr<const session::ArrayState>& state() const { return state_; }
+  /// \endcond
 
  private:
   std::shared_ptr<const session::ArrayState> state_;
 };
 
+/// \{
+/// Element by element. A product takes one level, sums and differences none.
 LATTICINO_API Array operator+(const Array& x, const Array& y);
 LATTICINO_API Array operator-(const Array& x, const Array& y);
 LATTICINO_API Array operator*(const Array& x, const Array& y);
-/// Plain values must have the shape of x, or be a single value, or they are repeated over its
-/// leading dimensions.
+/// \}
+/// \{
+/// Element by element with plain values. They have the shape of the array, or are a single value,
+/// or are repeated over its leading dimensions. A product takes one level. ValueError for a divisor
+/// of 0.
 LATTICINO_API Array operator+(const Array& x, const Values& y);
 LATTICINO_API Array operator-(const Array& x, const Values& y);
 LATTICINO_API Array operator-(const Values& x, const Array& y);
 LATTICINO_API Array operator*(const Array& x, const Values& y);
-/// ValueError for a divisor of 0.
 LATTICINO_API Array operator/(const Array& x, const Values& y);
 inline Array operator+(const Values& x, const Array& y) { return y + x; }
 inline Array operator*(const Values& x, const Array& y) { return y * x; }
+/// \}
 
+/// \{
+/// With one complex number for all values. A product takes one level, with i and -i none.
 LATTICINO_API Array operator+(const Array& x, Complex y);
 LATTICINO_API Array operator*(const Array& x, Complex y);
-/// Products with integers below 2^31 take no level.
+inline Array operator+(Complex x, const Array& y) { return y + x; }
+inline Array operator-(const Array& x, Complex y) { return x + -y; }
+inline Array operator-(Complex x, const Array& y) { return -y + x; }
+inline Array operator*(Complex x, const Array& y) { return y * x; }
+/// \}
+/// The product with an integer. It takes no level if the integer is below 2^31 in size, and
+/// otherwise one.
 LATTICINO_API Array times_integer(const Array& x, std::int64_t factor);
 
 /// The number types of C++: int, double, float and so on.
 template <class T>
 concept Number = std::integral<T> || std::floating_point<T>;
 
+/// \{
+/// With one number for all values. A product takes one level, and none if the number has an integer
+/// type and fits 32 bits. ValueError for a divisor of 0.
 template <Number T>
 Array operator+(const Array& x, T y) {
   return x + Complex(static_cast<double>(y));
@@ -167,10 +187,7 @@ template <Number T>
 Array operator/(const Array& x, T y) {
   return x / Values(static_cast<double>(y));
 }
-inline Array operator+(Complex x, const Array& y) { return y + x; }
-inline Array operator-(const Array& x, Complex y) { return x + -y; }
-inline Array operator-(Complex x, const Array& y) { return -y + x; }
-inline Array operator*(Complex x, const Array& y) { return y * x; }
+/// \}
 
 /// x @ w for a vector x and a plain matrix or vector w: one level. Shapes as in numpy.
 LATTICINO_API Array matmul(const Array& x, const Values& w);
@@ -182,6 +199,7 @@ LATTICINO_API Array matmul(const Array& x, const Array& y);
 /// for all pairs.
 LATTICINO_API Array dot(std::span<const Array> x, std::span<const Array> y);
 
+/// Shape, level, scale, slots and expected precision, in one line.
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const Array& x);
 
 }  // namespace latticino

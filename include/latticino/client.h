@@ -28,9 +28,9 @@ struct ServerKeyOptions {
 
 /// Decrypted values that may be shown to others.
 struct SharedValues {
-  std::vector<Complex> values;
-  double sigma = 0;      ///< deviation of the noise that was added to each coefficient
-  double bits_lost = 0;  ///< bits of precision that it cost
+  std::vector<Complex> values;  ///< the values with noise, row by row
+  double sigma = 0;             ///< deviation of the noise that was added to each coefficient
+  double bits_lost = 0;         ///< bits of precision that it cost
 };
 
 /// Holds a secret key, in memory that is locked and cleared. Copies are handles of one client.
@@ -40,7 +40,7 @@ class LATTICINO_API Client {
   /// A new secret key for the context's parameters, from the operating system's randomness.
   explicit Client(const Context& context);
 
-  Context context() const;
+  Context context() const;     ///< the context that the client was made for
   std::string key_id() const;  ///< every object that is made under the key has it
 
   /// The keys that the planned programs need, and no others. ContextError for a plan of other
@@ -56,23 +56,28 @@ class LATTICINO_API Client {
   std::vector<Complex> decrypt(const Array& x) const;
   /// The real parts of the same values.
   std::vector<double> decrypt_real(const Array& x) const;
-  /// Values that others may see: noise is added that hides the ciphertext's own.
-  ///
-  /// `noise_bound`: bounds the Euclidean norm of the noise polynomial, before the scale is divided
-  /// out. Never measure it on secret data. None: it is derived from the tracked error, if
-  /// ranges were declared. `queries`: calls under this key that may ever be shared. ValueError for
+  /// Values that others may see: noise is added that hides the ciphertext's own. ValueError for
   /// bounds and counts that are too small, UnsupportedError if no bound can be derived, ScaleError
   /// if the noise exceeds the modulus.
+  /// \param x an array under this key
+  /// \param noise_bound bounds the Euclidean norm of the noise polynomial, before the scale is
+  /// divided out. Never measure it on secret data. None: it is derived from the tracked error, if
+  /// ranges were declared.
+  /// \param queries calls under this key that may ever be shared
+  /// \param statistical_bits 1 to 1000; the added noise has a deviation of
+  /// sqrt(12 queries) 2^(statistical_bits / 2) times the bound
   SharedValues decrypt_for_sharing(const Array& x, std::optional<double> noise_bound,
                                    std::uint64_t queries, int statistical_bits = 30) const;
 
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   Client(const Client&) = default;
   Client& operator=(const Client&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   Client(const Context& context, std::shared_ptr<session::Owner> owner)
       : context_(context), owner_(std::move(owner)) {}
   const std::shared_ptr<session::Owner>& owner() const { return owner_; }
+  /// \endcond
 
  private:
   Context context_;

@@ -26,12 +26,13 @@ struct BootstrapOptions;
 
 /// Something that a caller should know, although the call continues.
 struct Warning {
+  /// What a warning is about.
   enum class Kind {
     Security,  ///< the parameters do not have 128 bits of security
     Range,     ///< values may leave the range that is allowed or assumed
   };
-  Kind kind = Kind::Range;
-  std::string message;
+  Kind kind = Kind::Range;  ///< what it is about
+  std::string message;      ///< the text for people
 };
 
 /// Options of a context.
@@ -63,7 +64,9 @@ struct ByName {
 /// Options of an encryption, by name: `{.level = 3}`. Numbers in braces do not compile, because
 /// they look like a shape.
 struct EncryptOptions {
+  /// \cond
   [[no_unique_address]] detail::ByName by_name = detail::ByName();
+  /// \endcond
   int level = -1;  ///< -1: the default level
   /// The scale: the factor that values are multiplied by; 0: the canonical one of the level.
   double scale = 0;
@@ -80,15 +83,17 @@ class LATTICINO_API ServerKeys {
   std::string id() const;       ///< identity of the secret key that they were made from
   std::uint64_t bytes() const;  ///< bytes of device memory
   std::size_t count() const;    ///< number of evaluation keys
-  bool has_public_key() const;
+  bool has_public_key() const;  ///< whether Context::encrypt works with them
   std::vector<std::string> switching() const;  ///< sets of switching for which there are keys
 
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   ServerKeys(const ServerKeys&) = default;
   ServerKeys& operator=(const ServerKeys&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   explicit ServerKeys(std::shared_ptr<session::StoredKeys> state) : state_(std::move(state)) {}
   const std::shared_ptr<session::StoredKeys>& state() const { return state_; }
+  /// \endcond
 
  private:
   std::shared_ptr<session::StoredKeys> state_;
@@ -96,41 +101,49 @@ class LATTICINO_API ServerKeys {
 
 /// A bundle of server keys on a context's device.
 struct BundleUse {
-  std::string id;  ///< identity of the secret key
-  std::uint64_t bytes = 0,
-                host_bytes = 0;  ///< bytes in device memory, or in host memory if it is there
-  bool resident = false, pinned = false;
-  double last_use = 0;  ///< seconds since 1970; 0: never
-  std::uint64_t evictions = 0;
+  std::string id;                ///< identity of the secret key
+  std::uint64_t bytes = 0;       ///< bytes of device memory that it takes while it is there
+  std::uint64_t host_bytes = 0;  ///< bytes of its form in host memory, which is kept once made
+  bool resident = false;         ///< whether it is in device memory
+  bool pinned = false;           ///< whether a running operation or a recording needs it there
+  double last_use = 0;           ///< seconds since 1970; 0: never
+  std::uint64_t evictions = 0;   ///< how often it was moved to host memory
 };
 
 /// The form of bootstrapping that is chosen for a ciphertext, and why.
 struct BootstrapForm {
-  bool slot_to_coeff_first = false, over_mod_raise = false;
-  int arcsine = 0, log_message_ratio = 0;
-  int input_level = 0, output_level = 0;
-  double mean_bits = 0, worst_bits = 0;  ///< predicted precision
-  std::string reason;                    ///< the reason, in one line
+  bool slot_to_coeff_first = false;  ///< whether SlotToCoeff comes first, at the lowest levels
+  bool over_mod_raise = false;       ///< whether there is one more CoeffToSlot factor
+  int arcsine = 0;            ///< degree of the correction; 1: none; 0: that of the parameter set
+  int log_message_ratio = 0;  ///< r: values are raised to q0 / 2^r; 0: that of the parameter set
+  int input_level = 0;        ///< level at which bootstrapping begins
+  int output_level = 0;       ///< level of the result
+  double mean_bits = 0;       ///< predicted bits of the mean error
+  double worst_bits = 0;      ///< predicted bits of the largest error
+  std::string reason;         ///< the reason, in one line
 };
 
 /// Parameters on a device. Server side: it holds public keys, never a secret. Copies are handles of
 /// one context. Threads may share it.
 class LATTICINO_API Context {
  public:
-  /// `preset`: the name of a set. ParameterError, DeviceError, ValueError or OutOfMemoryError.
+  /// A context with a named set. ParameterError, DeviceError, ValueError or OutOfMemoryError.
+  /// \param preset the name of a set, one of ParameterSet::presets
+  /// \param options the device, its threads, and so on
   explicit Context(const std::string& preset = "n16-d40-boot-v1",
                    const ContextOptions& options = {});
+  /// The same for a parameter set, for instance one of your own.
   explicit Context(const ParameterSet& parameters, const ContextOptions& options = {});
 
-  const ParameterSet& parameters() const;
-  std::string device() const;  ///< "cpu" or "cuda:0"
-  int slots() const;           ///< values that one ciphertext holds: N/2
-  int level() const;           ///< level of fresh ciphertexts
+  const ParameterSet& parameters() const;  ///< the parameters of the context
+  std::string device() const;              ///< "cpu" or "cuda:0"
+  int slots() const;                       ///< values that one ciphertext holds: N/2
+  int level() const;                       ///< level of fresh ciphertexts
   /// Bytes of device memory in use: keys, constants, ciphertexts.
   std::uint64_t live_bytes() const;
   std::uint64_t peak_bytes() const;  ///< the most since the start or since reset_peak()
-  void reset_peak() const;
-  void synchronize() const;  ///< waits until the device has finished all work
+  void reset_peak() const;           ///< peak_bytes() counts from now on
+  void synchronize() const;          ///< waits until the device has finished all work
 
   /// Computes with these public keys, and returns the context itself. Bundles of several clients
   /// may be in use at once: an operation takes the bundle of its operands' key. A bundle replaces
@@ -157,19 +170,23 @@ class LATTICINO_API Context {
   /// Number of bootstrappings done so far, in all threads.
   std::uint64_t bootstraps() const;
 
+  /// Whether both are handles of one context.
   bool operator==(const Context& other) const { return state_ == other.state_; }
 
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   Context(const Context&) = default;
   Context& operator=(const Context&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   explicit Context(std::shared_ptr<session::ContextState> state) : state_(std::move(state)) {}
   const std::shared_ptr<session::ContextState>& state() const { return state_; }
+  /// \endcond
 
  private:
   std::shared_ptr<session::ContextState> state_;
 };
 
+/// The set, the device, the slots and the memory of the keys, in one line.
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const Context& context);
 
 }  // namespace latticino

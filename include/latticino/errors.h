@@ -13,8 +13,11 @@ namespace latticino {
 /// Base of all errors of the library.
 class LATTICINO_API Error : public std::runtime_error {
  public:
-  /// `operation`: the name of the operation that was called. The message is "operation: had ...;
-  /// needs ...; remedy".
+  /// The message is "operation: had ...; needs ...; remedy".
+  /// \param operation the name of the operation that was called
+  /// \param had what the operation was given
+  /// \param needs what it needs instead
+  /// \param remedy what the caller can change
   Error(const std::string& operation, const std::string& had, const std::string& needs,
         const std::string& remedy)
       : std::runtime_error(operation + ": had " + had + "; needs " + needs + "; " + remedy),

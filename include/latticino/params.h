@@ -16,13 +16,15 @@ namespace latticino {
 
 class Params;  // of the library
 
-/// Primes of one level: the first `mains` main primes, `terminals` primes of the list of terminal
-/// primes, and `outer` primes of the second list of these, which most sets do not have. In most
-/// sets a level has the first primes of each list. Then `chosen` and `chosen_outer` are 0. In a set
-/// with free terminals a level may have others: if bit i of `chosen` is set, the level has terminal
-/// i of the first list. `chosen_outer` says the same of the second list.
+/// Primes of one level. In most sets a level has the first primes of each list. In a set with free
+/// terminals a level may have others, and `chosen` says which.
 struct LevelPrimes {
-  std::uint16_t mains = 0, terminals = 0, outer = 0, chosen = 0, chosen_outer = 0;
+  std::uint16_t mains = 0;      ///< number of main primes, which are the first ones
+  std::uint16_t terminals = 0;  ///< number of terminal primes
+  std::uint16_t outer = 0;      ///< number of primes of the second list of terminals
+  /// If bit i is set, the level has terminal i. 0: the first ones.
+  std::uint16_t chosen = 0;
+  std::uint16_t chosen_outer = 0;  ///< the same of the second list of terminals
 };
 
 /// The levels of bootstrapping in a set (docs/bootstrapping.md).
@@ -33,24 +35,26 @@ struct BootstrapLevels {
   int log_message_ratio = 5;  ///< r: messages up to 1 in size are raised to q0 / 2^r
   int range_k = 16;           ///< bound on the multiples of q0 after raising
   int evalmod_degree = 30;    ///< degree of the cosine's polynomial
-  int double_angles = 3;
-  int sparse_weight = 32;  ///< Hamming weight of the encapsulation secret
-  bool arcsine = false;    ///< arcsine correction after the sine, which takes levels
+  int double_angles = 3;      ///< doublings of the angle that follow the cosine's polynomial
+  int sparse_weight = 32;     ///< Hamming weight of the encapsulation secret
+  bool arcsine = false;       ///< arcsine correction after the sine, which takes levels
 };
 
 /// The fields that define a set. docs/parameters.md explains each of them.
 struct ParameterLiteral {
-  std::string name;  ///< a name of your own, which is not that of a preset
-  int log_n = 16;    ///< log2 of the ring degree N
-  std::vector<std::uint32_t> terminals, mains, aux;  ///< NTT primes below 2^31, 1 modulo 2N
-  std::vector<std::uint32_t> outer = {};             ///< terminals of the second list; may be empty
-  std::vector<LevelPrimes> levels;                   ///< levels from the base to the top
-  int alpha = 12;                       ///< primes per key-switching digit: the size of `aux`
-  double log_scale = 40;                ///< log2 of the scale at level 0
-  std::vector<double> level_log_scale;  ///< a target for each level, or empty
+  std::string name;                       ///< a name of your own, which is not that of a preset
+  int log_n = 16;                         ///< log2 of the ring degree N
+  std::vector<std::uint32_t> terminals;   ///< NTT primes, as all here: below 2^31 and 1 modulo 2N
+  std::vector<std::uint32_t> mains;       ///< the main primes
+  std::vector<std::uint32_t> aux;         ///< the auxiliary primes of key switching
+  std::vector<std::uint32_t> outer = {};  ///< terminals of the second list; may be empty
+  std::vector<LevelPrimes> levels;        ///< levels from the base to the top
+  int alpha = 12;                         ///< primes per key-switching digit: the size of `aux`
+  double log_scale = 40;                  ///< log2 of the scale at level 0
+  std::vector<double> level_log_scale;    ///< a target for each level, or empty
   int default_level = -1;  ///< level of fresh ciphertexts; -1: below the levels of bootstrapping
   int hamming_weight = 0;  ///< Hamming weight of the secret; 0: uniform ternary
-  std::optional<BootstrapLevels> bootstrap;
+  std::optional<BootstrapLevels> bootstrap;  ///< empty: a set without bootstrapping
   /// Sets that the 128-bit table does not admit must be marked by this. Contexts with them give a
   /// warning.
   bool insecure = false;
@@ -66,8 +70,8 @@ struct ParameterRequest {
   /// How many multiplications can follow one another. With bootstrapping: how many remain after it.
   /// 0: as many as fit.
   std::int64_t levels = 0;
-  std::int64_t word = 0;  ///< every prime is below 2^word; 24 to 31. 0: 31
-  bool bootstrapping = false;
+  std::int64_t word = 0;            ///< every prime is below 2^word; 24 to 31. 0: 31
+  bool bootstrapping = false;       ///< whether the set can bootstrap
   std::int64_t dnum = 0;            ///< digits of a key switch; 0: the cheapest count
   std::int64_t hamming_weight = 0;  ///< Hamming weight of the secret; 0: uniform ternary
   std::int64_t security = 128;      ///< bits: 128, 192, 256; 0: none, for tests
@@ -91,15 +95,15 @@ class LATTICINO_API ParameterSet {
 
   /// The literal that would be checked into this set.
   ParameterLiteral literal() const;
-  const std::string& name() const;
+  const std::string& name() const;  ///< name of the set
   const std::string& hash() const;  ///< SHA-256 of all fields, in hex; files contain it
   int slots() const;                ///< values that one ciphertext holds: N/2
   int top_level() const;            ///< the highest level, with those of bootstrapping
   int default_level() const;        ///< level of fresh ciphertexts
   /// Level after the usual bootstrapping; ParameterError for sets without bootstrapping.
   int level_after_bootstrap() const;
-  bool has_bootstrap() const;
-  bool secure() const;  ///< whether the set must have 128 bits of security
+  bool has_bootstrap() const;  ///< whether arrays can be bootstrapped
+  bool secure() const;         ///< whether the set must have 128 bits of security
   /// Bits of the strongest table that admits the keys: 256, 192, 128, or 0.
   int security_bits(bool quantum = false) const;
   int dnum() const;               ///< number of key-switching digits
@@ -109,12 +113,14 @@ class LATTICINO_API ParameterSet {
   double log_q(int level) const;  ///< log2 of the modulus; LevelError for levels that do not exist
   std::string explain() const;    ///< everything about the set, as a table for people
 
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   ParameterSet(const ParameterSet&) = default;
   ParameterSet& operator=(const ParameterSet&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   explicit ParameterSet(std::shared_ptr<const Params> params) : params_(std::move(params)) {}
   const std::shared_ptr<const Params>& native() const { return params_; }
+  /// \endcond
 
  private:
   std::shared_ptr<const Params> params_;

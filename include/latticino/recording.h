@@ -55,7 +55,9 @@ struct Rebuilt<std::pair<Array, Array>> {
 template <class Result>
 class Recording {
  public:
+  /// \cond
   explicit Recording(const detail::Recorded& recorded) : recorded_(recorded) {}
+  /// \endcond
   /// Runs the recording on arguments like those that it was recorded with; gives fresh arrays.
   /// ContextError, KeyError, ShapeError, LevelError or ScaleError for others.
   template <class... Arguments>

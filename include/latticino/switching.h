@@ -29,7 +29,7 @@ struct LookupOptions {
 
 /// Predicted absolute errors of a table, if values are spread evenly from -bound to bound.
 struct TableReport {
-  std::string route;
+  std::string route;     ///< the route back to CKKS: "ring" or "matvec"
   double argument = 0;   ///< standard deviation of a value's noise when it is looked up
   double mean = 0;       ///< mean size of the error
   double deviation = 0;  ///< standard deviation of the error
@@ -43,20 +43,23 @@ struct TableReport {
 /// ValueError for a bound that is not positive and values of f that are not finite.
 LATTICINO_API Array apply_lut(const Array& x, const std::function<double(double)>& f,
                               const LookupOptions& options = {});
+/// \{
 /// 1 where x > y, 0 where x < y, both within the bound. If they differ by less than about 2^-6 of
 /// the bound, the result may be either.
 LATTICINO_API Array compare(const Array& x, const Array& y, const LookupOptions& options = {});
 LATTICINO_API Array compare(const Array& x, double y, const LookupOptions& options = {});
+/// \}
 /// The larger one of x and y, element by element. The chosen values keep their precision.
 LATTICINO_API Array maximum(const Array& x, const Array& y, const LookupOptions& options = {});
 
-/// The largest of all values and its place in the flat array, both of shape {}. It takes log2(size)
-/// comparisons in sequence, of one level each, and one level more. If values differ by less than
-/// about 2^-6 of the bound, any one of them may be taken. ShapeError if the slots after the values
-/// hold other numbers.
+/// The largest of all values, and where it is.
 struct Largest {
-  Array value, place;
+  Array value;  ///< the value, of shape {}
+  Array place;  ///< its place in the flat array, from 0, of shape {}
 };
+/// The largest of all values and its place. It takes log2(size) comparisons in sequence, of one
+/// level each, and one level more. If values differ by less than about 2^-6 of the bound, any one
+/// of them may be taken. ShapeError if the slots after the values hold other numbers.
 LATTICINO_API Largest largest(const Array& x, const LookupOptions& options = {});
 
 /// Names of the sets of switching for a context's parameters, the default one first.

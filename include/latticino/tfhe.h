@@ -31,43 +31,50 @@ struct TfheArrayState;
 /// modulo 2^p in one ciphertext each ("m4" of the 2-2 sets).
 struct TfheType {
   int bits = 0;  ///< 0: booleans; above: unsigned integers; below: integers modulo 2^-bits
+  /// "bool", or for example "u8" and "m4".
   std::string name() const {
     return bits > 0 ? "u" + std::to_string(bits) : bits < 0 ? "m" + std::to_string(-bits) : "bool";
   }
+  /// Whether both are one type.
   bool operator==(const TfheType&) const = default;
 };
+/// \{
+/// The types by name: booleans, unsigned integers of 4 to 64 bits, and integers modulo 16.
 inline constexpr TfheType kBool{0}, kU4{4}, kU8{8}, kU16{16}, kU32{32}, kU64{64}, kM4{-4};
+/// \}
 
 /// Options of a context of TFHE.
 struct TfheContextOptions {
   std::string device;  ///< as in ContextOptions
-  int threads = 0;
-  bool simd = true;
-  std::string tuning;
+  int threads = 0;     ///< as in ContextOptions
+  bool simd = true;    ///< as in ContextOptions
+  std::string tuning;  ///< as in ContextOptions
   /// Arithmetic of blind rotations: "exact" (modulo primes) or "fft64"; "auto" or empty: the faster
   /// one on the device. For sets over one prime the choice may depend on how many ciphertexts are
   /// computed at once; both give the same bits there. The same keys and ciphertexts work with both.
   std::string arithmetic;
   /// Adds an encryption of zero to ciphertexts from files before each table (docs/security.md).
   bool rerandomize = false;
-  std::optional<std::uint64_t> key_budget;
-  std::function<void(const Warning&)> on_warning;
+  std::optional<std::uint64_t> key_budget;         ///< as in ContextOptions
+  std::function<void(const Warning&)> on_warning;  ///< as in ContextOptions
 };
 
 /// Bootstrapping keys: all that a server may know, the same for every program. Copies share them.
 class LATTICINO_API TfheServerKeys {
  public:
-  std::string id() const;
+  std::string id() const;       ///< identity of the secret key that they were made from
   std::uint64_t bytes() const;  ///< bytes of device memory
-  bool has_public_key() const;
+  bool has_public_key() const;  ///< whether TfheContext::encrypt works with them
 
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   TfheServerKeys(const TfheServerKeys&) = default;
   TfheServerKeys& operator=(const TfheServerKeys&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   explicit TfheServerKeys(std::shared_ptr<session::TfheStoredKeys> state)
       : state_(std::move(state)) {}
   const std::shared_ptr<session::TfheStoredKeys>& state() const { return state_; }
+  /// \endcond
 
  private:
   std::shared_ptr<session::TfheStoredKeys> state_;
@@ -79,39 +86,46 @@ class TfheArray;
 /// handles of one context; threads may share it.
 class LATTICINO_API TfheContext {
  public:
-  /// `preset`: "tfhe-2-2-v1" for integers and booleans, "tfhe-gates-v2" for booleans alone.
-  /// ParameterError, DeviceError, ValueError or OutOfMemoryError.
+  /// A context with a named set. ParameterError, DeviceError, ValueError or OutOfMemoryError.
+  /// \param preset "tfhe-2-2-v1" for integers and booleans, "tfhe-gates-v2" for booleans alone; or
+  /// another one of presets()
+  /// \param options the device, its threads, and so on
   explicit TfheContext(const std::string& preset = "tfhe-2-2-v1",
                        const TfheContextOptions& options = {});
-  static std::vector<std::string> presets();
+  static std::vector<std::string> presets();  ///< the names of all sets
 
-  std::string name() const;  ///< name of the set
-  std::string device() const;
-  /// "exact", "fft64", or "auto" if both are used, by the number of ciphertexts
+  std::string name() const;    ///< name of the set
+  std::string device() const;  ///< "cpu" or "cuda:0"
+  /// "exact", "fft64", or "auto" if both are used, by the number of ciphertexts.
   std::string arithmetic() const;
   /// The arithmetic that is used for so many bootstrappings at once.
   std::string arithmetic(std::uint32_t together) const;
   std::string explain() const;  ///< text with dimensions, security, noise and failure probability
-  std::uint64_t live_bytes() const;
-  void synchronize() const;
+  std::uint64_t live_bytes() const;  ///< bytes of device memory in use
+  void synchronize() const;          ///< waits until the device has finished all work
 
-  /// Keys and sessions work as those of Context.
+  /// \{
+  /// Works as in Context, with keys and arrays of TFHE.
   const TfheContext& use(const TfheServerKeys& keys) const;
   void forget(const TfheServerKeys& keys) const;
   TfheContext bind(const TfheServerKeys& keys) const;
   TfheArray adopt(const TfheArray& x) const;
   std::vector<BundleUse> resident() const;
+  /// \}
   /// Encrypts under the public key of the bundle in use. KeyError without one.
   TfheArray encrypt(std::span<const std::uint64_t> values, TfheType type) const;
 
+  /// Whether both are handles of one context.
   bool operator==(const TfheContext& other) const { return state_ == other.state_; }
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   TfheContext(const TfheContext&) = default;
   TfheContext& operator=(const TfheContext&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   explicit TfheContext(std::shared_ptr<session::TfheContextState> state)
       : state_(std::move(state)) {}
   const std::shared_ptr<session::TfheContextState>& state() const { return state_; }
+  /// \endcond
 
  private:
   std::shared_ptr<session::TfheContextState> state_;
@@ -124,13 +138,14 @@ class LATTICINO_API TfheContext {
 /// KeyError, ContextError or LevelError (too much noise for a decision).
 class LATTICINO_API TfheArray {
  public:
-  TfheContext context() const;
-  std::size_t size() const;
-  TfheType type() const;
+  TfheContext context() const;  ///< the context or session that the array belongs to
+  std::size_t size() const;     ///< number of values
+  TfheType type() const;        ///< type of the values
   std::uint64_t bytes() const;  ///< bytes of device memory
   double log_failure() const;   ///< log2 of the probability that the next bootstrapping fails
-  std::string key_id() const;
+  std::string key_id() const;   ///< identity of the secret key, as stated by whoever sent the array
 
+  /// All bits of the values inverted. No bootstrapping. ParameterError for integers modulo 2^p.
   TfheArray operator~() const;
   TfheArray operator[](std::size_t i) const;  ///< one of the values
   /// The values at these places; no bootstrapping.
@@ -146,20 +161,22 @@ class LATTICINO_API TfheArray {
   /// The sum of all values, in their type. Booleans are summed in the smallest type that holds the
   /// count.
   TfheArray sum() const;
-  TfheArray min() const;
-  TfheArray max() const;
+  TfheArray min() const;  ///< the least of all values
+  TfheArray max() const;  ///< the greatest of all values
   TfheArray any() const;  ///< whether any value is not 0
-  TfheArray all() const;
+  TfheArray all() const;  ///< whether all values are not 0
   /// The same values under fresh masks. KeyError unless the keys have a public key.
   TfheArray rerandomize() const;
 
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   TfheArray(const TfheArray&) = default;
   TfheArray& operator=(const TfheArray&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   explicit TfheArray(std::shared_ptr<const session::TfheArrayState> state)
       : state_(std::move(state)) {}
   const std::shared_ptr<const session::TfheArrayState>& state() const { return state_; }
+  /// \endcond
 
  private:
   std::shared_ptr<const session::TfheArrayState> state_;
@@ -168,65 +185,88 @@ class LATTICINO_API TfheArray {
 /// An operand: an encrypted array, or clear values, which must fit its type (ValueError).
 class TfheOperand {
  public:
+  /// \{
+  /// Each of these becomes an operand by itself.
   TfheOperand(TfheArray x) : value(std::move(x)) {}                       // NOLINT: implicit
   TfheOperand(std::uint64_t x) : value(std::vector<std::uint64_t>{x}) {}  // NOLINT
   TfheOperand(int x) : value(x) {}                                        // NOLINT
   TfheOperand(std::vector<std::uint64_t> x) : value(std::move(x)) {}      // NOLINT
-  std::variant<TfheArray, std::vector<std::uint64_t>, int> value;
+  /// \}
+  std::variant<TfheArray, std::vector<std::uint64_t>, int> value;  ///< what was given
 };
 
+/// \{
+/// Bit by bit, of booleans or of integers.
 LATTICINO_API TfheArray operator&(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator|(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator^(const TfheArray& x, const TfheOperand& y);
+/// \}
+/// \{
+/// Element by element, modulo 2^bits. Integers modulo 2^p are multiplied by one clear
+/// `int` only (UnsupportedError for other factors).
 LATTICINO_API TfheArray operator+(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator-(const TfheArray& x, const TfheOperand& y);
-/// Integers modulo 2^p take one clear factor.
 LATTICINO_API TfheArray operator*(const TfheArray& x, const TfheOperand& y);
-/// Shifts by clear amounts, or by encrypted ones.
+/// \}
+/// \{
+/// Shifts by one clear amount from 0 (ValueError for others), or by encrypted ones. Bits that leave
+/// are lost, and zeros come in.
 LATTICINO_API TfheArray operator<<(const TfheArray& x, const TfheOperand& amount);
 LATTICINO_API TfheArray operator>>(const TfheArray& x, const TfheOperand& amount);
-/// Comparisons give encrypted booleans.
+/// \}
+/// \{
+/// Comparisons, element by element. They give encrypted booleans.
 LATTICINO_API TfheArray operator<(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator<=(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator>(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator>=(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator==(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator!=(const TfheArray& x, const TfheOperand& y);
+/// \}
 /// x where the encrypted condition is true, y elsewhere.
 LATTICINO_API TfheArray where(const TfheArray& condition, const TfheArray& x, const TfheOperand& y);
+/// The smaller one of x and y, element by element.
 LATTICINO_API TfheArray minimum(const TfheArray& x, const TfheOperand& y);
+/// The larger one of x and y, element by element.
 LATTICINO_API TfheArray maximum(const TfheArray& x, const TfheOperand& y);
 /// The arrays one after the other, in the widest of their types; no bootstrapping.
 LATTICINO_API TfheArray concatenate(std::span<const TfheArray> x);
+/// Size, type, set and probability of failure, in one line.
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const TfheArray& x);
 
 /// The owner of a TFHE key. Copies are handles of one client; threads of one process may share it.
 class LATTICINO_API TfheClient {
  public:
+  /// A new secret key for the context's set, from the operating system's randomness.
   explicit TfheClient(const TfheContext& context);
-  TfheContext context() const;
-  std::string key_id() const;
-  /// The keys that a server needs, the same for every program. `public_key`: with a public key, for
-  /// TfheContext::encrypt and re-randomisation.
+  TfheContext context() const;  ///< the context that the client was made for
+  std::string key_id() const;   ///< every object that is made under the key has it
+  /// The keys that a server needs, the same for every program.
+  /// \param public_key also makes a public key, for TfheContext::encrypt and re-randomisation
+  /// \param progress called after each key, with the number of keys made so far and that of all
   TfheServerKeys server_keys(bool public_key = false,
                              const std::function<void(int done, int all)>& progress = {}) const;
-  /// ParameterError for types that the set does not hold, ValueError for values that do not fit the
-  /// type, ShapeError for no values.
+  /// \{
+  /// Encrypts values of one type. ParameterError for types that the set does not hold, ValueError
+  /// for values that do not fit the type, ShapeError for no values.
   TfheArray encrypt(std::span<const std::uint64_t> values, TfheType type) const;
   TfheArray encrypt(const std::vector<std::uint64_t>& values, TfheType type) const {
     return encrypt(std::span<const std::uint64_t>(values), type);
   }
+  /// \}
   /// The exact values. KeyError if another key made x, LevelError if noise makes a wrong value more
   /// likely than the set states.
   std::vector<std::uint64_t> decrypt(const TfheArray& x) const;
 
+  /// \cond
   // Moving copies the handle, so that both stay usable.
   TfheClient(const TfheClient&) = default;
   TfheClient& operator=(const TfheClient&) = default;
-  /// For the library's own code.
+  // For the library's own code.
   TfheClient(const TfheContext& context, std::shared_ptr<session::TfheOwner> owner)
       : context_(context), owner_(std::move(owner)) {}
   const std::shared_ptr<session::TfheOwner>& owner() const { return owner_; }
+  /// \endcond
 
  private:
   TfheContext context_;
@@ -235,8 +275,8 @@ class LATTICINO_API TfheClient {
 
 /// Stands for a fresh encryption of `size` values in a plan.
 struct TfheInput {
-  std::size_t size = 1;
-  TfheType type;
+  std::size_t size = 1;  ///< number of values
+  TfheType type;         ///< type of the values
 };
 
 /// What a program of TFHE needs.
@@ -250,6 +290,7 @@ struct TfhePlan {
   double seconds = 0;                ///< predicted time of a run
   double log_failure = 0;  ///< log2 of a bound on the probability that any bootstrapping goes wrong
 };
+/// Prints the plan as a table.
 LATTICINO_API std::ostream& operator<<(std::ostream& out, const TfhePlan& plan);
 
 namespace detail {
@@ -258,8 +299,10 @@ LATTICINO_API TfhePlan plan_of(const TfheContext& context, const TfheListProgram
                                const std::vector<std::variant<TfheArray, TfheInput>>& examples);
 }  // namespace detail
 
-/// Runs `program` without data and says what it needs: any callable of as many arrays as there are
-/// examples, which are encrypted arrays or TfheInputs. Throws what the program would throw.
+/// Runs a program without data and says what it needs. Throws what the program would throw.
+/// \param context where it would run
+/// \param program any callable that takes as many arrays as there are examples
+/// \param examples encrypted arrays or TfheInputs, which stand for the arguments
 template <class Program, class... Examples>
 TfhePlan plan(const TfheContext& context, Program&& program, const Examples&... examples) {
   return detail::plan_of(context,
@@ -296,7 +339,9 @@ class LATTICINO_API TfheRecorded {
 /// A recorded program of encrypted arrays, which gives one array. Threads may share it.
 class TfheRecording {
  public:
+  /// \cond
   explicit TfheRecording(const detail::TfheRecorded& recorded) : recorded_(recorded) {}
+  /// \endcond
   /// Runs the recording on arguments like those that it was recorded with. ContextError, KeyError,
   /// ShapeError, ParameterError or LevelError (more noise) for others.
   template <class... Arguments>

@@ -23,6 +23,8 @@ LATTICINO_API std::size_t size_of(const Shape& shape);
 /// Real or complex numbers with a shape. Vectors and single numbers become values on their own.
 class LATTICINO_API Values {
  public:
+  /// \{
+  /// One number, or a vector of them.
   Values(double x);                         // NOLINT: implicit, as all of these
   Values(Complex x);                        // NOLINT
   Values(std::initializer_list<double> x);  // NOLINT
@@ -30,19 +32,26 @@ class LATTICINO_API Values {
   Values(std::vector<Complex> x);           // NOLINT
   Values(std::span<const double> x);        // NOLINT
   Values(std::span<const Complex> x);       // NOLINT
-  /// Row by row. ShapeError if the shape has another number of values.
+  /// \}
+  /// \{
+  /// Numbers with a shape, row by row. ShapeError if the shape has another number of values.
   Values(std::vector<double> x, Shape shape);
   Values(std::vector<Complex> x, Shape shape);
+  /// \}
 
+  /// Lengths of the dimensions; empty for a single number.
   const Shape& shape() const { return shape_; }
+  /// How many numbers there are.
   std::size_t size() const { return numbers_.size(); }
   /// Whether they were given as real numbers.
   bool is_real() const { return real_; }
   /// All of them, row by row.
   const std::vector<Complex>& numbers() const { return numbers_; }
+  /// \cond
   // Moving copies as well, so that both stay usable.
   Values(const Values&) = default;
   Values& operator=(const Values&) = default;
+  /// \endcond
 
  private:
   std::vector<Complex> numbers_;
@@ -62,12 +71,14 @@ enum class Claim {
 /// never depends on encrypted data. Ciphertexts and files contain it. If a range was computed from
 /// sample data, files say so, but they do not contain the sample.
 struct Range {
-  double low = -1, high = 1;           ///< bounds of real parts
-  double imag_low = 0, imag_high = 0;  ///< bounds of imaginary parts
-  double rms = 0;                      ///< root mean square of the modulus; 0: not known
+  double low = -1;       ///< lower bound of real parts
+  double high = 1;       ///< upper bound of real parts
+  double imag_low = 0;   ///< lower bound of imaginary parts
+  double imag_high = 0;  ///< upper bound of imaginary parts
+  double rms = 0;        ///< root mean square of the modulus; 0: not known
   /// Values without structure: no mean and no pattern. Bootstrapping then keeps more levels.
   bool random = false;
-  Claim claim = Claim::Declared;
+  Claim claim = Claim::Declared;  ///< what it is based on
 };
 
 /// Expected precision in bits, `-log2` of an absolute error; infinite if values are exact.
@@ -80,7 +91,8 @@ struct Bits {
 /// A polynomial of y = (2x - lower - upper) / (upper - lower), which is x itself by default.
 struct PolynomialBasis {
   bool chebyshev = false;  ///< a series of T_k(y) instead of powers y^k
-  double lower = -1, upper = 1;
+  double lower = -1;       ///< lower end of the interval
+  double upper = 1;        ///< upper end of the interval
 };
 
 }  // namespace latticino
