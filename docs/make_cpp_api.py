@@ -128,9 +128,14 @@ def initializer(element):
     return re.sub(r"^= ?", " = ", text)
 
 
+def type_of(member):
+    """The type alone. Versions of Doxygen differ in which of these words belong to it."""
+    return " ".join(word for word in code(member, "type").split() if word not in ("constexpr", "inline", "static"))
+
+
 def function(member):
-    kind = " ".join(word for word in code(member, "type").split() if word not in ("constexpr", "inline", "static"))
-    words = [template(member).strip(), "static" if member.get("static") == "yes" else "", kind, member.findtext("name")]
+    static = "static" if member.get("static") == "yes" else ""
+    words = [template(member).strip(), static, type_of(member), member.findtext("name")]
     arguments = ", ".join(map(argument, member.findall("param")))
     return " ".join(filter(None, words)) + f"({arguments})" + (" const" if member.get("const") == "yes" else "")
 
@@ -141,7 +146,7 @@ def declaration(member):
     if kind == "function":
         return function(member)
     if kind == "variable":
-        return f"{code(member, 'type')} {name}{initializer(member)}"
+        return f"{type_of(member)} {name}{initializer(member)}"
     if kind == "typedef":
         return f"using {name} = {code(member, 'type')}"
     if kind == "enum":
