@@ -19,8 +19,7 @@ class Benchmark {
         world_(arguments.text("preset"),
                make_backend(arguments.text("device"), arguments.number("threads"),
                             arguments.text("tuning"))),
-        context_(world_.context()),
-        secret_(rlwe::SecretKey::generate(world_.params(), random_)) {}
+        context_(world_.context()) {}
 
   int run() {
     host_rows();
@@ -59,7 +58,8 @@ class Benchmark {
     const std::vector<Complex> z = world_.message("complex", slots());
     level_ = 0;
     add("ckks.encoder.embed_host", 1, [&] { context_->encoder().embed(z, 0x1p40); });
-    add("rlwe.gaussian_host", 1, [&] { random_.gaussian(world_.params()->n(), kErrorSigma); });
+    add("rlwe.gaussian_host", 1,
+        [&] { world_.random().gaussian(world_.params()->n(), kErrorSigma); });
   }
 
   // The record alone, on all limbs of the level.
@@ -67,7 +67,7 @@ class Benchmark {
     Queue& queue = context_->queue();
     const Params& params = *world_.params();
     std::vector<std::uint8_t> fresh(32);
-    random_.fill(fresh);
+    world_.random().fill(fresh);
     const Buffer seed = queue.allocate(fresh.size());
     queue.copy_in(seed->data(), fresh.data(), fresh.size());
     std::vector<Poly> errors;
@@ -98,9 +98,9 @@ class Benchmark {
     });
     add("ckks.encrypt", batch, [&] {
       encrypted.clear();
-      encrypted = ckks::encrypt(secret_, plain, random_);
+      encrypted = ckks::encrypt(world_.secret(), plain, world_.random());
     });
-    add("ckks.decrypt", batch, [&] { back = ckks::decrypt(secret_, encrypted); });
+    add("ckks.decrypt", batch, [&] { back = ckks::decrypt(world_.secret(), encrypted); });
     Errors errors;
     for (int i = 0; i < batch; ++i) errors.add(values[i], back[i]);
     if (errors.mean_bits() < 10) {
@@ -133,8 +133,6 @@ class Benchmark {
   const Arguments& arguments_;
   World world_;
   std::shared_ptr<const ckks::Context> context_;
-  rlwe::Random random_;
-  rlwe::SecretKey secret_;
   const crypto::GaussianTable table_{kErrorSigma};
   int level_ = 0;
   std::vector<Row> rows_;

@@ -60,9 +60,10 @@ class Repack {
         world_(params_->ckks().name(),
                std::make_unique<Trace>(make_backend("cpu", arguments.number("threads")), log_)),
         context_(switching::Context::create(params_, world_.context())),
-        secret_(switching::generate_secret(*params_, random_)),
+        secret_(switching::generate_secret(*params_, world_.random())),
         packer_(context_, shape_),
-        key_(switching::make_matvec_key(*context_, world_.secret(), secret_, shape_, random_)),
+        key_(switching::make_matvec_key(*context_, world_.secret(), secret_, shape_,
+                                        world_.random())),
         baby_(1 << (static_cast<int>(std::log2(rows)) + 1) / 2),
         lwe_(context_->tfhe()->allocate(static_cast<std::uint32_t>(params_->n()),
                                         static_cast<std::uint32_t>(rows),
@@ -246,7 +247,6 @@ class Repack {
   std::shared_ptr<std::vector<Operation>> log_ = std::make_shared<std::vector<Operation>>();
   World world_;
   std::shared_ptr<const switching::Context> context_;
-  rlwe::Random random_;
   tfhe::SecretKey secret_;
   MatvecPacker packer_;
   MatvecKey key_;

@@ -84,9 +84,9 @@ class SwitchBench {
         world_(params_->ckks().name(),
                make_backend(arguments.text("device"), arguments.number("threads"))),
         context_(switching::Context::create(params_, world_.context())),
-        secret_(switching::generate_secret(*params_, random_)) {
+        secret_(switching::generate_secret(*params_, world_.random())) {
     const Stopwatch watch;
-    keys_ = switching::make_switch_keys(*context_, world_.secret(), secret_, random_);
+    keys_ = switching::make_switch_keys(*context_, world_.secret(), secret_, world_.random());
     for (const SwitchCase& c : switch_cases()) {
       cases_.push_back({c, make_table(context_, c), {}});
       cases_.back().all.emplace(c, cases_.back().table);
@@ -102,8 +102,9 @@ class SwitchBench {
     options.route = way.route;
     keys_->matvec.clear();
     if (way.route == Route::Matvec) {
-      keys_->matvec.emplace(way.shape, switching::make_matvec_key(*context_, world_.secret(),
-                                                                  secret_, way.shape, random_));
+      keys_->matvec.emplace(
+          way.shape, switching::make_matvec_key(*context_, world_.secret(), secret_, way.shape,
+                                                world_.random()));
     }
     const DryRun dry = dry_run(params_->shared_ckks(), params_->ckks().bootstrap()->stc_levels,
                                slots, round_trip(options, way));
@@ -278,7 +279,6 @@ class SwitchBench {
   const Arguments& arguments_;
   std::string set_;
   std::shared_ptr<const SwitchParams> params_;
-  rlwe::Random random_;
   World world_;
   std::shared_ptr<const switching::Context> context_;
   tfhe::SecretKey secret_;

@@ -18,7 +18,8 @@ file(GLOB LATTICINO_WASM_SOURCES CONFIGURE_DEPENDS
   src/backend/cpu/*.cc src/backend/cpu/simd/*.cc
   src/rlwe/*.cc src/tfhe/*.cc src/tfhe/arithmetic/*.cc src/tfhe/origins/*.cc src/ckks/*.cc src/ckks/encoding/*.cc src/io/*.cc
   src/io/codec/*.cc)
-list(APPEND LATTICINO_WASM_SOURCES src/session/note.cc src/session/claims/range.cc src/session/claims/estimate.cc)
+list(APPEND LATTICINO_WASM_SOURCES src/session/note.cc src/session/claims/range.cc src/session/claims/estimate.cc
+  src/session/keys/ckks_key_holder.cc src/session/keys/tfhe_key_holder.cc)
 list(FILTER LATTICINO_WASM_SOURCES EXCLUDE REGEX "src/io/switch_keys_file.cc|src/tfhe/(integers_|evaluator_)")
 
 # One folder with all that a server of the page hands out.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "params/switch/params.h"
+#include "session/keys/tfhe_key_holder.h"
 #include "support/common.h"
-#include "tfhe/client.h"
 #include "tfhe/evaluator.h"
 
 namespace latticino::bench {
@@ -18,23 +18,19 @@ inline std::shared_ptr<const TfheParams> tfhe_params_of(const std::string& set) 
                                                                        : tfhe_preset(set);
 }
 
-struct TfheWorld {
+struct TfheWorld : session::TfheKeyHolder {
   TfheWorld(std::shared_ptr<const TfheParams> of, std::unique_ptr<Backend> backend,
             BlindRotateArithmetic arithmetic)
-      : params(std::move(of)),
-        context(
-            tfhe::Context::create(params, std::make_unique<Queue>(std::move(backend)), arithmetic)),
-        secret(tfhe::SecretKey::generate(params, random)) {
+      : TfheKeyHolder(tfhe::Context::create(
+            std::move(of), std::make_unique<Queue>(std::move(backend)), arithmetic)),
+        params(context->shared_params()) {
     const Stopwatch watch;
-    keys = tfhe::make_server_keys(*context, secret, random);
+    keys = server_keys();
     context->queue().synchronize();
     std::printf("%s: keys in %.2f s\n", params->name().c_str(), watch.seconds());
   }
 
   std::shared_ptr<const TfheParams> params;
-  std::shared_ptr<const tfhe::Context> context;
-  rlwe::Random random;
-  tfhe::SecretKey secret;
   std::shared_ptr<const tfhe::ServerKeys> keys;
 };
 
@@ -44,8 +40,7 @@ class TfheFlips {
   TfheFlips(TfheWorld& world, int batch) : world_(world), evaluator_(world.context, world.keys) {
     const bool booleans = world.params->booleans();
     for (int i = 0; i < batch; ++i) messages_.push_back(static_cast<std::uint32_t>(i % 2));
-    x = tfhe::encrypt(world.context, world.secret, messages_,
-                      booleans ? tfhe::Encoding::Boolean : tfhe::Encoding::Padded, world.random);
+    x = world.encrypt(messages_, booleans ? tfhe::Encoding::Boolean : tfhe::Encoding::Padded);
     if (!booleans) table_ = make_table(world.context, [](std::uint32_t m) { return m ^ 1; });
   }
 

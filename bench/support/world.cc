@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "backend/cpu_choice.h"
+#include "session/ckks/host.h"
+#include "session/keys/dry_run.h"
 
 namespace latticino::bench {
 namespace {
@@ -63,23 +64,9 @@ DryRun dry_run(const std::shared_ptr<const Params>& params, int level, int slots
                const Setup& setup) {
   const auto context = ckks::Context::create_dry(params);
   const Program1 program = setup(context);
-  const DryReport before = context->queue().report();
-  const auto keys = std::make_shared<rlwe::KeyRecorder>(context->constants());
-  const ckks::Evaluator evaluator(context, keys);
-  Ciphertext x{context, {}, level, scale_at(*params, level), slots, keys->id()};
-  for (int h = 0; h < 2; ++h) {
-    x.parts.push_back(
-        context->queue().allocate(context->ring(), params->basis(level), Domain::Eval));
-  }
-  program(evaluator, x);
-  DryRun out{keys->request(), context->queue().report(), keys->bytes()};
-  out.report.bytes_moved -= before.bytes_moved;
-  out.report.operations -= before.operations;
-  for (const auto& [name, count] : before.operations_by_name) {
-    out.report.operations_by_name[name] -= count;
-    out.report.bytes_by_name[name] -= before.bytes_by_name.at(name);
-  }
-  return out;
+  const session::DryRun run(context);
+  program(run.evaluator(), session::shape_only(context, level, scale_at(*params, level), slots));
+  return {run.request(), run.report(), run.key_bytes()};
 }
 
 std::vector<Ciphertext> refresh(const Bootstrapper& bootstrapper, const ckks::Evaluator& evaluator,
@@ -103,9 +90,8 @@ Setup bootstrapping(const BootstrapOptions& options, int batch) {
 }
 
 Rates rates_of(const std::string& device, int threads) {
-  if (device == "cuda") return {cuda_rates(), 1};
-  const CpuChoice cpu = cpu_choice({device == "cpu", threads});
-  return {cpu_rates(cpu.kernels), cpu.usable};
+  const session::RateDevice timed = session::rate_device({device}, threads, device == "cpu");
+  return {session::rates_of(timed.kernels), timed.threads};
 }
 
 World::World(const std::string& preset_name, std::unique_ptr<Backend> backend)
@@ -113,30 +99,19 @@ World::World(const std::string& preset_name, std::unique_ptr<Backend> backend)
 
 World::World(std::shared_ptr<const Params> params, std::unique_ptr<Backend> backend)
     : params_(std::move(params)),
-      context_(ckks::Context::create(params_, std::make_unique<Queue>(std::move(backend)))),
-      secret_(rlwe::SecretKey::generate(params_, random_)) {}
+      own_(ckks::Context::create(params_, std::make_unique<Queue>(std::move(backend)))) {}
 
 void World::make_keys(const rlwe::KeyRequest& request) {
-  rlwe::KeyGenerator generator(context_->constants(), queue(), secret_, random_);
-  keys_ = generator.make(request);
-  evaluator_ = std::make_unique<ckks::Evaluator>(context_, keys_);
+  keys_ = own_.keys(request);
+  evaluator_ = std::make_unique<ckks::Evaluator>(context(), keys_);
   queue().synchronize();
 }
 
 Ciphertext World::encrypt(const std::vector<Complex>& z, int level) {
-  const ckks::Plaintext p = ckks::encode(context_, z, level, scale_at(*params_, level));
-  return std::move(ckks::encrypt(secret_, {&p, 1}, random_).front());
+  return own_.encrypt(z, level, scale_at(*params_, level));
 }
 
-std::vector<Complex> World::decrypt(const Ciphertext& x) const {
-  return std::move(ckks::decrypt(secret_, {&x, 1}).front());
-}
-
-void World::copy(const Ciphertext& x, const Ciphertext& y) const {
-  Copy copy;
-  for (int h = 0; h < 2; ++h) copy.items.push_back({x.parts[h].view, y.parts[h].view});
-  queue().submit(std::move(copy));
-}
+void World::copy(const Ciphertext& x, const Ciphertext& y) const { session::copy_into(x, y); }
 
 Row World::row(const std::string& name, double value, const std::string& unit, int runs) const {
   const DeviceInfo device = queue().device();

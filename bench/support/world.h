@@ -7,10 +7,9 @@
 #include <span>
 
 #include "ckks/bootstrap/bootstrap.h"
-#include "ckks/encoding/client.h"
 #include "ckks/encoding/encoder.h"
-#include "rlwe/evaluation_keys.h"
 #include "runtime/rates.h"
+#include "session/keys/ckks_key_holder.h"
 #include "support/common.h"
 
 namespace latticino::bench {
@@ -57,16 +56,17 @@ struct Rates {
 };
 Rates rates_of(const std::string& device, int threads);
 
-// A context with its secret on one device.
+// The holder of a new key on one device.
 class World {
  public:
   World(const std::string& preset_name, std::unique_ptr<Backend> backend);
   World(std::shared_ptr<const Params> params, std::unique_ptr<Backend> backend);
   const std::shared_ptr<const Params>& params() const { return params_; }
-  const std::shared_ptr<const ckks::Context>& context() const { return context_; }
-  Queue& queue() const { return context_->queue(); }
+  const std::shared_ptr<const ckks::Context>& context() const { return own_.context; }
+  Queue& queue() const { return context()->queue(); }
   const ckks::Evaluator& evaluator() const { return *evaluator_; }
-  const rlwe::SecretKey& secret() const { return secret_; }
+  const rlwe::SecretKey& secret() const { return own_.secret; }
+  rlwe::Random& random() { return own_.random; }
   std::size_t key_bytes() const { return keys_->bytes(); }
   std::size_t sum_bytes() const { return keys_->sum_bytes(); }
 
@@ -75,7 +75,7 @@ class World {
     return make_message(kind, slots, messages_);
   }
   Ciphertext encrypt(const std::vector<Complex>& z, int level);
-  std::vector<Complex> decrypt(const Ciphertext& x) const;
+  std::vector<Complex> decrypt(const Ciphertext& x) const { return own_.decrypt(x); }
   // Copies the data of x into the memory of y, which recorded programs read. Both must have the
   // same level and slots.
   void copy(const Ciphertext& x, const Ciphertext& y) const;
@@ -85,9 +85,7 @@ class World {
 
  private:
   std::shared_ptr<const Params> params_;
-  std::shared_ptr<const ckks::Context> context_;
-  rlwe::Random random_;
-  rlwe::SecretKey secret_;
+  session::CkksKeyHolder own_;
   std::mt19937_64 messages_{1};
   std::shared_ptr<rlwe::EvaluationKeys> keys_;
   std::unique_ptr<ckks::Evaluator> evaluator_;

@@ -122,7 +122,6 @@ void bind_context(nb::module_& m) {
                 params, session::make_queue({device, index}, threads, simd, tuning));
           },
           "params"_a, "device"_a, "index"_a, "threads"_a, "simd"_a, "tuning"_a = "", ReleaseGil())
-      .def_static("create_dry", &ckks::Context::create_dry, "params"_a, ReleaseGil())
       .def_static(
           "create_idle",
           [](const ParamsPtr& params, const std::shared_ptr<IdleCounts>& counts) {

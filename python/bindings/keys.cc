@@ -1,4 +1,6 @@
 // The two roles: Client holds the secret key, EvaluationKeys is all that a server gets.
+#include "session/keys/dry_run.h"
+
 #include "client.h"
 
 namespace latticino::python {
@@ -38,20 +40,23 @@ void bind_public_keys(nb::module_& m) {
       .def_prop_ro("params_hash", &rlwe::EvaluationKeys::params_hash)
       .def_prop_ro("labels", &rlwe::EvaluationKeys::labels)
       .def_prop_ro("bytes", &rlwe::EvaluationKeys::bytes);
-  nb::class_<rlwe::KeyRecorder, rlwe::KeySource>(m, "KeyRecorder", "Notes the keys a dry run uses.")
+  nb::class_<session::DryRun>(m, "DryRun", "A context without data, and what programs on it need.")
       .def(
           "__init__",
-          [](rlwe::KeyRecorder* self, const ContextPtr& context) {
-            new (self) rlwe::KeyRecorder(context->constants());
+          [](session::DryRun* self, const ParamsPtr& params) {
+            new (self) session::DryRun(ckks::Context::create_dry(params));
           },
-          "context"_a, nb::keep_alive<1, 2>())
+          "params"_a, ReleaseGil())
+      .def_prop_ro("context", &session::DryRun::context)
+      .def_prop_ro("evaluator", &session::DryRun::evaluator, "It has every key.")
       .def_prop_ro("request",
-                   [](const rlwe::KeyRecorder& r) {
+                   [](const session::DryRun& run) {
                      std::vector<std::pair<rlwe::KeyLabel, int>> out;
-                     for (const auto& [label, level] : r.request()) out.emplace_back(label, level);
+                     for (const auto& [label, level] : run.request())
+                       out.emplace_back(label, level);
                      return out;
                    })
-      .def_prop_ro("bytes", &rlwe::KeyRecorder::bytes);
+      .def_prop_ro("key_bytes", &session::DryRun::key_bytes);
   m.def(
       "key_bytes",
       [](const ContextPtr& context, const rlwe::KeyLabel& label, int level) {

@@ -12,34 +12,32 @@ void OwnProcess::require(const char* operation) const {
                      "load the secret key in the child, or decrypt in the parent");
 }
 
-Owner::Owner(ContextPtr context)
-    : context_(of_this_process(std::move(context))),
-      secret_(rlwe::SecretKey::generate(context_->shared_params(), random_)) {}
+Owner::Owner(ContextPtr context) : own_(of_this_process(std::move(context))) {}
 
 Owner::Owner(ContextPtr context, rlwe::SecretKey secret)
-    : context_(of_this_process(std::move(context))), secret_(std::move(secret)) {}
+    : own_(of_this_process(std::move(context)), std::move(secret)) {}
 
 const rlwe::SecretKey& Owner::secret() const {
   process_.require("client");
-  return secret_;
+  return own_.secret;
 }
 
 Owner::Hold::Hold(Owner& owner)
-    : queue_((owner.process_.require("client"), owner.context_->queue().lock())),
+    : queue_((owner.process_.require("client"), owner.context()->queue().lock())),
       owner_(owner.mutex_) {}
 
 std::vector<ckks::Ciphertext> Owner::encrypt(std::span<const ckks::Plaintext> batch) {
   process_.require("encrypt");
   for (const ckks::Plaintext& x : batch) check(x.context, "encrypt");
   const Hold hold(*this);
-  return ckks::encrypt(secret_, batch, random_);
+  return own_.encrypt(batch);
 }
 
 std::vector<std::vector<ckks::Complex>> Owner::decrypt(
     std::span<const ckks::Ciphertext> batch) const {
   process_.require("decrypt");
   for (const ckks::Ciphertext& x : batch) check_own(x, "decrypt");
-  return ckks::decrypt(secret_, batch);
+  return ckks::decrypt(own_.secret, batch);
 }
 
 ckks::SharedSlots Owner::decrypt_for_sharing(const ckks::Ciphertext& x,
@@ -47,13 +45,12 @@ ckks::SharedSlots Owner::decrypt_for_sharing(const ckks::Ciphertext& x,
   process_.require("decrypt_for_sharing");
   check_own(x, "decrypt_for_sharing");
   const Hold hold(*this);
-  return ckks::decrypt_for_sharing(secret_, x, flooding, random_);
+  return ckks::decrypt_for_sharing(own_.secret, x, flooding, own_.random);
 }
 
 std::shared_ptr<rlwe::PublicKey> Owner::public_key() {
   const Hold hold(*this);
-  return std::make_shared<rlwe::PublicKey>(
-      rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_));
+  return std::make_shared<rlwe::PublicKey>(own_.public_key());
 }
 
 std::shared_ptr<switching::SwitchKeys> Owner::switch_keys(
@@ -61,21 +58,17 @@ std::shared_ptr<switching::SwitchKeys> Owner::switch_keys(
     std::span<const switching::MatvecShape> shapes) {
   check(to->ckks(), "switch_keys");
   const Hold hold(*this);
-  const tfhe::SecretKey between = switching::generate_secret(to->params(), random_);
-  return switching::make_switch_keys(*to, secret_, between, random_, shapes);
+  const tfhe::SecretKey between = switching::generate_secret(to->params(), own_.random);
+  return switching::make_switch_keys(*to, own_.secret, between, own_.random, shapes);
 }
 
 void Owner::check_own(const ckks::Ciphertext& x, const char* operation) const {
   check(x.context, operation);
-  if (x.key != secret_.id()) {
-    throw KeyError(operation, "a ciphertext under key " + x.key.str(),
-                   "one under this client's key " + secret_.id().str(),
-                   "decrypt it with the client that made its keys");
-  }
+  own_.require_own(x.key, operation);
 }
 
 void Owner::check(const ContextPtr& other, const char* operation) const {
-  if (other != context_) {
+  if (other != context()) {
     throw ContextError(operation, "an object of another context", "this client's context",
                        "use the client that was made for that context");
   }
@@ -83,10 +76,9 @@ void Owner::check(const ContextPtr& other, const char* operation) const {
 
 KeyMaker::KeyMaker(Owner& owner)
     : owner_(owner),
-      generator_(owner.context_->constants(), owner.context_->queue(), owner.secret_,
-                 owner.random_),
-      keys_(std::make_shared<rlwe::EvaluationKeys>(owner.secret_.id(),
-                                                   owner.context_->params().hash())) {}
+      generator_(owner.own_.generator()),
+      keys_(std::make_shared<rlwe::EvaluationKeys>(owner.own_.secret.id(),
+                                                   owner.context()->params().hash())) {}
 
 void KeyMaker::make(const rlwe::KeyLabel& label, int level) {
   const Owner::Hold hold(owner_);

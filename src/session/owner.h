@@ -1,5 +1,5 @@
-// A secret key of CKKS with a source of randomness, on a context's device. Server code never
-// includes this file.
+// The holder of a CKKS key (session/keys) for several threads, who refuses what is not its own.
+// Server code never includes this file.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 #include "ckks/encoding/client.h"
 #include "crypto/random_stream.h"
-#include "rlwe/client.h"
+#include "session/keys/ckks_key_holder.h"
 #include "switch/keys.h"
 
 namespace latticino::session {
@@ -38,9 +38,9 @@ class Owner {
   explicit Owner(ContextPtr context);
   Owner(ContextPtr context, rlwe::SecretKey secret);
 
-  const ContextPtr& context() const { return context_; }
+  const ContextPtr& context() const { return own_.context; }
   const rlwe::SecretKey& secret() const;
-  std::string key_id() const { return secret_.id().str(); }
+  std::string key_id() const { return own_.secret.id().str(); }
 
   std::vector<ckks::Ciphertext> encrypt(std::span<const ckks::Plaintext> batch);
   std::vector<std::vector<ckks::Complex>> decrypt(std::span<const ckks::Ciphertext> batch) const;
@@ -66,9 +66,7 @@ class Owner {
   void check(const ContextPtr& other, const char* operation) const;
 
   OwnProcess process_;
-  ContextPtr context_;
-  rlwe::Random random_;
-  rlwe::SecretKey secret_;
+  CkksKeyHolder own_;
   std::mutex mutex_;
 };
 

@@ -52,6 +52,10 @@ const char* name(Encoding encoding) {
                                         : "full";
 }
 
+Encoding encoding_of(const TfheParams& params, int bits) {
+  return bits < 0 ? Encoding::Full : params.booleans() ? Encoding::Boolean : Encoding::Padded;
+}
+
 std::string Ciphertext::str() const {
   return "Ciphertext(" + std::to_string(size()) + " x " + name(encoding) +
          ", largest=" + std::to_string(largest) + ", norm2=" + std::to_string(norm2) + ")";

@@ -20,6 +20,9 @@ namespace latticino::tfhe {
 //   Full     m < 2^p at m q / 2^p: sums wrap modulo 2^p
 enum class Encoding : std::uint8_t { Boolean, Padded, Full };
 const char* name(Encoding encoding);
+// The encoding of values of so many bits. 0: single bits, in the encoding of the set; below 0: full
+// messages.
+Encoding encoding_of(const TfheParams& params, int bits);
 
 // A batch of LWE ciphertexts at rest, of dimension k N. Immutable once made: operations return new
 // ones, copies share memory.

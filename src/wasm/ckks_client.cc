@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "ckks/encoding/client.h"
-#include "ckks/encoding/encoder.h"
 #include "io/bundle_file.h"
 #include "math/errors.h"
 #include "session/claims/slot_noise.h"
+#include "session/keys/ckks_key_holder.h"
 #include "session/note.h"
 #include "wasm/scheme_client.h"
 
@@ -15,8 +15,6 @@ namespace {
 
 using ckks::Complex;
 using session::Range;
-
-constexpr std::size_t kBatch = 16;  // ciphertexts that are encrypted together, as in Python
 
 // Clears rows of decrypted values, or of values to encrypt, at the end of a scope.
 struct ClearRows {
@@ -58,6 +56,7 @@ struct Ckks {
   using Params = latticino::Params;
   using Context = ckks::Context;
   using SecretKey = rlwe::SecretKey;
+  using Holder = session::CkksKeyHolder;
   static constexpr const char* kName = "CKKS";
   static constexpr io::Scheme kFiles = io::Scheme::Ckks;
   static constexpr auto read_secret = io::load_secret_key;
@@ -76,9 +75,11 @@ class CkksClient final : public SchemeClient<Ckks> {
 
   void save_server_keys(io::Sink& sink, std::vector<RequestedKey> wishes, bool with_public,
                         const Progress& progress) override {
-    const rlwe::Constants& constants = context_->constants();
+    const rlwe::Constants& constants = own_.context->constants();
+    Queue& queue = own_.context->queue();
+    const rlwe::KeyId& id = own_.secret.id();
     std::vector<io::KeyEntry> entries = entries_of(std::move(wishes));
-    rlwe::KeyGenerator generator(constants, context_->queue(), secret_, random_);
+    rlwe::KeyGenerator generator = own_.generator();
     const int total = static_cast<int>(entries.size());
     int done = 0;
     const auto make = [&](const io::KeyEntry& e) {
@@ -87,19 +88,18 @@ class CkksClient final : public SchemeClient<Ckks> {
       return key;
     };
     std::vector<io::BundlePart> parts;
-    parts.push_back({"keys", [&](io::Sink& s) {
-                       io::save_keys(s, constants, context_->queue(), secret_.id(), entries, make);
-                     }});
+    parts.push_back(
+        {"keys", [&](io::Sink& s) { io::save_keys(s, constants, queue, id, entries, make); }});
     if (with_public) {
       parts.push_back({"public", [&](io::Sink& s) {
                          const bool only_length = dynamic_cast<io::LengthSink*>(&s) != nullptr;
                          const rlwe::PublicKey key =
-                             only_length ? rlwe::PublicKey{secret_.id(), params().hash(), {}, {}}
-                                         : make_public();
-                         io::save_public_key(s, constants, context_->queue(), key);
+                             only_length ? rlwe::PublicKey{id, params().hash(), {}, {}}
+                                         : own_.public_key();
+                         io::save_public_key(s, constants, queue, key);
                        }});
     }
-    io::save_bundle(sink, io::Scheme::Ckks, params().hash(), secret_.id(), parts);
+    io::save_bundle(sink, io::Scheme::Ckks, params().hash(), id, parts);
   }
 
   void encrypt(io::Sink& sink, const Numbers& x) override {
@@ -121,25 +121,22 @@ class CkksClient final : public SchemeClient<Ckks> {
     const Range range = claimed(x, rows, size);
     const double scale = params().scale(level);
     const double error = session::fresh_error(params(), scale, static_cast<int>(slots), false);
-    io::save_ciphertexts(sink, encrypted(rows, level, scale), ckks_note(x.shape, error, range),
-                         io::kRangeVersion);
+    const auto encrypt = [&](std::span<const ckks::Plaintext> m) { return own_.encrypt(m); };
+    io::save_ciphertexts(sink, session::encrypt_rows(own_.context, rows, level, scale, encrypt),
+                         ckks_note(x.shape, error, range), io::kRangeVersion);
   }
 
   Values decrypt(Bytes file) override {
     io::MemorySource source(file);
-    const io::Ciphertexts loaded = io::load_ciphertexts(source, context_);
+    const io::Ciphertexts loaded = io::load_ciphertexts(source, own_.context);
     const std::vector<ckks::Ciphertext>& parts = loaded.ciphertexts;
     const auto slots = parts.empty() ? std::size_t{0} : static_cast<std::size_t>(parts[0].slots);
     for (const ckks::Ciphertext& part : parts) {
-      if (part.key != secret_.id()) {
-        throw KeyError("decrypt", "a ciphertext under key " + part.key.str(),
-                       "one under this client's key " + secret_.id().str(),
-                       "decrypt it with the client that made its keys");
-      }
+      own_.require_own(part.key, "decrypt");
       if (part.slots != parts[0].slots) session::Note::refuse();
     }
     const CkksNote note = read_ckks_note(loaded.note, slots, parts.size());
-    std::vector<std::vector<Complex>> rows = ckks::decrypt(secret_, parts);
+    std::vector<std::vector<Complex>> rows = ckks::decrypt(own_.secret, parts);
     const ClearRows clear{rows};
     Values out{note.shape, note.real ? "real" : "complex", {}, {}};
     const std::size_t size = size_of(note.shape);
@@ -154,10 +151,6 @@ class CkksClient final : public SchemeClient<Ckks> {
   }
 
  private:
-  rlwe::PublicKey make_public() {
-    return rlwe::make_public_key(context_->constants(), context_->queue(), secret_, random_);
-  }
-
   // Sorted, with each label once, its highest level and a fresh seed.
   std::vector<io::KeyEntry> entries_of(std::vector<RequestedKey> wishes) {
     rlwe::KeyRequest request;
@@ -170,29 +163,14 @@ class CkksClient final : public SchemeClient<Ckks> {
                                "make keys of bootstrapping with the native library: they take "
                                "gigabytes");
       }
-      rlwe::key_shape(context_->constants(), label, level);  // KeyError for other keys
+      rlwe::key_shape(own_.context->constants(), label, level);  // KeyError for other keys
       int& highest = request.try_emplace(label, level).first->second;
       highest = std::max(highest, level);
     }
     std::vector<io::KeyEntry> entries;
-    for (const auto& [label, level] : request) entries.push_back({label, level, random_.seed()});
+    for (const auto& [label, level] : request)
+      entries.push_back({label, level, own_.random.seed()});
     return entries;
-  }
-
-  std::vector<ckks::Ciphertext> encrypted(const std::vector<std::vector<Complex>>& rows, int level,
-                                          double scale) {
-    std::vector<ckks::Ciphertext> out;
-    for (std::size_t first = 0; first < rows.size(); first += kBatch) {
-      std::vector<ckks::Values> batch;
-      for (std::size_t i = first; i < std::min(rows.size(), first + kBatch); ++i) {
-        batch.emplace_back(rows[i]);
-      }
-      const auto plaintexts = ckks::encode_all(context_, batch, level, scale);
-      for (ckks::Ciphertext& x : ckks::encrypt(secret_, plaintexts, random_)) {
-        out.push_back(std::move(x));
-      }
-    }
-    return out;
   }
 };
 

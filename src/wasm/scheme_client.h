@@ -10,8 +10,8 @@
 
 namespace latticino::wasm {
 
-// `Scheme` has the types Params, Context and SecretKey, the name kName, the kind of files kFiles,
-// and read_secret.
+// `Scheme` has the types Params, Context, SecretKey and Holder (session/keys), the name kName, the
+// kind of files kFiles, and read_secret.
 template <class Scheme>
 class SchemeClient : public Client {
  public:
@@ -20,25 +20,29 @@ class SchemeClient : public Client {
 
   // If there is no `secret`, makes a new one.
   SchemeClient(const ParamsPtr& params, std::optional<SecretKey> secret)
-      : context_(Scheme::Context::create(
-            params, std::make_shared<Queue>(make_cpu_backend({.simd = false, .threads = 1})))),
-        secret_(secret ? std::move(*secret) : SecretKey::generate(params, random_)) {}
+      : SchemeClient(std::move(secret),
+                     Scheme::Context::create(params, std::make_shared<Queue>(make_cpu_backend(
+                                                         {.simd = false, .threads = 1})))) {}
 
   std::string scheme() const override { return Scheme::kName; }
-  std::string key_id() const override { return secret_.id().str(); }
+  std::string key_id() const override { return own_.secret.id().str(); }
 
   void save_secret(io::Sink& sink, Bytes passphrase) override {
     const SealedKey key = SealedKey::fresh(passphrase);
     const io::SecretSeal seal = key.seal();
-    io::save_secret_key(sink, secret_, &seal);
+    io::save_secret_key(sink, own_.secret, &seal);
   }
 
  protected:
-  const typename Scheme::Params& params() const { return context_->params(); }
+  const typename Scheme::Params& params() const { return own_.context->params(); }
 
-  std::shared_ptr<const typename Scheme::Context> context_;
-  rlwe::Random random_;
-  SecretKey secret_;
+  typename Scheme::Holder own_;
+
+ private:
+  SchemeClient(std::optional<SecretKey> secret,
+               const std::shared_ptr<const typename Scheme::Context>& context)
+      : own_(secret ? typename Scheme::Holder(context, std::move(*secret))
+                    : typename Scheme::Holder(context)) {}
 };
 
 // Loads the secret key of a file, as Client::load does.

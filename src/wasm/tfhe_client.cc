@@ -4,6 +4,7 @@
 
 #include "io/bundle_file.h"
 #include "math/errors.h"
+#include "session/keys/tfhe_key_holder.h"
 #include "session/note.h"
 #include "wasm/scheme_client.h"
 
@@ -43,6 +44,7 @@ struct Tfhe {
   using Params = TfheParams;
   using Context = tfhe::Context;
   using SecretKey = tfhe::SecretKey;
+  using Holder = session::TfheKeyHolder;
   static constexpr const char* kName = "TFHE";
   static constexpr io::Scheme kFiles = io::Scheme::Tfhe;
   static constexpr auto read_secret = io::load_tfhe_secret_key;
@@ -64,13 +66,9 @@ class TfheClient final : public SchemeClient<Tfhe> {
       throw UnsupportedError("server_keys", "keys by label under TFHE", "none",
                              "leave them out: one set of keys serves every program");
     }
-    const auto keys = tfhe::make_server_keys(*context_, secret_, random_, progress);
-    if (with_public) {
-      keys->public_key = std::make_shared<const tfhe::PublicKey>(
-          tfhe::make_public_key(*context_, secret_, random_));
-    }
-    const io::BundlePart part{"keys", [&](io::Sink& s) { io::save_keys(s, *context_, *keys); }};
-    io::save_bundle(sink, io::Scheme::Tfhe, params().hash(), secret_.id(), {&part, 1});
+    const auto keys = own_.server_keys(progress, with_public);
+    const io::BundlePart part{"keys", [&](io::Sink& s) { io::save_keys(s, *own_.context, *keys); }};
+    io::save_bundle(sink, io::Scheme::Tfhe, params().hash(), own_.secret.id(), {&part, 1});
   }
 
   void encrypt(io::Sink& sink, const Integers& x) override {
@@ -82,12 +80,12 @@ class TfheClient final : public SchemeClient<Tfhe> {
       throw ValueError("encrypt", "too large a value at index " + std::to_string(i),
                        "0 to " + std::to_string(most) + " for " + x.type, "use a wider type");
     }
-    io::save_ciphertexts(sink, batches(x.values, bits), tfhe_note(x.shape, x.type));
+    io::save_ciphertexts(sink, own_.encrypt(x.values, bits), tfhe_note(x.shape, x.type));
   }
 
   Values decrypt(Bytes file) override {
     io::MemorySource source(file);
-    io::TfheCiphertexts loaded = io::load_tfhe_ciphertexts(source, context_);
+    io::TfheCiphertexts loaded = io::load_tfhe_ciphertexts(source, own_.context);
     TfheNote note = read_tfhe_note(loaded.note);
     const int bits = bits_in_file(note.type);
     const int block = std::max(params().literal().message_bits, 1);
@@ -105,26 +103,13 @@ class TfheClient final : public SchemeClient<Tfhe> {
     }
     Values out{std::move(note.shape), std::move(note.type), {}, {}};
     std::vector<std::uint64_t> values =
-        tfhe::decrypt_integers(secret_, {std::move(loaded.batches)});
+        tfhe::decrypt_integers(own_.secret, {std::move(loaded.batches)});
     const crypto::ClearOnExit clear(values);
     out.integers.assign(values.begin(), values.end());
     return out;
   }
 
  private:
-  std::vector<tfhe::Ciphertext> batches(std::span<const std::uint64_t> values, int bits) {
-    if (bits > 0) return tfhe::encrypt_integers(context_, secret_, values, bits, random_).blocks;
-    std::vector<std::uint32_t> messages(values.begin(), values.end());
-    const crypto::ClearOnExit clear(messages);
-    const tfhe::Encoding encoding = bits < 0              ? tfhe::Encoding::Full
-                                    : params().booleans() ? tfhe::Encoding::Boolean
-                                                          : tfhe::Encoding::Padded;
-    std::vector<tfhe::Ciphertext> out{
-        tfhe::encrypt(context_, secret_, messages, encoding, random_)};
-    if (bits == 0) out[0].largest = 1;
-    return out;
-  }
-
   int bits_in_file(const std::string& type) const {
     try {
       return bits_of(params(), type);

@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "ckks/bootstrap/bootstrap.h"
-#include "ckks/encoding/encoder.h"
-#include "rlwe/client.h"
-#include "rlwe/evaluation_keys.h"
+#include "session/keys/ckks_key_holder.h"
+#include "session/keys/dry_run.h"
 
 namespace latticino::ckks {
 namespace {
@@ -26,31 +25,23 @@ std::uint64_t fingerprint(const Ciphertext& x) {
 
 rlwe::KeyRequest requested(const std::shared_ptr<const Params>& params,
                            const BootstrapOptions& options) {
-  const auto context = Context::create_dry(params);
-  const auto keys = std::make_shared<rlwe::KeyRecorder>(context->constants());
-  Ciphertext x{context, {}, 0, params->scale(0), options.slots, keys->id()};
-  for (int h = 0; h < 2; ++h) {
-    x.parts.push_back(context->queue().allocate(context->ring(), params->basis(0), Domain::Eval));
-  }
-  Bootstrapper(context, options).bootstrap(Evaluator(context, keys), x);
-  return keys->request();
+  const session::DryRun dry(Context::create_dry(params));
+  const Ciphertext x = session::shape_only(dry.context(), 0, params->scale(0), options.slots);
+  Bootstrapper(dry.context(), options).bootstrap(dry.evaluator(), x);
+  return dry.request();
 }
 
 std::uint64_t bootstrapped(bool simd, const char* set = "test-n10-boot-insecure") {
   const auto params = preset(set);
   const BootstrapOptions options{16, BootstrapOptions::Message::Complex, false};
-  rlwe::Random random = rlwe::Random::insecure_from_seed({7});
-  const auto context =
-      Context::create(params, std::make_unique<Queue>(make_cpu_backend({simd, 1})));
-  const rlwe::SecretKey secret = rlwe::SecretKey::generate(params, random);
-  const auto keys = rlwe::KeyGenerator(context->constants(), context->queue(), secret, random)
-                        .make(requested(params, options));
+  session::CkksKeyHolder own(
+      Context::create(params, std::make_unique<Queue>(make_cpu_backend({simd, 1}))),
+      rlwe::Random::insecure_from_seed({7}));
+  const auto& context = own.context;
+  const auto keys = own.keys(requested(params, options));
   std::vector<Complex> z;
   for (int j = 0; j < 16; ++j) z.emplace_back(j / 16.0, 0.5 - j / 32.0);
-  const Plaintext m = encode(context, z, 0, params->scale(0));
-  const rlwe::FreshPair pair = rlwe::encrypt_symmetric(context->constants(), context->queue(),
-                                                       secret, m.poly.view, 0, random);
-  const Ciphertext x{context, {pair.parts[0], pair.parts[1]}, 0, m.scale, 16, secret.id()};
+  const Ciphertext x = own.encrypt(z, 0, params->scale(0));
   return fingerprint(Bootstrapper(context, options).bootstrap(Evaluator(context, keys), x));
 }
 

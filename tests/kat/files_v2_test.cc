@@ -63,9 +63,7 @@ TEST(FilesV2, Load) {
   const auto context = Context::create(params, w.context);
   io::FileSource ciphertexts(std::string(kFolder) + "ciphertexts");
   const ckks::Ciphertext x = io::load_ciphertexts(ciphertexts, w.context).ciphertexts.at(0);
-  const auto value = [&](const ckks::Ciphertext& y) {
-    return w.context->encoder().project(w.decrypt(y), kSlots)[0].real();
-  };
+  const auto value = [&](const ckks::Ciphertext& y) { return w.decrypt(y)[0].real(); };
   EXPECT_NEAR(value(x), 1.0 / 3, 0x1p-15);
 
   const Bytes bytes = read_all("switch_keys");
@@ -78,17 +76,11 @@ TEST(FilesV2, Load) {
   // The keys work: a stored value goes through a table, and comes back by a product.
   const auto square = [](double v) { return v * v; };
   const auto dry = Context::create(params, ckks::Context::create_dry(w.params));
-  const auto recorder = std::make_shared<rlwe::KeyRecorder>(dry->ckks()->constants());
-  ckks::Ciphertext shadow = x;
-  shadow.context = dry->ckks();
-  shadow.key = {};
-  for (Poly& part : shadow.parts) {
-    part = dry->queue().allocate(dry->ckks()->ring(), part.view.basis(), Domain::Eval);
-  }
+  const session::DryRun run(dry->ckks());
   const MatvecShape shape = keys->matvec.begin()->first;
   const Switcher planned(dry, allocate_switch_keys(*dry, std::vector{shape}), matvec());
-  planned.apply(ckks::Evaluator(dry->ckks(), recorder), shadow, make_table(dry, square, 1));
-  const ckks::Evaluator evaluator(w.context, w.keys(recorder->request()));
+  planned.apply(run.evaluator(), session::shape_of(dry->ckks(), x), make_table(dry, square, 1));
+  const ckks::Evaluator evaluator(w.context, w.keys(run.request()));
   const Switcher switcher(context, keys, matvec());
   ASSERT_EQ(switcher.route(), Route::Matvec);
   EXPECT_NEAR(value(switcher.apply(evaluator, x, make_table(context, square, 1))), 1.0 / 9, 0x1p-4);

@@ -330,18 +330,15 @@ TEST_F(RecordSequences, OfTfhe) {
   };
   for (const auto& [known, set] : all) {
     const auto params = tfhe_preset(set.first);
-    const auto context =
-        tfhe::Context::create(params, std::make_unique<Queue>(witness()), set.second);
-    rlwe::Random random = test::fixed_random(1);
-    const tfhe::SecretKey secret = tfhe::SecretKey::generate(params, random);
-    std::shared_ptr<tfhe::ServerKeys> keys = tfhe::make_server_keys(*context, secret, random);
-    const std::uint32_t bits[] = {0, 1, 1, 0, 1};
-    const tfhe::Ciphertext x =
-        tfhe::encrypt(context, secret, bits, tfhe::Encoding::Boolean, random);
-    expect(known, context->queue(),
-           {[&] { keys = tfhe::make_server_keys(*context, secret, random); },
-            [&] { tfhe::encrypt(context, secret, bits, tfhe::Encoding::Boolean, random); },
-            [&] { tfhe::Evaluator(context, keys).gate(tfhe::Gate::Nand, x, x); }});
+    session::TfheKeyHolder own(
+        tfhe::Context::create(params, std::make_unique<Queue>(witness()), set.second),
+        test::fixed_random(1));
+    std::shared_ptr<tfhe::ServerKeys> keys = own.server_keys();
+    const std::vector<std::uint32_t> bits{0, 1, 1, 0, 1};
+    const tfhe::Ciphertext x = own.encrypt(bits, tfhe::Encoding::Boolean);
+    expect(known, own.context->queue(),
+           {[&] { keys = own.server_keys(); }, [&] { own.encrypt(bits, tfhe::Encoding::Boolean); },
+            [&] { tfhe::Evaluator(own.context, keys).gate(tfhe::Gate::Nand, x, x); }});
   }
 }
 

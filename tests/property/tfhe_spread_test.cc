@@ -28,13 +28,13 @@ std::shared_ptr<const TfheParams> params_of(const std::string& name) {
 }
 
 // A set's keys from a fixed seed on some backend.
-struct Rotations {
+struct Rotations : session::TfheKeyHolder {
   Rotations(const NamedSet& set, std::unique_ptr<Backend> backend)
-      : context(tfhe::Context::create(params_of(set.name),
-                                      std::make_unique<Queue>(std::move(backend)), set.arithmetic)),
-        random(test::fixed_random(11)),
-        secret(tfhe::SecretKey::generate(context->shared_params(), random)),
-        keys(tfhe::make_server_keys(*context, secret, random)),
+      : TfheKeyHolder(
+            tfhe::Context::create(params_of(set.name), std::make_unique<Queue>(std::move(backend)),
+                                  set.arithmetic),
+            test::fixed_random(11)),
+        keys(server_keys()),
         table(tfhe::constant_polynomial(*context, context->params().lwe_modulus() / 8)) {}
 
   std::uint32_t parts() const {
@@ -69,9 +69,6 @@ struct Rotations {
     return words;
   }
 
-  std::shared_ptr<const tfhe::Context> context;
-  rlwe::Random random;
-  tfhe::SecretKey secret;
   std::shared_ptr<const tfhe::ServerKeys> keys;
   Poly table;
 };

@@ -50,14 +50,7 @@ class BootstrapWorld {
   const Bootstrapper& plan() const { return bootstrapper_; }
   const Evaluator& evaluator() const { return *evaluator_; }
   const rlwe::KeyRequest& requested() const { return requested_; }
-  std::size_t key_bytes() const {
-    std::size_t sum = 0;
-    for (const auto& [label, level] : requested_) {
-      sum +=
-          rlwe::key_shape(world_.context()->constants(), label, level).bytes(world_.params().n());
-    }
-    return sum;
-  }
+  std::size_t key_bytes() const { return keys_->bytes(); }
   const rlwe::KeyRequest& used() const { return keys_->used(); }
 
   Ciphertext bootstrap(const Ciphertext& x) const { return plan().bootstrap(evaluator(), x); }

@@ -1,4 +1,4 @@
-// A small CKKS setting for tests: parameters, a CPU context, a secret, and a way to run a program
+// A small CKKS setting for tests: the holder of a key from a fixed seed, and a way to run a program
 // with only the keys that its dry run asks for.
 #pragma once
 
@@ -15,10 +15,9 @@
 #include <vector>
 
 #include "ckks/encoding/encoder.h"
-#include "ckks/evaluator/evaluator.h"
 #include "math/errors.h"
-#include "rlwe/client.h"
-#include "rlwe/evaluation_keys.h"
+#include "session/keys/ckks_key_holder.h"
+#include "session/keys/dry_run.h"
 
 namespace latticino::ckks {
 
@@ -36,6 +35,7 @@ class WitnessKeys : public rlwe::KeySource {
   }
   rlwe::KeyId id() const override { return keys_->id(); }
   const rlwe::KeyRequest& used() const { return used_; }
+  std::size_t bytes() const { return keys_->bytes(); }
 
  private:
   std::shared_ptr<const rlwe::EvaluationKeys> keys_;
@@ -60,10 +60,9 @@ class World {
 
   explicit World(std::shared_ptr<const Params> params,
                  std::unique_ptr<Backend> backend = test_backend())
-      : random_(rlwe::Random::insecure_from_seed({1, 2, 3})),
-        context_(Context::create(params, std::make_unique<Queue>(std::move(backend)))),
-        dry_(Context::create_dry(params)),
-        secret_(rlwe::SecretKey::generate(params, random_)) {}
+      : own_(Context::create(params, std::make_unique<Queue>(std::move(backend))),
+             rlwe::Random::insecure_from_seed({1, 2, 3})),
+        dry_(Context::create_dry(params)) {}
   explicit World(const std::string& name) : World(preset(name)) {}
 
   // One world for each preset and a whole test program, because making it takes longer than most
@@ -75,7 +74,7 @@ class World {
     return *world;
   }
 
-  const Params& params() const { return context_->params(); }
+  const Params& params() const { return context()->params(); }
   // log2 of the smallest scale that fresh ciphertexts can be brought to.
   double log_scale() const {
     double least = std::log2(params().scale(0));
@@ -84,9 +83,9 @@ class World {
     }
     return least;
   }
-  const std::shared_ptr<const Context>& context() const { return context_; }
-  const rlwe::SecretKey& secret() const { return secret_; }
-  rlwe::Random& random() { return random_; }
+  const std::shared_ptr<const Context>& context() const { return own_.context; }
+  const rlwe::SecretKey& secret() const { return own_.secret; }
+  rlwe::Random& random() { return own_.random; }
 
   // Random slots in the unit box.
   Values values(int slots, unsigned seed = 1) const {
@@ -103,48 +102,24 @@ class World {
   }
 
   Ciphertext encrypt(const Values& values, int level, double scale = 0) {
-    if (scale == 0) scale = params().scale(level);
-    const Plaintext m = encode(context_, values, level, scale);
-    rlwe::FreshPair pair = rlwe::encrypt_symmetric(context_->constants(), context_->queue(),
-                                                   secret_, m.poly.view, level, random_);
-    return {context_, {pair.parts[0], pair.parts[1]}, level, scale, m.slots, secret_.id()};
+    return own_.encrypt(values, level, scale == 0 ? params().scale(level) : scale);
   }
-
-  std::vector<double> coefficients(const Ciphertext& x) const {
-    std::vector<PolyView> parts;
-    for (const Poly& part : x.parts) parts.push_back(part.view);
-    return rlwe::decrypt(context_->constants(), context_->queue(), secret_, parts, x.level,
-                         x.scale);
-  }
-  Values decrypt(const Ciphertext& x) const {
-    return context_->encoder().project(coefficients(x), x.slots);
-  }
-
-  // A ciphertext without data on the dry context.
-  Ciphertext shadow(const Ciphertext& x) const {
-    Ciphertext out = x;
-    out.context = dry_;
-    out.key = {};
-    for (Poly& part : out.parts) {
-      part = dry_->queue().allocate(dry_->ring(), part.view.basis(), Domain::Eval);
-    }
-    return out;
-  }
+  std::vector<double> coefficients(const Ciphertext& x) const { return own_.coefficients(x); }
+  Values decrypt(const Ciphertext& x) const { return own_.decrypt(x); }
 
   // Runs the program on the dry context. Returns its outputs without data, and the keys that it
   // asks for.
   Batch dry_run(const Program& program, const Batch& x, rlwe::KeyRequest* request) const {
-    const auto recorder = std::make_shared<rlwe::KeyRecorder>(dry_->constants());
-    Batch shadows;
-    for (const Ciphertext& c : x) shadows.push_back(shadow(c));
-    Batch out = program(Evaluator(dry_, recorder), shadows);
-    *request = recorder->request();
+    const session::DryRun run(dry_);
+    Batch shapes;
+    for (const Ciphertext& c : x) shapes.push_back(session::shape_of(dry_, c));
+    Batch out = program(run.evaluator(), shapes);
+    *request = run.request();
     return out;
   }
 
   std::shared_ptr<rlwe::EvaluationKeys> make_keys(const rlwe::KeyRequest& request) {
-    return rlwe::KeyGenerator(context_->constants(), context_->queue(), secret_, random_)
-        .make(request);
+    return own_.keys(request);
   }
 
   // Dry run, generation of exactly the keys it reports, real run; both must use the same keys and
@@ -153,7 +128,7 @@ class World {
     rlwe::KeyRequest needed;
     const Batch planned = dry_run(program, x, &needed);
     const auto keys = std::make_shared<WitnessKeys>(make_keys(needed));
-    Batch out = program(Evaluator(context_, keys), x);
+    Batch out = program(Evaluator(context(), keys), x);
     EXPECT_EQ(keys->used(), needed);
     EXPECT_EQ(out.size(), planned.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -170,14 +145,13 @@ class World {
 
   std::vector<std::uint32_t> download(const Poly& poly) const {
     std::vector<std::uint32_t> out(static_cast<std::size_t>(poly.view.limbs()) * params().n());
-    context_->queue().download(out.data(), poly.view);
+    context()->queue().download(out.data(), poly.view);
     return out;
   }
 
  private:
-  rlwe::Random random_;
-  std::shared_ptr<const Context> context_, dry_;
-  rlwe::SecretKey secret_;
+  session::CkksKeyHolder own_;
+  std::shared_ptr<const Context> dry_;
 };
 
 // -log2 of the largest |a - b|.

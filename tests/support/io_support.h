@@ -11,6 +11,7 @@
 #include "crypto/sha256.h"
 #include "io/container.h"
 #include "io/files.h"
+#include "session/keys/ckks_key_holder.h"
 #include "support/rlwe_support.h"
 
 namespace latticino::test {
@@ -46,13 +47,12 @@ inline void repair(Bytes& b) {
       crypto::sha256(std::span(b).first(b.size() - io::kDigestBytes)));
 }
 
-struct FileWorld {
+struct FileWorld : session::CkksKeyHolder {
   explicit FileWorld(std::shared_ptr<const Params> p, std::uint8_t seed = 1)
-      : params(std::move(p)),
-        context(
-            ckks::Context::create(params, std::make_unique<Queue>(make_cpu_backend({false, 1})))),
-        random(fixed_random(seed)),
-        secret(rlwe::SecretKey::generate(params, random)) {}
+      : CkksKeyHolder(ckks::Context::create(std::move(p),
+                                            std::make_unique<Queue>(make_cpu_backend({false, 1}))),
+                      fixed_random(seed)),
+        params(context->shared_params()) {}
 
   const rlwe::Constants& constants() const { return context->constants(); }
   Queue& queue() const { return context->queue(); }
@@ -64,27 +64,13 @@ struct FileWorld {
   }
 
   ckks::Ciphertext encrypt(const std::vector<std::int64_t>& m, int level) {
-    const Poly poly = rlwe::secret_poly(queue(), context->ring(), params->basis(level), m);
-    rlwe::FreshPair pair =
-        rlwe::encrypt_symmetric(constants(), queue(), secret, poly.view, level, random);
-    return {context,  {pair.parts[0], pair.parts[1]}, level, 1.0, params->max_slots(), secret.id(),
-            pair.seed};
-  }
-
-  std::vector<double> decrypt(const ckks::Ciphertext& x) const {
-    std::vector<PolyView> parts;
-    for (const Poly& p : x.parts) parts.push_back(p.view);
-    return rlwe::decrypt(constants(), queue(), secret, parts, x.level, x.scale);
-  }
-
-  std::shared_ptr<rlwe::EvaluationKeys> keys(const rlwe::KeyRequest& request) {
-    return rlwe::KeyGenerator(constants(), queue(), secret, random).make(request);
+    const ckks::Plaintext x{context,
+                            rlwe::secret_poly(queue(), context->ring(), params->basis(level), m),
+                            level, 1.0, params->max_slots()};
+    return CkksKeyHolder::encrypt({&x, 1}).front();
   }
 
   std::shared_ptr<const Params> params;
-  std::shared_ptr<const ckks::Context> context;
-  rlwe::Random random;
-  rlwe::SecretKey secret;
 };
 
 }  // namespace latticino::test

@@ -6,36 +6,33 @@
 #include <string>
 #include <vector>
 
+#include "session/keys/tfhe_key_holder.h"
 #include "support/rlwe_support.h"
-#include "tfhe/client.h"
 #include "tfhe/evaluator.h"
 
 namespace latticino::test {
 
-struct TfheWorld {
+struct TfheWorld : session::TfheKeyHolder {
   explicit TfheWorld(std::shared_ptr<const TfheParams> p, bool simd = true, std::uint8_t seed = 1,
                      const tfhe::ArithmeticRule& arithmetic = BlindRotateArithmetic::Exact)
-      : params(std::move(p)),
-        context(tfhe::Context::create(params, std::make_unique<Queue>(make_cpu_backend({simd, 1})),
-                                      arithmetic)),
-        random(fixed_random(seed)),
-        secret(tfhe::SecretKey::generate(params, random)),
-        keys(tfhe::make_server_keys(*context, secret, random)),
+      : TfheKeyHolder(
+            tfhe::Context::create(std::move(p),
+                                  std::make_unique<Queue>(make_cpu_backend({simd, 1})), arithmetic),
+            fixed_random(seed)),
+        params(context->shared_params()),
+        keys(server_keys()),
         evaluator(context, keys) {}
   explicit TfheWorld(const std::string& name, bool simd = true, std::uint8_t seed = 1)
       : TfheWorld(tfhe_preset(name), simd, seed) {}
 
   tfhe::Ciphertext encrypt(const std::vector<std::uint32_t>& m, tfhe::Encoding encoding) {
-    return tfhe::encrypt(context, secret, m, encoding, random);
+    return TfheKeyHolder::encrypt(m, encoding);
   }
   std::vector<std::uint32_t> decrypt(const tfhe::Ciphertext& x) const {
     return tfhe::decrypt(secret, x);
   }
 
   std::shared_ptr<const TfheParams> params;
-  std::shared_ptr<const tfhe::Context> context;
-  rlwe::Random random;
-  tfhe::SecretKey secret;
   std::shared_ptr<const tfhe::ServerKeys> keys;
   tfhe::Evaluator evaluator;
 };

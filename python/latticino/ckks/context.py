@@ -84,9 +84,10 @@ class Context(Tenancy, roles.Handle):
         if isinstance(device, str) and device == NOT_ENCRYPTED:
             self.device, self.threads, self.simd = device, 1, simd
             timed = devices.rate_device("cpu", 1, simd)
-            self._setup(_native.Context.create_dry(self.params), auto_bootstrap, timed=timed)
+            run = _native.DryRun(self.params)
+            self._setup(run.context, auto_bootstrap, timed=timed)
             self._products.limit = math.inf
-            self._evaluator = _native.Evaluator(self._native, _native.KeyRecorder(self._native))
+            self._evaluator = run.evaluator
             return
         roles.warn_of_security("Context", self.params)
         budget = checked_budget(key_budget)
@@ -132,7 +133,7 @@ class Context(Tenancy, roles.Handle):
         out.device, out.threads, out.simd = kind, 0, True
         out._tuning = ""
         fast = kind == "cuda" or devices.fast_doubles(kind, 0, 0, True)
-        out._setup(_native.Context.create_dry(out.params), auto_bootstrap, _native.switch_sets_for(out.params, fast))
+        out._setup(_native.DryRun(out.params).context, auto_bootstrap, _native.switch_sets_for(out.params, fast))
         return out
 
     @classmethod
@@ -148,16 +149,16 @@ class Context(Tenancy, roles.Handle):
         out._store = _native.KeyStore.of_ckks(out._native, None)
         return out
 
-    def _dry(self) -> tuple[Context, _native.KeyRecorder]:
+    def _dry(self) -> tuple[Context, _native.DryRun]:
         """A twin without data, and the object that notes which keys a program uses on the twin."""
+        run = _native.DryRun(self.params)
         twin = Context.__new__(Context)
         twin.params, twin.device, twin.threads, twin.simd = self.params, "dry", 0, self.simd
-        twin._setup(_native.Context.create_dry(self.params), self.auto_bootstrap, self._sets_of_switching(),
+        twin._setup(run.context, self.auto_bootstrap, self._sets_of_switching(),
                     devices.rate_device(self.device, self.threads, self.simd), self)
         twin._products.limit = math.inf  # so that a plan counts all of them
-        recorder = _native.KeyRecorder(twin._native)
-        twin._evaluator = _native.Evaluator(twin._native, recorder)
-        return twin, recorder
+        twin._evaluator = run.evaluator
+        return twin, run
 
     # ---- properties ----
 

@@ -140,7 +140,7 @@ class Plan:
 def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[Any],
             scalars: Mapping[str, Scalar]) -> Plan:
     """The plan of a program, for arguments like these and for numbers of these ranges."""
-    twin, recorder = context._dry()
+    twin, run = context._dry()
     inputs = [stand_in(twin, context, x) for x in examples]
     input_bytes = twin._native.live_bytes
     twin._native.note_allocations()
@@ -154,19 +154,19 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
                 for shape, size in keys.products.items()}
     switching = {name: keys.bytes - sum(keys.products.values()) for name, keys in twin._switchers.keys.items()}
     # In the twin, only switching keys take memory, as they will on the device; other keys do not.
-    key_bytes = recorder.bytes + sum(switching.values()) + sum(products.values())
+    key_bytes = run.key_bytes + sum(switching.values()) + sum(products.values())
     peak = max(report["peak_bytes"], twin._native.peak_bytes)
     seconds = twin._native.predicted_seconds(*twin._timed)
     # A recording has copies of its inputs, and each run returns copies of its results. Other memory that the program
     # keeps belongs to the keys: the sums of their digits.
     made = sum(r.nbytes for r in results)
-    in_memory = input_bytes + constants + key_bytes - recorder.bytes
+    in_memory = input_bytes + constants + key_bytes - run.key_bytes
     kept = max(0, twin._native.live_bytes - in_memory - made)
     copies = 2 * input_bytes + made
-    peak_bytes = recorder.bytes + max(peak, input_bytes + constants)
+    peak_bytes = run.key_bytes + max(peak, input_bytes + constants)
     return Plan(
         params_hash=context.params.hash,
-        keys=dict(recorder.request),
+        keys=dict(run.request),
         key_bytes=key_bytes,
         constant_bytes=constants,
         peak_bytes=peak_bytes,
@@ -178,7 +178,7 @@ def dry_run(context: Context, program: Callable[..., Any], examples: Sequence[An
         bytes_moved=report["bytes_moved"],
         operations=report["operations"],
         bytes_by_name=dict(report["bytes_by_name"]),
-        bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in recorder.request},
+        bytes_by_key={label: _native.key_bytes(twin._native, label, level) for label, level in run.request},
         switching=switching,
         repack_routes=dict(twin._switchers.routes),
         products=products,

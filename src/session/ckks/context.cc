@@ -5,10 +5,8 @@
 #include <cmath>
 #include <ostream>
 
-#include "ckks/encoding/encoder.h"
 #include "math/errors.h"
 #include "math/text.h"
-#include "rlwe/client.h"
 #include "session/ckks/bootstrap.h"
 #include "session/ckks/state.h"
 #include "session/claims/slot_noise.h"
@@ -39,7 +37,7 @@ void require_keys_of(const Host& host, const StoredKeys& keys) {
 }
 
 ckks::Evaluator ContextState::evaluator(const std::string& key) const {
-  if (host_->dry()) return {host_->native, host_->recorder};
+  if (host_->dry()) return host_->dry_run->evaluator();
   const StoredKeysPtr keys = keys_.find(key);
   if (keys == nullptr) return {host_->native, nullptr};
   const auto bundle = keys->bundle();
@@ -124,16 +122,8 @@ Array encrypted(const ContextStatePtr& context, const Values& x, const EncryptOp
   }
   if (options.scale != 0) require_precision(scale, error, known.range());
   ArrayState out{context, {{}, known, UnusedSlots::zero()}, x.shape()};
-  constexpr std::size_t kMaxBatch = 16;  // encodes and encrypts in one step
-  const auto rows = rows_of(x.numbers(), slots);
-  for (std::size_t first = 0; first < rows.size(); first += kMaxBatch) {
-    const std::vector<ckks::Values> batch(
-        rows.begin() + static_cast<std::ptrdiff_t>(first),
-        rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), first + kMaxBatch)));
-    for (ckks::Ciphertext& part : encrypt(ckks::encode_all(host.native, batch, level, scale))) {
-      out.contents.parts.push_back(std::move(part));
-    }
-  }
+  out.contents.parts =
+      encrypt_rows(host.native, rows_of(x.numbers(), slots), level, scale, encrypt);
   return Array(std::make_shared<const ArrayState>(std::move(out)));
 }
 

@@ -77,7 +77,7 @@ Host::Host(const Host& like, Dry)
       timed(like.timed),
       auto_bootstrap(like.auto_bootstrap),
       native(ckks::Context::create_dry(like.parameters.native())),
-      recorder(std::make_shared<rlwe::KeyRecorder>(native->constants())),
+      dry_run(native),
       on_warning_(like.on_warning_),
       switch_sets_(like.switch_sets_),
       plaintexts_(kPlaintexts, [](const auto& x) { return bytes_of(x); }),
@@ -201,18 +201,6 @@ std::uint64_t Host::constant_bytes() const {
   std::uint64_t sum = products_.bytes() + refresher_->bytes();
   for (const auto& [key, made] : switchers_) sum += made->bytes();
   return sum;
-}
-
-ckks::Ciphertext shape_only(const CkksContextPtr& context, int level, double scale, int slots) {
-  if (!context->is_dry()) {
-    throw ContextError("shape_only", "a context with a device", "a dry context", "encrypt instead");
-  }
-  ckks::Ciphertext out{context, {}, level, scale, slots, {}};
-  for (int i = 0; i < 2; ++i) {
-    out.parts.push_back(
-        context->queue().allocate(context->ring(), context->params().basis(level), Domain::Eval));
-  }
-  return out;
 }
 
 ckks::Ciphertext with_slots(const ckks::Ciphertext& x, int slots) {

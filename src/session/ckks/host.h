@@ -20,6 +20,7 @@
 #include "session/ckks/refresher.h"
 #include "session/constant_cache.h"
 #include "session/device.h"
+#include "session/keys/dry_run.h"
 #include "switch/route.h"
 
 namespace latticino::session {
@@ -50,8 +51,8 @@ class Host final : public Constants {
   RateDevice timed;
   bool auto_bootstrap = false;
   CkksContextPtr native;
-  std::shared_ptr<KeyStore> store;              // null for a twin
-  std::shared_ptr<rlwe::KeyRecorder> recorder;  // for a twin only
+  std::shared_ptr<KeyStore> store;      // null for a twin
+  const std::optional<DryRun> dry_run;  // for a twin only
   std::atomic<std::uint64_t> bootstraps{0};
   bool dry() const { return store == nullptr; }
   // The caches are guarded by the lock of the queue. A recording holds it.
@@ -129,8 +130,6 @@ class Host final : public Constants {
   std::map<SwitcherKey, std::shared_ptr<switching::Switcher>> switchers_;
 };
 
-// A ciphertext without data, for dry contexts: the shape of a fresh encryption.
-ckks::Ciphertext shape_only(const CkksContextPtr& context, int level, double scale, int slots);
 // The same ciphertext seen with another slot count. More slots are always right, because the slots
 // repeat. Fewer are right only if the caller knows that the slots repeat with that period.
 // ShapeError for a count that is not possible.

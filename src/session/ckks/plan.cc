@@ -28,8 +28,7 @@ Array stand_in(const ContextStatePtr& twin, const ContextState& original, const 
     }
     ArrayState out{twin, {{}, s.known(), s.rest()}, s.shape};
     for (const ckks::Ciphertext& part : s.parts()) {
-      out.contents.parts.push_back(
-          shape_only(twin->host()->native, part.level, part.scale, part.slots));
+      out.contents.parts.push_back(shape_of(twin->host()->native, part));
     }
     return Array(std::make_shared<const ArrayState>(std::move(out)));
   }
@@ -98,7 +97,7 @@ Plan detail::plan_of(const Context& context, const ListProgram& program,
   PlanState out;
   out.params_hash = host->params().hash();
   out.log_n = host->params().log_n();
-  out.keys = host->recorder->request();
+  out.keys = host->dry_run->request();
   for (const auto& [label, level] : out.keys) {
     out.bytes_by_key[label] =
         rlwe::key_shape(host->native->constants(), label, level).bytes(host->params().n());

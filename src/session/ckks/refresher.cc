@@ -257,7 +257,7 @@ double Refresher::seconds_of(const ckks::BootstrapOptions& options) const {
 
 double Refresher::predicted_seconds(const ckks::BootstrapOptions& options) const {
   const Context dry = ckks::Context::create_dry(context_->shared_params());
-  const ckks::Evaluator e(dry, std::make_shared<rlwe::KeyRecorder>(dry->constants()));
+  const ckks::Evaluator e = DryRun(dry).evaluator();
   const ckks::Bootstrapper b(dry, options);
   const int level = b.input_level();
   const ckks::Ciphertext x = shape_only(dry, level, dry->params().scale(level), options.slots);

@@ -53,16 +53,6 @@ const Ciphertext& bit(const TfheBatches& x, bool any = false) {
 
 }  // namespace
 
-tfhe::Encoding encoding_of(const TfheParams& params, int bits) {
-  return bits < 0            ? tfhe::Encoding::Full
-         : params.booleans() ? tfhe::Encoding::Boolean
-                             : tfhe::Encoding::Padded;
-}
-
-std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values) {
-  return {values.begin(), values.end()};
-}
-
 Ciphertext tfhe_shape_only(const std::shared_ptr<const tfhe::Context>& context, std::uint32_t count,
                            std::uint32_t largest, double norm2, int bits, const Ciphertext* like) {
   if (!context->is_dry()) {
@@ -74,7 +64,7 @@ Ciphertext tfhe_shape_only(const std::shared_ptr<const tfhe::Context>& context, 
       context->allocate(static_cast<std::uint32_t>(context->params().big_dimension()), count);
   x.buffer = std::move(buffer);
   x.view = view;
-  x.encoding = encoding_of(context->params(), bits);
+  x.encoding = tfhe::encoding_of(context->params(), bits);
   x.norm2 = norm2;
   x.largest = largest;
   x.outside = like == nullptr ? context->rerandomizes() : like->outside;
@@ -163,7 +153,8 @@ const tfhe::Integers& TfheEngine::integers(const char* operation) const {
 
 TfheBatches TfheEngine::clear(std::span<const std::uint64_t> values, int bits) const {
   if (bits > 0) return integers("clear").clear(values, bits).blocks;
-  return {evaluator_->clear(as_messages(values), encoding_of(context()->params(), bits))};
+  const std::vector<std::uint32_t> messages(values.begin(), values.end());
+  return {evaluator_->clear(messages, tfhe::encoding_of(context()->params(), bits))};
 }
 
 TfheBatches TfheEngine::zero(const Batches& like, int blocks) const {

@@ -16,9 +16,6 @@ namespace latticino::session {
 
 using TfheBatches = std::vector<tfhe::Ciphertext>;
 
-// The encoding of a type. bits < 0: full messages. 0: single bits, in the encoding of the set.
-tfhe::Encoding encoding_of(const TfheParams& params, int bits);
-std::vector<std::uint32_t> as_messages(std::span<const std::uint64_t> values);
 // Batches without data, for dry contexts: fresh encryptions, or ciphertexts with the errors of
 // `like`. ContextError for other contexts.
 tfhe::Ciphertext tfhe_shape_only(const std::shared_ptr<const tfhe::Context>& context,

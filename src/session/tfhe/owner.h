@@ -1,5 +1,5 @@
-// A secret key of TFHE with a source of randomness, on a context's device. Server code never
-// includes this file.
+// The holder of a TFHE key (session/keys) for several threads, who refuses what is not its own.
+// Server code never includes this file.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "session/keys/tfhe_key_holder.h"
 #include "session/owner.h"
 #include "session/tfhe/engine.h"
-#include "tfhe/client.h"
 
 namespace latticino::session {
 
@@ -22,9 +22,9 @@ class TfheOwner {
   explicit TfheOwner(ContextPtr context);
   TfheOwner(ContextPtr context, tfhe::SecretKey secret);
 
-  const ContextPtr& context() const { return context_; }
+  const ContextPtr& context() const { return own_.context; }
   const tfhe::SecretKey& secret() const;
-  std::string key_id() const { return secret_.id().str(); }
+  std::string key_id() const { return own_.secret.id().str(); }
 
   // `bits` 0: single bits; below 0: full messages.
   TfheBatches encrypt(std::span<const std::uint64_t> values, int bits);
@@ -35,9 +35,7 @@ class TfheOwner {
 
  private:
   OwnProcess process_;
-  ContextPtr context_;
-  rlwe::Random random_;
-  tfhe::SecretKey secret_;
+  TfheKeyHolder own_;
   std::mutex mutex_;
 };
 

@@ -171,20 +171,16 @@ TEST_P(CkksSpans, WithKeys) {
 // The records of one rotation of each of `count` ciphertexts of 13 limbs.
 DryReport rotations(std::size_t count) {
   const auto params = preset("n16-d40-boot-v1");
-  const auto context = Context::create_dry(params);
-  const auto keys = std::make_shared<rlwe::KeyRecorder>(context->constants());
+  const session::DryRun dry(Context::create_dry(params));
   int level = params->default_level();
   while (params->limbs(level) > 13) --level;
   World::Batch x;
   for (std::size_t i = 0; i < count; ++i) {
-    x.push_back({context, {}, level, params->scale(level), params->max_slots(), keys->id()});
-    for (int h = 0; h < 2; ++h) {
-      x[i].parts.push_back(
-          context->queue().allocate(context->ring(), params->basis(level), Domain::Eval));
-    }
+    x.push_back(
+        session::shape_only(dry.context(), level, params->scale(level), params->max_slots()));
   }
-  Evaluator(context, keys).rotate(Span(x), 1);
-  return context->queue().report();
+  dry.evaluator().rotate(Span(x), 1);
+  return dry.report();
 }
 
 // The batch whose time is stated (docs/performance.md, "Beside the targets").

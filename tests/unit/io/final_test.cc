@@ -27,7 +27,7 @@ std::vector<double> decrypted(const Bytes& bytes) {
   EXPECT_TRUE(loaded.final);
   EXPECT_EQ(loaded.note, "note");
   EXPECT_EQ(loaded.ciphertexts.size(), 1u);
-  return world().decrypt(loaded.ciphertexts[0]);
+  return world().coefficients(loaded.ciphertexts[0]);
 }
 
 // The largest difference at multiples of `gap`.
@@ -40,7 +40,7 @@ double largest(const std::vector<double>& a, const std::vector<double>& b, std::
 TEST(FinalAnswer, NothingIsLostWithoutShifts) {
   const Ciphertext x = world().encrypt(world().message(), 0);
   const Bytes bytes = saved([&](Sink& s) { save_final(s, {&x, 1}, "note", {}); });
-  EXPECT_EQ(decrypted(bytes), world().decrypt(x));
+  EXPECT_EQ(decrypted(bytes), world().coefficients(x));
   EXPECT_LT(bytes.size(), 0.8 * saved([&](Sink& s) {
                                   Ciphertext whole = x;
                                   whole.seed.reset();
@@ -57,7 +57,7 @@ TEST(FinalAnswer, ShiftsAddTheErrorOfTheirRounding) {
     const double b = std::exp2(form.shift_b), a = std::exp2(form.shift_a);
     const double sigma =
         std::sqrt((b * b + a * a * 2 * n / 3) / 12) / static_cast<double>(form.factor);
-    const double had = largest(decrypted(bytes), world().decrypt(x));
+    const double had = largest(decrypted(bytes), world().coefficients(x));
     EXPECT_LT(had, 6 * sigma);
     EXPECT_GT(had, sigma);
   }
@@ -69,7 +69,7 @@ TEST(FinalAnswer, FewSlotsHaveFewCoefficientsOfTheFirstPart) {
   x.slots = 4;
   const Bytes bytes = saved([&](Sink& s) { save_final(s, {&x, 1}, "note", {}); });
   EXPECT_LT(bytes.size(), 0.53 * static_cast<double>(full));
-  EXPECT_EQ(largest(decrypted(bytes), world().decrypt(x), world().params->n() / 8), 0);
+  EXPECT_EQ(largest(decrypted(bytes), world().coefficients(x), world().params->n() / 8), 0);
 }
 
 TEST(FinalAnswer, WhatIsNoAnswerIsRefused) {

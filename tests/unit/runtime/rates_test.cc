@@ -11,7 +11,7 @@
 #include "ckks/bootstrap/bootstrap.h"
 #include "math/errors.h"
 #include "params/switch/params.h"
-#include "rlwe/evaluation_keys.h"
+#include "session/keys/dry_run.h"
 #include "tfhe/evaluator.h"
 
 namespace latticino {
@@ -20,29 +20,11 @@ namespace {
 // The counts of `program` on a ciphertext of n16-d40-boot-v1 at `level`.
 template <class Program>
 DryReport counted(const std::shared_ptr<const ckks::Context>& context, int level, Program program) {
-  const DryReport before = context->queue().report();
-  const auto keys = std::make_shared<rlwe::KeyRecorder>(context->constants());
+  const session::DryRun run(context);
   const Params& params = context->params();
-  ckks::Ciphertext x{context, {}, level, params.scale(0), params.max_slots(), keys->id()};
-  for (int h = 0; h < 2; ++h) {
-    x.parts.push_back(
-        context->queue().allocate(context->ring(), params.basis(level), Domain::Eval));
-  }
-  program(ckks::Evaluator(context, keys), x);
-  DryReport report = context->queue().report();
-  for (const auto& [name, count] : before.operations_by_name) {
-    report.operations_by_name[name] -= count;
-    report.bytes_by_name[name] -= before.bytes_by_name.at(name);
-  }
-  for (const auto& [name, effort] : before.effort_by_name) {
-    Effort& left = report.effort_by_name[name];
-    left.items -= effort.items;
-    left.work -= effort.work;
-    left.path -= effort.path;
-    left.fourier_work -= effort.fourier_work;
-    left.fourier_path -= effort.fourier_path;
-  }
-  return report;
+  program(run.evaluator(),
+          session::shape_only(context, level, params.scale(0), params.max_slots()));
+  return run.report();
 }
 
 // Launches overlap on the GPU, which is not predicted. With fewer limbs the measured time is
