@@ -241,9 +241,6 @@ class Context:
     def create(params: Params, device: str, index: int, threads: int, simd: bool, tuning: str = '') -> Context: ...
 
     @staticmethod
-    def create_dry(params: Params) -> Context: ...
-
-    @staticmethod
     def create_idle(params: Params, counts: IdleCounts) -> Context:
         """On a device that computes nothing: for measurements of the host."""
 
@@ -612,16 +609,23 @@ class EvaluationKeys(KeySource):
     @property
     def bytes(self) -> int: ...
 
-class KeyRecorder(KeySource):
-    """Notes the keys a dry run uses."""
+class DryRun:
+    """A context without data, and what programs on it need."""
 
-    def __init__(self, context: Context) -> None: ...
+    def __init__(self, params: Params) -> None: ...
+
+    @property
+    def context(self) -> Context: ...
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """It has every key."""
 
     @property
     def request(self) -> list[tuple[KeyLabel, int]]: ...
 
     @property
-    def bytes(self) -> int: ...
+    def key_bytes(self) -> int: ...
 
 def key_bytes(context: Context, label: KeyLabel, level: int) -> int: ...
 
