@@ -134,7 +134,7 @@ class Blobs:
         return size <= self.room()
 
     def _free(self) -> int:
-        return shutil.disk_usage(self._root).free
+        return shutil.disk_usage(self.folder).free
 
     def discard(self, area: str, owner: str, hash_: str) -> None:
         """Removes a blob, if it is there."""

@@ -72,7 +72,7 @@ def test_the_room_of_a_disk(tmp_path, monkeypatch):
 
 def test_bytes_that_changed_are_found(blobs):
     name = blobs.put("inputs", A, b"right")
-    blobs.path("inputs", A, name).write_bytes(b"wrong")
+    Path(blobs.path("inputs", A, name)).write_bytes(b"wrong")
     with pytest.raises(lt.FileError, match="other bytes"):
         blobs.read("inputs", A, name)
 
@@ -80,10 +80,10 @@ def test_bytes_that_changed_are_found(blobs):
 def test_bytes_that_changed_are_replaced_by_the_same_upload(blobs):
     name = blobs.put("inputs", A, b"right")
     assert blobs.intact("inputs", A, name)
-    blobs.path("inputs", A, name).write_bytes(b"wrong")
+    Path(blobs.path("inputs", A, name)).write_bytes(b"wrong")
     assert not blobs.intact("inputs", A, name)
     assert blobs.put("inputs", A, b"right") == name and blobs.read("inputs", A, name) == b"right"
-    blobs.path("inputs", A, name).unlink()
+    Path(blobs.path("inputs", A, name)).unlink()
     assert not blobs.intact("inputs", A, name) and len(files(blobs)) == 0
     shutil.rmtree(blobs.folder / "inputs")
     with pytest.raises(OSError):  # a disk that is not mounted has lost nothing
