@@ -1,5 +1,6 @@
-# Run by ctest: one test per suite of a GoogleTest program. Cases of a suite share the contexts and keys that they make, which
-# take longer than most cases. Each suite reports its cases to a file of its own, from which tests/tiers.py counts them.
+# Run by ctest: one test per suite of a GoogleTest program. Cases of a suite share a process, contexts and keys; "What differs
+# from usual practice" in docs/architecture.md says what that saves. Each suite reports its cases to a file of its own, from
+# which tests/tiers.py counts them.
 #   PROGRAM, LABEL, FOLDER (where it runs), REPORTS (a folder), SECONDS (after which a suite is ended)
 function(latticino_add_suites program label folder reports seconds)
   if(NOT EXISTS ${program})
