@@ -119,6 +119,11 @@ Poly Queue::allocate(const Ring& ring, const Basis& basis, Domain domain, bool s
   return poly;
 }
 
+Buffer Queue::allocate_kept(std::size_t bytes) {
+  const Keeping kept(*this);
+  return allocate(bytes);
+}
+
 Poly Queue::allocate_kept(const Ring& ring, const Basis& basis, Domain domain) {
   const Keeping kept(*this);
   return allocate(ring, basis, domain);
@@ -187,30 +192,19 @@ DryReport Queue::preparation() const {
   return owner_->preparation;
 }
 
-Queue::Preparing::Preparing(const Queue& queue) {
+Queue::Preparing::Preparing(const Queue& queue, bool kept) : kept_(kept) {
   if (!queue.is_dry()) return;
   owner_ = queue.owner_;
   const auto lock = owner_->hold();
   ++owner_->preparing;
+  owner_->keeping += kept_;
 }
 
 Queue::Preparing::~Preparing() {
   if (owner_ == nullptr) return;
   const std::lock_guard lock(owner_->mutex);
   --owner_->preparing;
-}
-
-Queue::Keeping::Keeping(const Queue& queue) : preparing_(queue) {
-  if (!queue.is_dry()) return;
-  owner_ = queue.owner_;
-  const auto lock = owner_->hold();
-  ++owner_->keeping;
-}
-
-Queue::Keeping::~Keeping() {
-  if (owner_ == nullptr) return;
-  const std::lock_guard lock(owner_->mutex);
-  --owner_->keeping;
+  owner_->keeping -= kept_;
 }
 
 void Queue::note_allocations() {

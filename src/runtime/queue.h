@@ -88,6 +88,7 @@ class Queue {
   Poly allocate(const Ring& ring, const Basis& basis, Domain domain, bool secret = false);
   // For objects that are made when they are first used, and then kept. A dry run counts them as if
   // they had existed before, as they do in every later run.
+  Buffer allocate_kept(std::size_t bytes);
   Poly allocate_kept(const Ring& ring, const Basis& basis, Domain domain);
 
   // While an object of this class exists, constants are made, such as encoded weights. A recording
@@ -95,27 +96,24 @@ class Queue {
   // is allocated for them is no part of its arena. A dry queue counts it in preparation() too.
   class Preparing {
    public:
-    explicit Preparing(const Queue& queue);
+    explicit Preparing(const Queue& queue) : Preparing(queue, false) {}
     ~Preparing();
     Preparing(const Preparing&) = delete;
     Preparing& operator=(const Preparing&) = delete;
 
+   protected:
+    Preparing(const Queue& queue, bool kept);
+
    private:
     std::shared_ptr<Block::Owner> owner_;
+    bool kept_;
   };
 
   // The same for constants and keys that are kept. A dry run counts what is allocated as if it had
   // existed before, as it does in every later run.
-  class Keeping {
+  class Keeping : public Preparing {
    public:
-    explicit Keeping(const Queue& queue);
-    ~Keeping();
-    Keeping(const Keeping&) = delete;
-    Keeping& operator=(const Keeping&) = delete;
-
-   private:
-    Preparing preparing_;
-    std::shared_ptr<Block::Owner> owner_;
+    explicit Keeping(const Queue& queue) : Preparing(queue, true) {}
   };
 
   // Stops before the record, or within it, if an interrupt was asked for (math/interrupt.h).

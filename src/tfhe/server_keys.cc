@@ -45,10 +45,7 @@ Buffer make_fourier_key(const Context& context, const PolyArray& bootstrap) {
   const std::size_t n = context.ring().n();
   Queue& queue = context.queue();
   const Queue::Preparing preparing(queue);
-  const Buffer fourier = [&] {
-    const Queue::Keeping keeping(queue);
-    return queue.allocate(fourier_bytes(context, bootstrap));
-  }();
+  const Buffer fourier = queue.allocate_kept(fourier_bytes(context, bootstrap));
   const Context::Polys coefficients =
       context.allocate_polys(std::min(together, bootstrap.count), Domain::Coeff);
   for (std::uint32_t first = 0; first < bootstrap.count; first += together) {
