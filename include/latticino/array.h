@@ -118,15 +118,15 @@ class LATTICINO_API Array {
 };
 
 /// \{
-/// Element by element. A product takes one level, sums and differences none.
+/// Computes element by element. A product takes one level. Sums and differences take none.
 LATTICINO_API Array operator+(const Array& x, const Array& y);
 LATTICINO_API Array operator-(const Array& x, const Array& y);
 LATTICINO_API Array operator*(const Array& x, const Array& y);
 /// \}
 /// \{
-/// Element by element with plain values. They have the shape of the array, or are a single value,
-/// or are repeated over its leading dimensions. A product takes one level. ValueError for a divisor
-/// of 0.
+/// Computes with plain values, element by element. They may have the shape of the array, or be a
+/// single number. If they have the shape of its last dimensions, they are repeated for the others.
+/// A product or a quotient takes one level. ValueError for a divisor of 0.
 LATTICINO_API Array operator+(const Array& x, const Values& y);
 LATTICINO_API Array operator-(const Array& x, const Values& y);
 LATTICINO_API Array operator-(const Values& x, const Array& y);
@@ -137,7 +137,8 @@ inline Array operator*(const Values& x, const Array& y) { return y * x; }
 /// \}
 
 /// \{
-/// With one complex number for all values. A product takes one level, with i and -i none.
+/// Computes with one complex number, which is applied to each value. A product takes one level. A
+/// product with i or -i takes none.
 LATTICINO_API Array operator+(const Array& x, Complex y);
 LATTICINO_API Array operator*(const Array& x, Complex y);
 inline Array operator+(Complex x, const Array& y) { return y + x; }
@@ -154,8 +155,9 @@ template <class T>
 concept Number = std::integral<T> || std::floating_point<T>;
 
 /// \{
-/// With one number for all values. A product takes one level, and none if the number has an integer
-/// type and fits 32 bits. ValueError for a divisor of 0.
+/// Computes with one real number, which is applied to each value. A product or a quotient takes one
+/// level. A product takes none if the number has an integer type and fits 32 bits. ValueError for a
+/// divisor of 0.
 template <Number T>
 Array operator+(const Array& x, T y) {
   return x + Complex(static_cast<double>(y));

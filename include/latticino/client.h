@@ -60,12 +60,12 @@ class LATTICINO_API Client {
   /// bounds and counts that are too small, UnsupportedError if no bound can be derived, ScaleError
   /// if the noise exceeds the modulus.
   /// \param x an array under this key
-  /// \param noise_bound bounds the Euclidean norm of the noise polynomial, before the scale is
-  /// divided out. Never measure it on secret data. None: it is derived from the tracked error, if
-  /// ranges were declared.
-  /// \param queries calls under this key that may ever be shared
-  /// \param statistical_bits 1 to 1000; the added noise has a deviation of
-  /// sqrt(12 queries) 2^(statistical_bits / 2) times the bound
+  /// \param noise_bound a bound of the Euclidean norm of the noise polynomial, before the division
+  /// by the scale. Never measure it on secret data. If it is empty, the library computes a bound
+  /// from the error that it tracks. For this, ranges must have been declared.
+  /// \param queries how many results of this function, under this key, others will ever see at most
+  /// \param statistical_bits from 1 to 1000. The standard deviation of the added noise is
+  /// sqrt(12 queries) * 2^(statistical_bits / 2) * noise_bound.
   SharedValues decrypt_for_sharing(const Array& x, std::optional<double> noise_bound,
                                    std::uint64_t queries, int statistical_bits = 30) const;
 

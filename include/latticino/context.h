@@ -102,25 +102,30 @@ class LATTICINO_API ServerKeys {
 /// A bundle of server keys on a context's device.
 struct BundleUse {
   std::string id;                ///< identity of the secret key
-  std::uint64_t bytes = 0;       ///< bytes of device memory that it takes while it is there
-  std::uint64_t host_bytes = 0;  ///< bytes of its form in host memory, which is kept once made
-  bool resident = false;         ///< whether it is in device memory
-  bool pinned = false;           ///< whether a running operation or a recording needs it there
+  std::uint64_t bytes = 0;       ///< bytes of device memory that the keys use when they are there
+  std::uint64_t host_bytes = 0;  ///< bytes of the copy in host memory; 0: there is no copy yet
+  bool resident = false;         ///< true: the keys are in device memory
+  bool pinned = false;           ///< true: a running operation or a recording uses the keys
   double last_use = 0;           ///< seconds since 1970; 0: never
   std::uint64_t evictions = 0;   ///< how often it was moved to host memory
 };
 
 /// The form of bootstrapping that is chosen for a ciphertext, and why.
 struct BootstrapForm {
-  bool slot_to_coeff_first = false;  ///< whether SlotToCoeff comes first, at the lowest levels
-  bool over_mod_raise = false;       ///< whether there is one more CoeffToSlot factor
-  int arcsine = 0;            ///< degree of the correction; 1: none; 0: that of the parameter set
-  int log_message_ratio = 0;  ///< r: values are raised to q0 / 2^r; 0: that of the parameter set
-  int input_level = 0;        ///< level at which bootstrapping begins
-  int output_level = 0;       ///< level of the result
-  double mean_bits = 0;       ///< predicted bits of the mean error
-  double worst_bits = 0;      ///< predicted bits of the largest error
-  std::string reason;         ///< the reason, in one line
+  /// true: bootstrapping begins with SlotToCoeff, at the lowest levels. false: it ends with it.
+  bool slot_to_coeff_first = false;
+  /// true: one factor of CoeffToSlot is applied together with ModRaise (OverModRaise).
+  bool over_mod_raise = false;
+  /// Degree of the arcsine polynomial that corrects the sine: 3, 5 or 7. 1: no correction. 0: the
+  /// parameter set decides.
+  int arcsine = 0;
+  /// r: a coefficient of size 1 is scaled to at most q0 / 2^r. 0: the parameter set decides.
+  int log_message_ratio = 0;
+  int input_level = 0;    ///< level at which bootstrapping begins
+  int output_level = 0;   ///< level of the result
+  double mean_bits = 0;   ///< predicted bits of the mean error
+  double worst_bits = 0;  ///< predicted bits of the largest error
+  std::string reason;     ///< the reason, in one line
 };
 
 /// Parameters on a device. Server side: it holds public keys, never a secret. Copies are handles of

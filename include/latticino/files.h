@@ -58,9 +58,9 @@ LATTICINO_API std::vector<std::uint8_t> to_bytes(const Array& x, const FileSigne
 LATTICINO_API Array array_from_bytes(std::span<const std::uint8_t> bytes, const Context& context,
                                      const FileVerifier& verify = {});
 
-/// Saves server keys. The public key is a file of its own with ".public" added to the name; so are
-/// the keys of each set of switching, with the set's name added. Older files under these names are
-/// removed.
+/// Saves server keys. A public key goes into a file beside it, with ".public" added to the name.
+/// The keys of each switching set go into a file with the name of the set added. Older files with
+/// these names are removed.
 LATTICINO_API void save_server_keys(const std::string& path, const ServerKeys& keys,
                                     const FileSigner& sign = {});
 /// Loads server keys. KeyError if the files beside it were made from another secret key.
@@ -77,7 +77,7 @@ LATTICINO_API Client load_client(const std::string& path, const Context& context
                                  const DeriveKey& derive = {});
 
 /// \{
-/// The same of TFHE.
+/// The same functions for arrays, keys and clients of TFHE.
 LATTICINO_API void save_array(const std::string& path, const TfheArray& x,
                               const FileSigner& sign = {});
 LATTICINO_API TfheArray load_array(const std::string& path, const TfheContext& context,

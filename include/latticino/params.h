@@ -16,15 +16,17 @@ namespace latticino {
 
 class Params;  // of the library
 
-/// Primes of one level. In most sets a level has the first primes of each list. In a set with free
-/// terminals a level may have others, and `chosen` says which.
+/// The primes of one level. A parameter set has a list of main primes, and one or two lists of
+/// terminal primes. In most sets a level has the first primes of each list. In a set with free
+/// terminals a level may have other terminal primes, and `chosen` says which.
 struct LevelPrimes {
-  std::uint16_t mains = 0;      ///< number of main primes, which are the first ones
-  std::uint16_t terminals = 0;  ///< number of terminal primes
-  std::uint16_t outer = 0;      ///< number of primes of the second list of terminals
-  /// If bit i is set, the level has terminal i. 0: the first ones.
+  std::uint16_t mains = 0;      ///< how many main primes the level has: the first ones of the list
+  std::uint16_t terminals = 0;  ///< how many terminal primes of the first list it has
+  std::uint16_t outer = 0;      ///< how many terminal primes of the second list it has
+  /// If bit i is set, the level has prime i of the first list. 0: it has the first ones.
   std::uint16_t chosen = 0;
-  std::uint16_t chosen_outer = 0;  ///< the same of the second list of terminals
+  /// If bit i is set, the level has prime i of the second list. 0: it has the first ones.
+  std::uint16_t chosen_outer = 0;
 };
 
 /// The levels of bootstrapping in a set (docs/bootstrapping.md).

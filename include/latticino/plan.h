@@ -68,12 +68,12 @@ ListProgram of_lists(Program& program) {
 /// Stands for an encrypted array in a plan: its shape, its level (-1: fresh) and the range of its
 /// values (none: a modulus of up to 1 is assumed).
 struct Input {
-  /// Level and range may be left out.
+  /// The level and the range are optional.
   Input(Shape of, int at = -1, std::optional<Range> within = std::nullopt)  // NOLINT: implicit
       : shape(std::move(of)), level(at), range(within) {}
   Shape shape;                 ///< lengths of the dimensions; empty for a single value
   int level;                   ///< level of the array; -1: that of fresh encryptions
-  std::optional<Range> range;  ///< range of the values; none: a modulus of up to 1 is assumed
+  std::optional<Range> range;  ///< range of the values; empty: at most 1 in modulus is assumed
 };
 
 /// An argument of a program that is planned: an encrypted array, an Input, or values in the clear,
@@ -145,12 +145,12 @@ LATTICINO_API Plan plan_of(const Context& context, const ListProgram& program,
                            const std::vector<Example>& examples);
 }  // namespace detail
 
-/// Runs a program without data and says what it needs. Throws what the program would throw,
-/// LevelError for instance, before any key exists; ScaleError if values may leave the modulus.
-/// \param context where it would run
-/// \param program any callable that takes as many arrays as there are examples, and gives an Array,
-/// a vector, array, pair or tuple of them
-/// \param examples what stands for the arguments; each becomes an Example
+/// Runs a program without data, and says what it needs. No keys are needed. Errors of the program,
+/// for example LevelError, are thrown here too. ScaleError if values may leave the modulus.
+/// \param context the context that the program will use
+/// \param program a function with one Array argument per example. It returns an Array, or a vector,
+/// array, pair or tuple of arrays.
+/// \param examples one for each argument: an encrypted array, an Input or plain values
 template <class Program, class... Examples>
 Plan plan(const Context& context, Program&& program, const Examples&... examples) {
   return detail::plan_of(context, detail::of_lists<sizeof...(Examples)>(program),

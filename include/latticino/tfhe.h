@@ -215,7 +215,7 @@ LATTICINO_API TfheArray operator<<(const TfheArray& x, const TfheOperand& amount
 LATTICINO_API TfheArray operator>>(const TfheArray& x, const TfheOperand& amount);
 /// \}
 /// \{
-/// Comparisons, element by element. They give encrypted booleans.
+/// Compares element by element. The results are encrypted booleans.
 LATTICINO_API TfheArray operator<(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator<=(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator>(const TfheArray& x, const TfheOperand& y);
@@ -237,13 +237,16 @@ LATTICINO_API std::ostream& operator<<(std::ostream& out, const TfheArray& x);
 /// The owner of a TFHE key. Copies are handles of one client; threads of one process may share it.
 class LATTICINO_API TfheClient {
  public:
-  /// A new secret key for the context's set, from the operating system's randomness.
+  /// Makes a new secret key for the parameter set of the context. Its randomness comes from the
+  /// operating system.
   explicit TfheClient(const TfheContext& context);
   TfheContext context() const;  ///< the context that the client was made for
-  std::string key_id() const;   ///< every object that is made under the key has it
-  /// The keys that a server needs, the same for every program.
-  /// \param public_key also makes a public key, for TfheContext::encrypt and re-randomisation
-  /// \param progress called after each key, with the number of keys made so far and that of all
+  std::string key_id() const;  ///< identity of the secret key; arrays and keys made from it have it
+  /// Makes the keys that a server needs. The same keys serve every program.
+  /// \param public_key true: also makes a public key. TfheContext::encrypt and re-randomisation
+  /// need it.
+  /// \param progress a function that is called after each key. `done` is the number of keys that
+  /// were made, `all` is the number of keys that will be made.
   TfheServerKeys server_keys(bool public_key = false,
                              const std::function<void(int done, int all)>& progress = {}) const;
   /// \{
@@ -299,10 +302,10 @@ LATTICINO_API TfhePlan plan_of(const TfheContext& context, const TfheListProgram
                                const std::vector<std::variant<TfheArray, TfheInput>>& examples);
 }  // namespace detail
 
-/// Runs a program without data and says what it needs. Throws what the program would throw.
-/// \param context where it would run
-/// \param program any callable that takes as many arrays as there are examples
-/// \param examples encrypted arrays or TfheInputs, which stand for the arguments
+/// Runs a program without data, and says what it needs. Errors of the program are thrown here too.
+/// \param context the context that the program will use
+/// \param program a function with one TfheArray argument per example
+/// \param examples one for each argument: an encrypted array or a TfheInput
 template <class Program, class... Examples>
 TfhePlan plan(const TfheContext& context, Program&& program, const Examples&... examples) {
   return detail::plan_of(context,
