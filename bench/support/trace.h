@@ -23,6 +23,7 @@ class Trace : public Backend {
   MemoryUse memory() const override { return inner_->memory(); }
   void reset_memory_peak() override { inner_->reset_memory_peak(); }
   void trim() noexcept override { inner_->trim(); }
+  void clear_unused() override { inner_->clear_unused(); }
   void copy_in(void* device, const void* host, std::size_t bytes) override {
     inner_->copy_in(device, host, bytes);
   }

@@ -61,6 +61,9 @@ void bind_queue(nb::class_<Context>& c) {
       .def(
           "reset_peak", [](const Context& x) { x.queue().reset_peak(); }, ReleaseGil())
       .def(
+          "clear_unused", [](const Context& x) { x.queue().clear_unused(); },
+          "Sets memory that is kept for reuse to zero.", ReleaseGil())
+      .def(
           "observe", [](const Context& x, bool on) { observe(x.queue(), on); }, "on"_a,
           "Starts counting what the device does from zero, or ends it.", ReleaseGil())
       .def_prop_ro(

@@ -291,6 +291,9 @@ class Context:
 
     def reset_peak(self) -> None: ...
 
+    def clear_unused(self) -> None:
+        """Sets memory that is kept for reuse to zero."""
+
     def observe(self, on: bool) -> None:
         """Starts counting what the device does from zero, or ends it."""
 
@@ -1322,6 +1325,9 @@ class TfheContext:
         """The same as the device counts it, with scratch and rounded blocks."""
 
     def reset_peak(self) -> None: ...
+
+    def clear_unused(self) -> None:
+        """Sets memory that is kept for reuse to zero."""
 
     def observe(self, on: bool) -> None:
         """Starts counting what the device does from zero, or ends it."""

@@ -43,6 +43,9 @@ class Backend {
   virtual MemoryUse memory() const = 0;
   virtual void reset_memory_peak() = 0;
   virtual void trim() noexcept = 0;  // returns blocks that are kept for reuse to the device
+  // Sets memory that is kept for reuse to zero, in stream order: whoever is given it next finds
+  // nothing of what was there before. Not while recording.
+  virtual void clear_unused() = 0;
   // Clears, in stream order, a block that held secrets, and what operations on it may have left in
   // scratch memory that is not cleared by itself. Not while recording.
   virtual void clear(void* p, std::size_t bytes) = 0;

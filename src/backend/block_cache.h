@@ -57,6 +57,14 @@ class BlockCache {
     }
   }
 
+  // Calls work(p, size) for each kept block.
+  template <class Work>
+  void for_each(const Work& work) const {
+    for (const auto& [size, of_size] : classes_) {
+      for (void* p : of_size.blocks) work(p, size);
+    }
+  }
+
   std::size_t bytes() const { return bytes_; }  // bytes in kept blocks
 
  private:

@@ -37,6 +37,7 @@ class IdleBackend final : public Backend {
   MemoryUse memory() const override { return {}; }
   void reset_memory_peak() override {}
   void trim() noexcept override {}
+  void clear_unused() override {}
   void clear(void*, std::size_t) override {}
 
   void copy_in(void*, const void*, std::size_t) override { ++counts_->copies_in; }

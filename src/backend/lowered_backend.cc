@@ -107,6 +107,7 @@ class LoweredBackend : public Backend {
   MemoryUse memory() const override { return inner_->memory(); }
   void reset_memory_peak() override { inner_->reset_memory_peak(); }
   void trim() noexcept override { inner_->trim(); }
+  void clear_unused() override { inner_->clear_unused(); }
   void clear(void* p, std::size_t bytes) override { inner_->clear(p, bytes); }
   void fill(void* p, std::size_t bytes, std::uint8_t value) override {
     step(Fill{p, bytes, value});

@@ -262,6 +262,13 @@ void Queue::reset_peak() {
   if (!is_dry()) owner_->backend->reset_memory_peak();
 }
 
+void Queue::clear_unused() {
+  const auto lock = owner_->hold();
+  if (owner_->recording != nullptr) no_transfer("clear_unused", false);
+  owner_->run_deferred();
+  if (!is_dry()) owner_->backend->clear_unused();
+}
+
 void Queue::poison(bool on) {
   const auto lock = owner_->hold();
   owner_->poisoned = on;

@@ -124,6 +124,7 @@ class Faulty : public Backend {
   MemoryUse memory() const override { return inner_->memory(); }
   void reset_memory_peak() override { inner_->reset_memory_peak(); }
   void trim() noexcept override { inner_->trim(); }
+  void clear_unused() override { inner_->clear_unused(); }
   void copy_in(void* d, const void* h, std::size_t bytes) override { inner_->copy_in(d, h, bytes); }
   void copy_out(void* h, const void* d, std::size_t bytes) override {
     inner_->copy_out(h, d, bytes);

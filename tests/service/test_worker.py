@@ -19,7 +19,7 @@ from latticino.serve.blobs import Blobs
 from latticino.serve.checker import Checker
 from latticino.serve.leases import Holder, Stopped
 from latticino.serve.manifest import Manifest
-from latticino.serve.models import Facts, Port, file_of, open_model
+from latticino.serve.models import Facts, Model, Port, file_of, open_model
 from latticino.serve.registry import Registry
 from latticino.serve.store import Store
 from latticino.serve.tables import bundles, jobs, models
@@ -129,6 +129,30 @@ def test_keys_stay_their_tenants_under_eviction(world, monkeypatch):
     assert counters["bundles_dropped"] > 0 and counters["evictions"] > 0 and counters["jobs"] == {"done": len(order)}
     assert counters["bundles"] <= 2 and counters["resident_bytes"] <= one + one // 2
     assert counters["key_hits"] + counters["key_misses"] == len(order)
+
+
+def test_memory_is_cleared_between_tenants(world, monkeypatch):
+    """Before the first run for another tenant, and not between two runs for the same one."""
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)  # no other worker is there to take jobs
+    seen = []
+    clear, run = lt.Context._clear_unused, Model.run
+
+    def cleared(context):
+        seen.append("clear")
+        clear(context)
+
+    def ran(model, session, *rest):
+        seen.append(session.key_id)
+        return run(model, session, *rest)
+
+    monkeypatch.setattr(lt.Context, "_clear_unused", cleared)
+    monkeypatch.setattr(Model, "run", ran)
+    worker = world.worker()
+    worker._open_models()
+    for i in (0, 0, 1, 2, 2, 0):
+        carry_out(worker, world.claimed(i))
+    first, second, third = (client.key_id for client in world.clients)
+    assert seen == [first, first, "clear", second, "clear", third, third, "clear", first]
 
 
 def test_a_crash_between_a_result_and_its_row(world, monkeypatch):

@@ -21,6 +21,7 @@ class WitnessBackend : public Backend {
   MemoryUse memory() const override { return inner_->memory(); }
   void reset_memory_peak() override { inner_->reset_memory_peak(); }
   void trim() noexcept override { inner_->trim(); }
+  void clear_unused() override { inner_->clear_unused(); }
   void clear(void* p, std::size_t bytes) override { inner_->clear(p, bytes); }
   void copy_in(void* d, const void* h, std::size_t bytes) override { inner_->copy_in(d, h, bytes); }
   void copy_out(void* h, const void* d, std::size_t bytes) override {

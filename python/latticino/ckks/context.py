@@ -203,6 +203,10 @@ class Context(Tenancy, roles.Handle):
     def reset_peak(self) -> None:
         self._native.reset_peak()
 
+    def _clear_unused(self) -> None:
+        """Sets the device memory that is kept for reuse to zero, so that nothing of an earlier ciphertext is in it."""
+        self._native.clear_unused()
+
     def synchronize(self) -> None:
         """Waits until the device has completed all submitted work."""
         self._native.synchronize()

@@ -92,6 +92,7 @@ class Worker:
         self._sessions, self._counters = Sessions(resources.for_host(), share), Counters()
         self._models: dict[str, tuple[Model, Facts]] = {}
         self._seconds: dict[str, float] = {}  # of the last run of a model
+        self._ran_for: dict[str, str] = {}  # the tenant of the last run of a model
         self._reading = 0.0  # seconds that it took to read the inputs of the last job
 
     def run(self) -> None:
@@ -250,6 +251,7 @@ class Worker:
             raise given
         name = Name(claim.tenant, claim.model, claim.bundle)
         session = self._sessions.get(name, model, facts.key_bytes, lambda: self._keys(name, model))
+        self._clear_for(claim, model)
         holder.after(0.0)
         # Not earlier: to load keys may take longer than the run, and most jobs find them in memory.
         usual, start = self._seconds.get(claim.model), time.monotonic()
@@ -258,6 +260,13 @@ class Worker:
         result = model.run(session, given, claim.final, holder.after)
         self._seconds[claim.model] = time.monotonic() - start
         return result
+
+    def _clear_for(self, claim: Claim, model: Model) -> None:
+        """Before a run for another tenant, clears what the last tenant's run of the model has left in memory. Each model has
+        memory of its own."""
+        if self._ran_for.get(claim.model, claim.tenant) != claim.tenant:
+            model.context._clear_unused()
+        self._ran_for[claim.model] = claim.tenant
 
     def _kept(self, claim: Claim, result: bytes, seconds: float) -> Ending:
         """Stores the result and then the state of the job. ``seconds``: those of the run."""

@@ -157,6 +157,11 @@ class Context(Tenancy, roles.Handle):
         if self._native:
             self._native.reset_peak()
 
+    def _clear_unused(self) -> None:
+        """Sets the device memory that is kept for reuse to zero, so that nothing of an earlier ciphertext is in it."""
+        if self._native:
+            self._native.clear_unused()
+
     def synchronize(self) -> None:
         """Waits until the device has completed all submitted work."""
         if self._native:

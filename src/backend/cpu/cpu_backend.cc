@@ -40,6 +40,11 @@ class CpuBackend final : public Backend {
   MemoryUse memory() const override { return {pool_.peak_bytes(), pool_.held_bytes()}; }
   void reset_memory_peak() override { pool_.reset_peak(); }
   void trim() noexcept override { pool_.trim(0); }
+  void clear_unused() override {
+    pool_.clear_unused();
+    executor_.clear_scratch();
+    executor_.clear_workspace();
+  }
   void clear(void* p, std::size_t bytes) override {
     std::memset(p, 0, bytes);
     executor_.clear_scratch();

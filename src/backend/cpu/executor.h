@@ -54,6 +54,8 @@ class Executor {
     return workspace_.data();
   }
 
+  void clear_workspace() { clear(workspace_); }
+
   // Calls work(unit, scratch) for every unit below `units`; `entries` is what one unit touches.
   template <class Work>
   void parallel(std::size_t units, std::size_t entries, const Work& work) {

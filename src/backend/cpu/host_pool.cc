@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -131,6 +132,10 @@ void HostPool::release(void* p, std::size_t bytes) noexcept {
   live_.erase(found);
   live_bytes_ -= size;
   free_bytes_ += size;
+}
+
+void HostPool::clear_unused() noexcept {
+  for (const auto& [size, buffer] : free_) std::memset(buffer.data(), 0, size);
 }
 
 void HostPool::trim(std::size_t keep) noexcept {

@@ -40,6 +40,7 @@ class HostPool {
   void release(void* p, std::size_t bytes) noexcept;
   // Frees released blocks until at most `keep` bytes of them are left.
   void trim(std::size_t keep) noexcept;
+  void clear_unused() noexcept;  // sets released blocks to zero
 
   std::size_t held_bytes() const { return live_bytes_ + free_bytes_; }
   // The most bytes handed out at once since the last reset.

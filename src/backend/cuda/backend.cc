@@ -84,6 +84,11 @@ class CudaBackend : public Backend, public Branches {
   MemoryUse memory() const override { return launcher_->pool().use(); }
   void reset_memory_peak() override { launcher_->pool().reset_peak(); }
   void trim() noexcept override { launcher_->trim(); }
+  void clear_unused() override {
+    launcher_->activate();
+    launcher_->clear_unused();
+    staging_.wipe();
+  }
   void clear(void* p, std::size_t bytes) override {
     launcher_->activate();
     launcher_->clear(p, bytes);

@@ -265,6 +265,43 @@ TEST_F(QueueTest, PoisonedBlocksAreFilledAtEachRun) {
   }
 }
 
+// Two blocks full of ones, of which one is released: its memory has zeros when it is used again.
+void expect_cleared(std::unique_ptr<Backend> backend) {
+  Queue queue(std::move(backend));
+  const std::vector<std::uint8_t> ones(1 << 16, 0xFF);
+  const Buffer used = queue.allocate(ones.size());
+  queue.copy_in(used->data(), ones.data(), ones.size());
+  const void* released = nullptr;
+  {
+    const Buffer gone = queue.allocate(ones.size());
+    queue.copy_in(gone->data(), ones.data(), ones.size());
+    released = gone->data();
+  }
+  queue.clear_unused();
+  const Buffer again = queue.allocate(ones.size());
+  ASSERT_EQ(again->data(), released) << "the test needs the same block";
+  std::vector<std::uint8_t> read(ones.size());
+  queue.copy_out(read.data(), again->data(), read.size());
+  EXPECT_EQ(read, std::vector<std::uint8_t>(ones.size(), 0));
+  queue.copy_out(read.data(), used->data(), read.size());
+  EXPECT_EQ(read, ones);
+}
+
+TEST(ClearUnused, OnACpu) { expect_cleared(make_cpu_backend({false, 1})); }
+
+TEST(ClearUnused, OnAGpu) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  expect_cleared(make_cuda_backend());
+}
+
+TEST_F(QueueTest, RefusesToClearWhileRecording) {
+  queue_.record([&] {
+    if (queue_.recording()) {
+      EXPECT_THROW(queue_.clear_unused(), UnsupportedError);
+    }
+  });
+}
+
 TEST_F(QueueTest, TellsWhatTheDeviceGave) {
   Queue queue(make_cpu_backend());
   const Buffer kept = queue.allocate(1 << 20);

@@ -105,6 +105,7 @@ class Launcher {
   // Writes zeros over a block, and over scratch memory: kernels may have left parts of it there.
   void clear(void* p, std::size_t bytes);
   void trim() noexcept { pool_.trim(memory_stream()); }
+  void clear_unused() { pool_.clear_unused(stream_); }
   // Bytes in the pool that are not in use.
   std::size_t idle_bytes() const { return pool_.idle_bytes(); }
   Pool& pool() { return pool_; }

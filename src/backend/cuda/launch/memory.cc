@@ -103,7 +103,7 @@ void* Pool::allocate_scratch(std::size_t bytes, cudaStream_t stream) {
 void Pool::release_scratch(void* p, std::size_t bytes, cudaStream_t stream) noexcept {
   const std::size_t size = BlockCache::size_of(bytes);
   live_.remove(size);
-  if (!keep_) return drop_scratch(p, size, stream);
+  if (!keep_) return drop_cleared(p, size, stream);
   scratch_.give(p, size);
 }
 
@@ -113,6 +113,16 @@ void Pool::clear_scratch(cudaStream_t stream) {
     const cudaError_t now = cudaMemsetAsync(p, 0, size, stream);
     if (status == cudaSuccess) status = now;
     clean_.give(p, size);
+  });
+  check(status, "cuda.clear");
+}
+
+void Pool::clear_unused(cudaStream_t stream) {
+  clear_scratch(stream);
+  cudaError_t status = cudaSuccess;
+  clean_.for_each([&](void* p, std::size_t size) {
+    const cudaError_t now = cudaMemsetAsync(p, 0, size, stream);
+    if (status == cudaSuccess) status = now;
   });
   check(status, "cuda.clear");
 }
@@ -150,7 +160,7 @@ void Pool::drop(void* p, cudaStream_t stream) noexcept {
   }
 }
 
-void Pool::drop_scratch(void* p, std::size_t size, cudaStream_t stream) noexcept {
+void Pool::drop_cleared(void* p, std::size_t size, cudaStream_t stream) noexcept {
   if (cudaMemsetAsync(p, 0, size, stream) != cudaSuccess) cudaGetLastError();
   drop(p, stream);
 }
@@ -158,8 +168,8 @@ void Pool::drop_scratch(void* p, std::size_t size, cudaStream_t stream) noexcept
 void Pool::shrink(cudaStream_t stream) noexcept {
   const std::size_t keep = live_.may_keep();
   clean_.shrink(keep - std::min(keep, scratch_.bytes()),
-                [&](void* p, std::size_t) { drop(p, stream); });
-  scratch_.shrink(keep, [&](void* p, std::size_t size) { drop_scratch(p, size, stream); });
+                [&](void* p, std::size_t size) { drop_cleared(p, size, stream); });
+  scratch_.shrink(keep, [&](void* p, std::size_t size) { drop_cleared(p, size, stream); });
 }
 
 std::size_t Pool::counted(cudaMemPoolAttr what) const {
@@ -186,8 +196,8 @@ void Pool::reset_peak() {
 }
 
 void Pool::empty(cudaStream_t stream) noexcept {
-  clean_.shrink(0, [&](void* p, std::size_t) { drop(p, stream); });
-  scratch_.shrink(0, [&](void* p, std::size_t size) { drop_scratch(p, size, stream); });
+  clean_.shrink(0, [&](void* p, std::size_t size) { drop_cleared(p, size, stream); });
+  scratch_.shrink(0, [&](void* p, std::size_t size) { drop_cleared(p, size, stream); });
 }
 
 void Pool::trim(cudaStream_t stream) noexcept {

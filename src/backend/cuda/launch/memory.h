@@ -36,6 +36,10 @@ class Pool {
   void release_scratch(void* p, std::size_t bytes, cudaStream_t stream) noexcept;
   void clear_scratch(cudaStream_t stream);
 
+  // Clears the blocks that are kept. With `keep` those that are not kept any more were cleared when
+  // they went back to the driver.
+  void clear_unused(cudaStream_t stream);
+
   std::size_t idle_bytes() const;  // bytes that are held and not in use
   MemoryUse use() const;
   void reset_peak();
@@ -46,7 +50,7 @@ class Pool {
  private:
   void* fresh(std::size_t bytes, cudaStream_t stream);
   void drop(void* p, cudaStream_t stream) noexcept;  // releases a block to the driver's pool
-  void drop_scratch(void* p, std::size_t size, cudaStream_t stream) noexcept;
+  void drop_cleared(void* p, std::size_t size, cudaStream_t stream) noexcept;
   void shrink(cudaStream_t stream) noexcept;
   std::size_t counted(cudaMemPoolAttr what) const;  // bytes that the driver counts
 
