@@ -9,7 +9,8 @@ else()
 endif()
 set_source_files_properties(tests/unit/bench/split_inner_test.cc tests/unit/bench/bitpacker_sets_test.cc
   bench/bitpacker/bitpacker_sets.cc PROPERTIES INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/bench)
-# A suite that hangs is ended after so many seconds, and named.
+include(cmake/discover.cmake)
+# A case that hangs is ended after so many seconds, and named.
 set(LATTICINO_TEST_SECONDS 1200)
 # Of tests' own code: the compiler's time matters more than theirs.
 set(LATTICINO_TEST_OPTIMIZATION -O0)
@@ -17,14 +18,6 @@ if(LATTICINO_SANITIZE)
   set(LATTICINO_TEST_SECONDS 3600)
   set(LATTICINO_TEST_OPTIMIZATION -O1)
 endif()
-# The suites of a folder's program are tests, found when ctest runs.
-function(latticino_discover_suites folder)
-  set(script ${PROJECT_BINARY_DIR}/${folder}_suites.cmake)
-  file(GENERATE OUTPUT ${script} CONTENT "include([[${PROJECT_SOURCE_DIR}/cmake/suites.cmake]])
-latticino_add_suites([[$<TARGET_FILE:${folder}_tests>]] ${folder} [[${PROJECT_SOURCE_DIR}]] [[${PROJECT_BINARY_DIR}/suites]]
-  ${LATTICINO_TEST_SECONDS})\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
-endfunction()
 # One program per folder: every *_test.cc below tests/<folder>.
 foreach(folder unit conformance kat property noise fuzz)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/${folder}/*_test.cc)
@@ -44,13 +37,16 @@ foreach(folder unit conformance kat property noise fuzz)
     else()
       target_precompile_headers(${folder}_tests REUSE_FROM unit_tests)
     endif()
-    latticino_discover_suites(${folder})
+    latticino_discover(${folder}_tests ${folder} ${PROJECT_SOURCE_DIR} ${LATTICINO_TEST_SECONDS})
   endif()
 endforeach()
 # What tests of Python run beside it, through the public headers alone.
 add_executable(array_programs tests/programs/array_programs.cc)
 target_compile_options(array_programs PRIVATE -O1)
 target_link_libraries(array_programs PRIVATE latticino)
+# Cases that end in every way, of which tests/python/house/test_tiers.py checks the counts.
+add_executable(endings tests/programs/endings.cc)
+target_link_libraries(endings PRIVATE GTest::gtest_main)
 # Device code on the host (tests/emulation/machine.h). Fibers change stacks, which sanitizers refuse.
 if(NOT LATTICINO_SANITIZE)
   file(GLOB sources CONFIGURE_DEPENDS tests/emulation/*.cc)
@@ -59,7 +55,7 @@ if(NOT LATTICINO_SANITIZE)
   target_compile_definitions(emulation_tests PRIVATE __CUDACC__)
   target_compile_options(emulation_tests PRIVATE -O1 -Wno-unknown-pragmas)
   target_link_libraries(emulation_tests PRIVATE latticino GTest::gtest_main)
-  latticino_discover_suites(emulation)
+  latticino_discover(emulation_tests emulation ${PROJECT_SOURCE_DIR} ${LATTICINO_TEST_SECONDS})
 endif()
 # Branches and addresses that depend on secrets, and freed memory with some: the library as it is, under
 # valgrind (tests/secrets), which leaves the program its own operator new.

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
@@ -11,12 +10,15 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 # Tests of CKKS and switching get their device from outside. Tests that only concern TFHE name theirs.
-ON_THE_GPU = ["--label-regex", "^(unit|kat|property|noise)$", "--exclude-regex", "Tfhe|RotationsOf|RotationsIn"]
+ON_THE_GPU = ["--label-regex", "^(unit|kat|property|noise)$", "--exclude-regex",
+              r"^[^.]*\.[^.]*(Tfhe|RotationsOf|RotationsIn)"]  # names of suites: folder.Suite.Case
 MAX_AT_ONCE = 4  # number of processes: the largest tests take gigabytes of memory, also on the GPU
 # Without the suites that take more than three seconds.
 QUICK = ["--label-exclude", "^(conformance|emulation|noise)$", "--exclude-regex",
-         r"^unit\.(Sets/)?(Switch(Matvec|RoundTrip|Words)|Bootstrap(Forms|Choice)?)$"]
+         r"^unit\.(Sets/)?(Switch(Matvec|RoundTrip|Words)|Bootstrap(Forms|Choice)?)\."]
 NEEDS_GPU = re.compile(r"no CUDA device|built without CUDA|needs a GPU")
+# What GoogleTest says last of a case.
+PASSED, SKIPPED = re.compile(r"\[  PASSED  \] 1 test\."), re.compile(r"\[  SKIPPED \] \S+\s*$")
 # A line of ctest for a finished test.
 DONE = re.compile(r" *(\d+)/(\d+) Test +#\d+: (.+?) \.* *(?:\*\*\*)?(Passed|Skipped|Not Run).*")
 
@@ -37,23 +39,16 @@ class Counts:
         return f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else "")
 
 
-def counted(path, status, suites=None):
-    """The counts of a JUnit file. A run that ends badly without naming a test counts as one that failed. The tests of ctest are
-    suites: each that ran to its end left a report of its cases in the folder `suites`."""
+def counted(path, status, count=None):
+    """The counts of a JUnit file. A run that ends badly without naming a test counts as one that failed. `count` counts one
+    test, by default as `counted_case` does."""
     counts = Counts()
     if Path(path).exists():
         for case in ElementTree.parse(path).iter("testcase"):
-            counts += cases_of(case, suites) if suites else counted_case(case)
+            counts += (count or counted_case)(case)
     if status and not counts.failed:
         counts.failed = 1
     return counts
-
-
-def cases_of(suite, reports):
-    """The counts of a suite's own report. One that ends badly without it counts as one test that failed."""
-    failed = suite.find("failure") is not None or suite.find("error") is not None
-    report = Path(reports, suite.get("name").replace("/", "-") + ".xml")
-    return counted(report, failed) if report.exists() else Counts(failed=1)
 
 
 def counted_case(case):
@@ -66,12 +61,25 @@ def counted_case(case):
     return Counts(gpu=1) if lacks_gpu else Counts(skipped=1)
 
 
+def counted_by_googletest(case):
+    """The count of a case that ctest ran. It also failed where GoogleTest does not confirm what ctest says, and then its output is
+    printed. For ctest, a process that ends early with status 0 has passed; one that skips is skipped, even if its status is an
+    error; and so is a program that was not built."""
+    counts, output = counted_case(case), case.findtext("system-out") or ""
+    if counts.failed or (PASSED if counts.passed else SKIPPED).search(output):
+        return counts
+    print(f"{case.get('name')} failed: its process did not end as one that {'passes' if counts.passed else 'skips'}\n{output}")
+    return Counts(failed=1)
+
+
 def ctest(program, folder, options, environ=None):
     """The C++ tests of a build folder that ctest's options choose. Prints what failed, and how far it is every ten seconds."""
-    report, suites = Path(folder, "ctest.xml"), Path(folder, "suites")  # cmake/tests.cmake names the latter
-    report.unlink(missing_ok=True)
-    shutil.rmtree(suites, ignore_errors=True)
+    report = Path(folder, "ctest.xml")
+    # The programs say their cases again: an interrupted run may have left a part of a list.
+    for left in (report, *Path(folder).glob("*_tests.cmake")):
+        left.unlink(missing_ok=True)
     command = [program, "--test-dir", folder, "--output-on-failure", "--no-tests=error", "--output-junit", str(report),
+               "--test-output-truncation", "head",  # the end says how a case ended
                "-j", str(processes()), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                env=environ)
@@ -85,7 +93,7 @@ def ctest(program, folder, options, environ=None):
         hidden = (hidden or line.startswith("The following tests did not run")) and "tests FAILED" not in line
         if not done and not hidden and line.strip() and not re.match(r" *Start +\d+: ", line):
             print(line, end="", flush=True)
-    return counted(report, process.wait(), suites)
+    return counted(report, process.wait(), counted_by_googletest)
 
 
 def processes():
