@@ -19,8 +19,9 @@ from latticino.serve.bundles import ATTEMPTS, Bundles
 from latticino.serve.checker import Checker
 from latticino.serve.models import Facts
 from latticino.serve.registry import Registry
+from latticino.serve.resources import Resources
 from latticino.serve.store import Store
-from latticino.serve.worker import Resources, Worker
+from latticino.serve.worker import Worker
 from running import SECONDS, Running, until
 
 PRESET = "test-n10-boot-insecure"

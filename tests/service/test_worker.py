@@ -21,9 +21,10 @@ from latticino.serve.leases import Holder, Stopped
 from latticino.serve.manifest import Manifest
 from latticino.serve.models import Facts, Model, Port, file_of, open_model
 from latticino.serve.registry import Registry
+from latticino.serve.resources import Resources, key_budgets
 from latticino.serve.store import Store
 from latticino.serve.tables import bundles, jobs, models
-from latticino.serve.worker import Resources, Worker, key_budgets, parts_of
+from latticino.serve.worker import Worker, parts_of
 from running import direct, saved_network, until
 
 PRESET = "test-n10-boot-insecure"
@@ -267,8 +268,6 @@ def test_memory_is_shared_out():
     with pytest.raises(lt.OutOfMemoryError, match="200 bytes of memory for 2 models.*needs 270"):
         key_budgets(facts, 200)
     assert key_budgets([], 10) == []
-    with pytest.raises(lt.UnsupportedError, match="pass --memory"):
-        Resources("cuda").for_device()
 
 
 def test_inputs_are_cut_as_the_model_says(world):

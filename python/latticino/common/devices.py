@@ -12,6 +12,7 @@ from .. import _native, arrays, errors
 
 NOT_ENCRYPTED = "not-encrypted"
 CARDS = {"cuda-h100": "NVIDIA H100 80GB HBM3", "cuda": "NVIDIA H200"}  # GPUs whose measured rates predict times
+_SMALL = "test-n10-boot-insecure"  # parameters whose context takes little memory
 _CARD: ContextVar[str | None] = ContextVar("_CARD", default=None)
 
 
@@ -56,6 +57,15 @@ def as_tuning(file: Any) -> str:
 def physical_memory() -> int:
     """Bytes of the machine's memory."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def device_memory(device: str) -> tuple[int, int]:
+    """Bytes of a device's memory: those that are free now, and all. DeviceError for a device that is not there.
+
+    On a GPU this process then has a CUDA context, which takes about half a GiB of that memory until it ends.
+    """
+    told = _native.Context.create(_native.preset(_SMALL), *choose(device), 1, True).device
+    return int(told["free_bytes"]), int(told["total_bytes"])
 
 
 def threads(number: int) -> int:

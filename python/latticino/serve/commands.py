@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from .. import arrays, errors
 from ..common import display
-from ..common.devices import physical_memory
 from ..common.options import count
 from ..files import regular
 from ..nn.compiling import as_bytes
@@ -63,7 +62,8 @@ def add(command: AddCommand, on_device: Callable[[argparse.ArgumentParser], None
                          "processes that compute, each on the device; default: 1" + (
                              "; 0: only workers of other machines" if sub is serve else ""))
         sub.add_argument("--memory", type=_amount(1), help="device memory of each worker, such as 70GiB; default on "
-                         "a CPU: half of the machine's memory for all workers")
+                         "a CPU: half of the machine's memory for all workers; default on a GPU: an equal part of "
+                         "what is free at the start, less a sixteenth of it and 1 GiB")
         sub.add_argument("--host-memory", type=_amount(1), help="host memory for bundles of keys, of each worker; "
                          "default: half of the machine's memory for all workers")
         sub.add_argument("--grace", type=count(0, 3600), default=20,
@@ -149,8 +149,8 @@ def _serve(args: argparse.Namespace) -> int:
     from .checker import require_confined
     from .models import Facts
     from .registry import Registry
+    from .resources import Resources, key_budgets
     from .service import Service, quiet_environment
-    from .worker import Resources, key_budgets
 
     if args.host not in _LOOPBACK and not args.plain_http:
         raise errors.UnsupportedError.explain(
@@ -194,18 +194,22 @@ def _serve(args: argparse.Namespace) -> int:
 def _worker(args: argparse.Namespace) -> int:
     packages.require("worker")
     from .blobs import OPERATOR
+    from .models import Facts
     from .registry import Registry
+    from .resources import Resources, key_budgets
     from .service import Service, quiet_environment
 
     quiet_environment()
     _require_own(args)
     config = _config(args)
     store, blobs = config.open()
-    lacking = [row.name for row in Registry(store, blobs).active() if not blobs.has("models", OPERATOR, row.digest)]
+    rows = Registry(store, blobs).active()
+    lacking = [row.name for row in rows if not blobs.has("models", OPERATOR, row.digest)]
     store.close()
     if lacking:  # otherwise workers would start and end again and again
         raise errors.FileError.explain("worker", f"{blobs.folder}, which lacks the model {lacking[0]} of the store",
                                        "the folder of blobs that latticino serve uses", "pass --blobs")
+    key_budgets([Facts.read(row.facts) for row in rows], Resources(**config.resources).for_device())
     Service(config, args.workers, None, float(args.grace)).run()
     return 0
 
@@ -288,18 +292,13 @@ def _store_of(args: argparse.Namespace) -> str:
 
 
 def _config(args: argparse.Namespace, **more: Any) -> Config:
+    from . import resources
     from .process import Config
-    from .worker import Resources
 
+    found = resources.of_options(args)  # before anything is made
     _make_folder(args)
-    device, share = args.device or "cpu", physical_memory() // 2 // max(args.workers, 1)
-    memory = args.memory if args.memory else share if device == "cpu" else None
-    host_memory = args.host_memory or share
-    resources = Resources(device, args.threads, memory, host_memory, float(args.grace))
-    if args.workers:
-        resources.for_device()  # a GPU without --memory is refused here
-    return Config(_store_of(args), str((args.blobs or args.folder / "blobs").resolve()),
-                  resources=dict(vars(resources)), **more)
+    return Config(_store_of(args), str((args.blobs or args.folder / "blobs").resolve()), resources=dict(vars(found)),
+                  **more)
 
 
 def _models_of(texts: Sequence[str]) -> dict[str, str]:

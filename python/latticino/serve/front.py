@@ -25,7 +25,6 @@ from .bundles import Bundles
 from .http import KEY
 from .jobs import Jobs, Limits
 from .jobs import Request as JobRequest
-from .limits import Rate
 from .logs import log
 from .manifest import MAX_CHUNKS, Manifest, chunks_of
 from .metrics import Metrics
@@ -35,6 +34,7 @@ from .registry import Registry
 from .requests import bodies, openapi
 from .requests.answers import add_errors, of_bundle, of_job, of_model
 from .requests.arriving import Flight, Inputs
+from .requests.limits import Rate
 from .store import Store
 from .tables import facts
 from .tenants import ACTIVE, Identity, Tenants

@@ -87,7 +87,8 @@ class Signals:
 
 
 def run_worker(config: Config, signals: Signals) -> None:
-    from .worker import Resources, Worker
+    from .resources import Resources
+    from .worker import Worker
 
     store, blobs = config.open()
     Worker(store, blobs, Resources(**config.resources), signals.drain, Limits(**config.limits)).run()

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, BinaryIO, NoReturn, TypeAlias, cast
 
 from .. import errors
-from ..common.devices import physical_memory
 from .blobs import Blobs
 from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
@@ -22,6 +21,7 @@ from .leases import ClaimedJob, Holder, Prefetcher, Stopped
 from .logs import log, of_tenant
 from .models import AnyKeys, Facts, Given, Model, open_model
 from .registry import Registry
+from .resources import Resources, key_budgets
 from .sessions import Name, Sessions
 from .store import STORE_ERRORS, Store
 from .tables import workers
@@ -42,30 +42,6 @@ _FAULTS = (errors.FileError, errors.KeyError, errors.ContextError, errors.ShapeE
 
 Ending: TypeAlias = tuple[str, "str | None"]  # how a job has ended, and why
 Rest: TypeAlias = Callable[[], Ending]
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What a worker may take. ``device`` and ``threads`` as of `lt.Context`. ``memory``: bytes of its device;
-    ``host_memory`` for bundles of keys; ``grace``: seconds that a job may go on when the worker shall end."""
-
-    device: str = "cpu"
-    threads: int = 0
-    memory: int | None = None
-    host_memory: int | None = None
-    grace: float = 20.0
-
-    def for_device(self) -> int:
-        """``memory``, or half of the machine's for a CPU. UnsupportedError for a GPU without it."""
-        if self.memory is not None:
-            return self.memory
-        if self.device != "cpu":
-            raise errors.UnsupportedError.explain("worker", f"the device {self.device} without memory=",
-                                                  "how much of its memory to use", "pass --memory, such as 70GiB")
-        return physical_memory() // 2
-
-    def for_host(self) -> int:
-        return physical_memory() // 2 if self.host_memory is None else self.host_memory
 
 
 @dataclass
@@ -97,10 +73,11 @@ class Worker:
 
     def run(self) -> None:
         """Opens the models, then works. OutOfMemoryError if they do not fit beside one bundle of keys each."""
-        self._open_models()
+        memory = self._open_models()
         beats = threading.Thread(target=self._beat, daemon=True, name="beats")
         beats.start()
-        log("worker.ready", worker=self.id, device=self._resources.device, models=len(self._models))
+        log("worker.ready", worker=self.id, device=self._resources.device, memory=memory,
+            models=len(self._models))
         try:
             self._loop()
         finally:
@@ -145,14 +122,17 @@ class Worker:
 
     # ---- start ----
 
-    def _open_models(self) -> None:
+    def _open_models(self) -> int:
+        """Returns the bytes of device memory that are divided among them."""
         rows = self._awaited()
         known = [Facts.read(row.facts) for row in rows]
-        budgets = key_budgets(known, self._resources.for_device())
+        memory = self._resources.for_device()
+        budgets = key_budgets(known, memory)
         for facts, budget in zip(known, budgets):
             model = open_model(self._registry.file(facts.digest), self._resources.device,
                                threads=self._resources.threads, key_budget=budget)
             self._models[facts.digest] = model, facts
+        return memory
 
     def _awaited(self) -> list[Any]:
         """The rows of all active models. A worker may be started before its service: it waits for them."""
@@ -387,19 +367,3 @@ def parts_of(body: bytes, facts: Facts) -> Sequence[bytes]:
         out.append(body[at : at + port.bytes])
         at += port.bytes
     return out
-
-
-def key_budgets(models: Sequence[Facts], memory: int) -> list[int]:
-    """Bytes of keys on a device for each model, beside the weights and buffers of all and the inputs of one more job.
-    OutOfMemoryError if a bundle does not fit."""
-    # The next job's inputs lie on the device while one is computed, where a seed of them becomes as much again.
-    ahead = 2 * max((m.request_bytes for m in models), default=0)
-    rest = memory - ahead - sum(m.peak_bytes - m.key_bytes for m in models)
-    each = rest // max(len(models), 1)
-    short = max((m.key_bytes for m in models), default=0)
-    if each < short:
-        raise errors.OutOfMemoryError.explain(
-            "worker", f"{memory} bytes of memory for {len(models)} models",
-            f"{memory + len(models) * (short - each)} for their weights, buffers, inputs and a bundle of keys each",
-            "pass more --memory, or serve fewer models")
-    return [each] * len(models)

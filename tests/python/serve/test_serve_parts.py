@@ -15,10 +15,11 @@ from types import SimpleNamespace
 import pytest
 
 import latticino as lt
-from latticino.serve import limits, manifest, packages
+from latticino.serve import manifest, packages
 from latticino.serve.blobs import Blobs
 from latticino.serve.manifest import CHUNK, Joined, Manifest
 from latticino.serve.refusals import Refused
+from latticino.serve.requests import limits
 
 A, B = "a" * 16, "b" * 16
 

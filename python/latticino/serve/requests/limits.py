@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 
-from .refusals import Refused
+from ..refusals import Refused
 
 _MAX_BUCKETS = 100_000  # the most buckets
 
