@@ -20,17 +20,22 @@ PROGRAMS = {"service-kills": kills, "service-load": load, "service-soak": soak,
             "service-scaling": scaling}
 
 
-def main(words: list[str]) -> int:
-    """Returns the status: 1 if something was wrong or a target was missed."""
-    parser = argparse.ArgumentParser(prog="latticino bench", description=__doc__)
-    commands = parser.add_subparsers(dest="what", required=True)
+def parser() -> argparse.ArgumentParser:
+    """Of all programs."""
+    out = argparse.ArgumentParser(prog="latticino bench", description=__doc__)
+    commands = out.add_subparsers(dest="what", required=True)
     for name, program in PROGRAMS.items():
         sub = commands.add_parser(name, description=program.__doc__,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
         program.add_options(sub)
         sub.add_argument("--record", type=Path, help="the JSON file to write rows to")
         sub.add_argument("--remark", help="what may have changed the figures: a member of each row")
-    args = parser.parse_args(words)
+    return out
+
+
+def main(words: list[str]) -> int:
+    """Returns the status: 1 if something was wrong or a target was missed."""
+    args = parser().parse_args(words)
     # Services are stopped and folders removed in any case.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     warnings.simplefilter("ignore", errors.SecurityWarning)  # all sets here are small
