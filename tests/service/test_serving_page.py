@@ -15,6 +15,7 @@ from latticino import cli
 from latticino.serve import bundles, client, confined, front, jobs
 from latticino.serve.http import Link
 from latticino.serve.manifest import CHUNK
+from latticino.serve.models import open_model
 from latticino.serve.requests import bodies
 from running import until
 
@@ -22,18 +23,26 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/serving.md").read_text()
 
 
+def run_alone(block, number):
+    """Runs a program of the page: it finds no name of another one. Returns its names."""
+    names = {"__name__": f"program {number}"}
+    exec(compile(block, f"docs/serving.md, program {number}", "exec"), names)
+    return names
+
+
 def test_the_page(tmp_path, monkeypatch, capsys):
-    """The service's command runs until the end; all others end by themselves."""
+    """The service's command runs until the end; all others end by themselves. The tenant has a folder of its own, with
+    nothing but the token."""
     monkeypatch.chdir(tmp_path)
-    port, names, service = free_port(), {}, None
+    port, names, service = free_port(), [], None
     environ = dict(os.environ, PYTHONWARNINGS="ignore", OPENBLAS_NUM_THREADS="1")
     blocks = re.findall(r"^```(py|sh)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     assert [kind for kind, _ in blocks] == ["py", "sh", "py"]
     try:
-        for kind, block in blocks:
+        for number, (kind, block) in enumerate(blocks):
             block = block.replace("n15-d30-leveled-v1", "test-n12-boot-insecure").replace("8000", str(port))
             if kind == "py":
-                exec(compile(block, "docs/serving.md", "exec"), names)
+                names.append(run_alone(block, number))
                 continue
             for line in block.splitlines():
                 command, _, output = line.replace("./latticino", f"{sys.executable} -m latticino").partition(" > ")
@@ -46,19 +55,23 @@ def test_the_page(tmp_path, monkeypatch, capsys):
                     assert process.wait() == 0, (tmp_path / "log").read_text()
             assert service is not None
             until(lambda: ready(port), "readiness")
+            (tmp_path / "tenant").mkdir()
+            monkeypatch.chdir(tmp_path / "tenant")
+            Path("token").write_text((tmp_path / "token").read_text())
+        operator, tenant = names
         told = capsys.readouterr().out.split()
         guess, digit = told[0], told[-1]
-        assert int(guess) == names["enc"].shadow(names["x"][1500]).argmax() and int(digit) == names["y"][1500]
-        again = names["lt"].load_client("secret", names["service"].context("cpu"), passphrase="a long passphrase")
-        assert names["service"].use(again).bundle == names["remote"].bundle
+        assert int(guess) == operator["enc"].shadow(operator["x"][1500]).argmax() and int(digit) == operator["y"][1500]
+        again = lt.load_client("secret", tenant["service"].context("cpu"), passphrase="a long passphrase")
+        assert tenant["service"].use(again).bundle == tenant["remote"].bundle
         monkeypatch.setenv("LATTICINO_TOKEN", Path("token").read_text().strip())
         at = ["--url", f"http://127.0.0.1:{port}"]
-        names["lt"].save_server_keys("keys", again.context, names["service"].network.server_keys(again), one_file=True)
+        lt.save_server_keys("keys", again.context, tenant["service"].network.server_keys(again), one_file=True)
         assert cli.main(["keys", "push", "keys", *at]) == 0
         pushed = capsys.readouterr().out.strip()
         assert cli.main(["keys", "list", *at]) == 0
         assert sorted(line.split()[:2] for line in capsys.readouterr().out.splitlines()) == sorted(
-            [[pushed, "ready"], [names["remote"].bundle, "ready"]])
+            [[pushed, "ready"], [tenant["remote"].bundle, "ready"]])
         assert cli.main(["keys", "delete", pushed, *at]) == 0 and cli.main(["jobs", *at]) == 0
         job, state = capsys.readouterr().out.split()[:2]
         assert state == "done" and cli.main(["jobs", "cancel", job, *at]) == 0
@@ -67,6 +80,17 @@ def test_the_page(tmp_path, monkeypatch, capsys):
         if service is not None:
             service.terminate()
             assert service.wait(60) == 0
+
+
+def test_programs_to_save_are_complete(tmp_path, monkeypatch):
+    """Each of the page's programs that saves one runs alone, and the file that it names is one that a service takes."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    for number, block in enumerate(blocks):
+        run_alone(block.replace("n16-d35-boot-v1", "test-n12-boot-insecure"), number)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["older.lt", "score.lt"] and len(blocks) == 2
+    for path in tmp_path.iterdir():
+        assert open_model(path.read_bytes(), "cpu", threads=1).facts().kind == "program"
 
 
 def ready(port):
