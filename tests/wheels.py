@@ -2,21 +2,20 @@
 `./latticino wheel` and `./latticino test --more package` run."""
 
 import glob
-import json
 import os
 import platform
 import re
 import shutil
-import socket
 import subprocess
 import tarfile
 import tempfile
 import time
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 from launcher import PYTHON, ROOT, Step, deps, die, make_environment, must, nvcc, pip_command, pip_install, say, stream
+
+from container import Container
 
 # Debian 12, where these wheels are built, has this C library. Wheels that need a later one do not run there.
 NEWEST_PLATFORM = (2, 36)
@@ -139,8 +138,8 @@ def make(folder, interpreters, cuda):
 
 
 def try_container(wheel):
-    """Runs the steps of the Containerfile without an image: its folders are those of a temporary one, and packages of
-    Debian are this machine's. True if the service answers, and ends when it is told to."""
+    """Runs the steps of the Containerfile, and the commands of docs/production.md for it, without an image. Packages of Debian are
+    this machine's. True if the service answers the job of a tenant, and ends when it is told to."""
     with tempfile.TemporaryDirectory() as folder:
         where = {"/opt/latticino": f"{folder}/opt", "/wheels": f"{folder}/wheels", "/src": ROOT, "/build": f"{folder}/build"}
         os.makedirs(where["/wheels"])
@@ -156,40 +155,11 @@ def try_container(wheel):
             for step in re.findall(r"^RUN (.*)$", final, re.MULTILINE):
                 if not re.match("apt-get|useradd", step):
                     stream(["sh", "-c", step], step, offline())
-        example = ("import latticino as lt, numpy as np; lt.save_program('score.lt', lambda a: a * a + 1, "
-                   "lt.Context('test-n10-boot-insecure', device='cpu'), np.zeros(8))")
-        environ = dict(offline(), PATH=f"{folder}/opt/bin", PYTHONWARNINGS="ignore")
-        must([f"{folder}/opt/bin/python", "-c", example], "saving a program", cwd=folder, env=environ)
-        entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", final, re.MULTILINE)[1])
-        port = free_port()
-        words = [str(port) if word == "8000" else "127.0.0.1" if word == "0.0.0.0" else word for word in entry]
-        with open(os.path.join(folder, "log"), "w+") as log:
-            service = subprocess.Popen([*words, "score=score.lt"], cwd=folder, env=environ, stdout=log, stderr=log)
-            answered = until_ready(f"http://127.0.0.1:{port}/v2/health/ready", service)
-            service.terminate()
-            ended = service.wait(120) == 0
-            if not answered or not ended:
-                log.seek(0)
-                say(f"the service of the Containerfile did not work:\n{log.read()[-4000:]}")
-        return answered and ended
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def until_ready(url, process):
-    """Whether the address answers 200 within two minutes."""
-    last = time.monotonic() + 120
-    while time.monotonic() < last and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=10):
-                return True
-        except OSError:  # refused, or 503 as long as no worker has started
-            time.sleep(0.2)
-    return False
+        with Step("the container's service"):
+            failed = Container(folder).answers()
+        if failed:
+            say(f"the service of the Containerfile did not work: {failed}")
+        return failed is None
 
 
 def version(interpreter):

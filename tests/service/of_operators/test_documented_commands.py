@@ -63,7 +63,8 @@ def test_the_pages_have_commands():
     assert names["serving.md"] == ["tenants", "tenants", "serve"] and names["scaling.md"] == ["plan"]
     assert names["production.md"][:4] == ["tenants", "tenants", "serve", "worker"]
     in_containers = [command for command in found["production.md"] if command.container]
-    assert in_containers and in_containers[0].words[0] == "serve" and "--plain-http" in in_containers[0].words
+    assert [command.words[0] for command in in_containers] == ["serve", "tenants", "tenants"]
+    assert "--plain-http" in in_containers[0].words
     assert ["worker", "--store", "postgresql+psycopg://", "--blobs", "/mnt/blobs"] in mentioned(SERVICE[2])
 
 
