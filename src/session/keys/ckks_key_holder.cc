@@ -43,10 +43,10 @@ std::vector<ckks::Ciphertext> encrypt_rows(
     const std::shared_ptr<const ckks::Context>& context,
     std::span<const std::vector<ckks::Complex>> rows, int level, double scale,
     const std::function<std::vector<ckks::Ciphertext>(std::span<const ckks::Plaintext>)>& encrypt) {
-  constexpr std::size_t kTogether = 16;
+  constexpr std::size_t kMaxBatch = 16;
   std::vector<ckks::Ciphertext> out;
-  for (std::size_t first = 0; first < rows.size(); first += kTogether) {
-    const auto some = rows.subspan(first, std::min(kTogether, rows.size() - first));
+  for (std::size_t first = 0; first < rows.size(); first += kMaxBatch) {
+    const auto some = rows.subspan(first, std::min(kMaxBatch, rows.size() - first));
     const std::vector<ckks::Values> batch(some.begin(), some.end());
     for (ckks::Ciphertext& x : encrypt(ckks::encode_all(context, batch, level, scale))) {
       out.push_back(std::move(x));
