@@ -47,8 +47,12 @@ def from_bytes(data: bytes, device: str | None = None, memory: int | None = None
 
 def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory: int | None) -> Network:
     kind, preset = head.text("kind"), head.text("preset")
-    if kind not in ("client", "server") or preset not in presets() or (kind == "client" and found):
-        files.refuse("a kind or a preset that does not exist")
+    if kind not in ("client", "server") or (kind == "client" and found):
+        files.refuse("a kind that does not exist")
+    if preset not in presets():
+        raise errors.FileError.explain("load", "a network for a preset that does not exist in this release",
+                                       "a preset of this release", "use a later version of this package if one "
+                                       "wrote the file, otherwise obtain it again")
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
     context = Context._for_plans(preset, "cuda" if on_gpu else "cpu", False)
     params = context.params

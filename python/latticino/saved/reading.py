@@ -151,7 +151,9 @@ def steps_of(head: Note, found: dict[str, np.ndarray], scheme: str, inputs: Sequ
 def _step(row: Note, decoder: Decoder, scheme: str, known: int) -> Step:
     operation = operations.operation(scheme, row.text("op"))
     if operation is None:
-        PROGRAM.refuse("an operation that does not exist")
+        raise errors.FileError.explain("load", "a program with an operation that does not exist in this release",
+                                       "operations of this release", "use a later version of this package if one "
+                                       "wrote the file, otherwise obtain it again")
     given = row._fields.get("arguments")
     if not isinstance(given, dict):
         PROGRAM.refuse("a step without arguments")
