@@ -186,3 +186,62 @@ def test_a_wheel_for_later_systems_alone_is_refused_and_said_before(wheels, tmp_
         assert wheels.newer_library() == told
     monkeypatch.setattr(wheels.platform, "libc_ver", lambda: ("", ""))
     assert wheels.newer_library() is None
+
+
+# The C libraries of systems that jobs run on, by words in the name of a container or a runner.
+LIBRARIES = {"ubuntu-22.04": (2, 35), "ubuntu22.04": (2, 35), "bookworm": (2, 36), "debian:12": (2, 36),
+             "ubuntu-24.04": (2, 39), "ubuntu24.04": (2, 39), "trixie": (2, 41), "debian:13": (2, 41)}
+
+
+def jobs():
+    """The text of each job of the workflows."""
+    for path in sorted((ROOT / ".github/workflows").glob("*.yml")):
+        text = re.sub(r"(^|\s)#.*", "", path.read_text().partition("\njobs:\n")[2])
+        for name, body in re.findall(r"^  ([\w-]+):\n((?:(?:    .*)?\n)+)", text + "\n", re.MULTILINE):
+            yield f"{path.stem}/{name}", body
+
+
+def makes_wheels(job):
+    """Whether a job makes wheels, all of which the command checks."""
+    parts = re.findall(r"test --more ?(.*)", job)  # all parts if none is named
+    named = [word for part in parts for word in part.split()]
+    if any("matrix.part" in part for part in parts):
+        named += re.search(r"part: \[(.*)\]", job)[1].split(", ")
+    return "./latticino wheel" in job or "package" in named or "" in parts
+
+
+def library(job):
+    """The C library of the container that a job runs in, or of its runner."""
+    where = (re.search(r"^    container: (.*)$", job, re.MULTILINE) or re.search(r"^    runs-on: (.*)$", job, re.MULTILINE))[1]
+    found = [version for word, version in LIBRARIES.items() if word in where]
+    assert len(found) == 1, f"{where}: which C library does it have?"
+    return found[0]
+
+
+def test_jobs_make_wheels_where_the_command_accepts_them(wheels):
+    making = {name: job for name, job in jobs() if makes_wheels(job)}
+    assert {name: library(job) for name, job in making.items() if library(job) > wheels.NEWEST_PLATFORM} == {}
+    assert set(making) == {"ci/package", "wheels/wheel", "wheels/cuda-wheel"}
+    for job in making.values():  # git of a container trusts no checkout that somebody else owns
+        assert "container:" not in job or "safe.directory" in job.partition("./latticino")[0]
+
+
+def test_there_is_a_job_for_each_wheel():
+    built = {name: job for name, job in jobs() if "./latticino wheel" in job}
+    supported = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    stable = re.search(r'py-api = "cp3(\d+)"', (ROOT / "pyproject.toml").read_text())[1]
+    own = [version for version in supported if int(version.partition(".")[2]) <= int(stable)]
+    assert len(own) == 3
+    for job in built.values():
+        assert re.findall(r'"([\d.]+)"', re.search(r"^        python: \[(.*)\]", job, re.MULTILINE)[1]) == own
+    cuda = [name for name, job in built.items() if "wheel --cuda" in job]
+    assert cuda == ["wheels/cuda-wheel"] and re.search(r"container: nvidia/cuda:\S+-devel-", built[cuda[0]])  # has nvcc
+
+
+def test_a_job_on_a_later_system_is_found(wheels):
+    job = "    runs-on: {}\n    steps:\n      - run: ./latticino {}\n"
+    assert library(job.format("ubuntu-24.04", "wheel")) > wheels.NEWEST_PLATFORM >= library(job.format("ubuntu-22.04", "wheel"))
+    for command, makes in (("wheel --out dist", True), ("test --more package", True), ("test --more", True), ("test", False),
+                           ("test --more ${{ matrix.part }}\n        part: [fuzz, package]", True),
+                           ("test --more ${{ matrix.part }}\n        part: [fuzz, secrets]", False)):
+        assert makes_wheels(job.format("ubuntu-24.04", command)) == makes
