@@ -24,7 +24,7 @@ class Dask(Engine):
     """Workers of a Dask cluster, each a process with one thread and one device.
 
     - ``scheduler``: the address of a scheduler, or a ``distributed.Client``. An address of another machine has to begin
-      with ``tls://``.
+      with ``tls://``; its certificates are those of Dask's settings. A client can bring its own (``security=``).
     - ``device``: the device that each worker computes on, named as for `lt.Context`. None stands for the GPU that the
       worker sees. If it sees none, it computes on the CPU.
     - ``threads``: how many threads each worker has on a CPU. 0 stands for all cores of its machine.
@@ -55,8 +55,8 @@ class Dask(Engine):
         return len(self._addresses())
 
     def open(self, blobs: str) -> None:
-        """Connects to the scheduler. ClusterError if it does not answer, UnsupportedError without `distributed` and for
-        workers with several threads."""
+        """Connects to the scheduler. ClusterError if it does not answer, UnsupportedError without `distributed`, for
+        ``tls://`` without a certificate, and for workers with several threads."""
         try:
             import distributed
         except ImportError as why:
@@ -69,6 +69,11 @@ class Dask(Engine):
                 raise errors.ClusterError.explain("Dask", f"no answer of {arrays.shown(self._scheduler)} ({why})",
                                                   "a scheduler of Dask", "start `dask scheduler`, or correct the "
                                                   "address") from why
+            except TypeError as why:  # Dask's error for tls:// where its settings name no certificates
+                raise errors.UnsupportedError.explain(
+                    "Dask", f"{arrays.shown(self._scheduler)} without a certificate",
+                    "a certificate and its key, for TLS",
+                    "pass a distributed.Client with security= (docs/scaling.md), or configure TLS of Dask") from why
         elif isinstance(self._scheduler, distributed.Client):
             self._client = self._scheduler
         else:
