@@ -109,12 +109,14 @@ def try_programs():
 
 
 def try_package():
-    """The sdist, and a wheel out of it, installed where there is no compiler."""
+    """The sdist, and a wheel out of it, installed where there is no compiler: alone, with extras, and as the Containerfile does
+    it. The container has [serve]."""
     add_requirements("package")
     with tempfile.TemporaryDirectory() as folder:
         # `cuda` compiles the extension's CUDA part; here only the installation matters.
         _, made = wheels.make(folder, [sys.executable], cuda=False)
-        results = [*(not wheel.failed for wheel in made), wheels.try_container(made[0].path)]
+        results = [*(not wheel.failed for wheel in made), wheels.try_container(made[0].path),
+                   *(wheels.try_extra(made[0].path, sys.executable, extra) for extra in ("cluster", "demo"))]
     return tiers.Counts(results.count(True), results.count(False))
 
 

@@ -117,6 +117,18 @@ def try_installed(wheel, interpreter):
         wheel.failed |= subprocess.call([python, program], cwd=folder, env=environ) != 0
 
 
+def try_extra(wheel, interpreter, extra):
+    """Installs the wheel with an extra in an empty environment, and runs a program that needs the packages of that extra.
+    True if it works."""
+    with tempfile.TemporaryDirectory() as folder:
+        python = make_environment(os.path.join(folder, "environment"), interpreter)
+        environ = dict(offline(), PATH=os.path.dirname(python), PYTHONWARNINGS="ignore")
+        with Step(f"the wheel with [{extra}]"):
+            stream([*pip_install(python), f"{wheel}[{extra}]"], f"installing the wheel with [{extra}]", environ)
+        program = shutil.copy(Path(ROOT, "tests", "consumer", f"extra_{extra}.py"), folder)
+        return subprocess.call([python, program], cwd=folder, env=environ) == 0
+
+
 def make(folder, interpreters, cuda):
     """The sdist and a wheel for each interpreter in the folder. A wheel of the stable ABI is built once, and tried with
     every interpreter that it is for."""
