@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
 _OWN = {"helr": ("data", "iterations", "rows", "repeat", "recorded", "output", "no_plot", "scales",
                  "separate"),
         "sort": ("size", "bits", "repeat", "output", "no_plot"),
-        "trees": ("encrypted",)}
+        "trees": ("encrypted", "output", "no_plot")}
 _NETWORKS = ("resnet20", "resnet20-aespa", "squeezenet", "rnn", "transformer", "resnet18")
 _OWN.update(dict.fromkeys(_NETWORKS, ("images", "encrypted", "batch", "memory", "weights", "output", "no_plot")))
 
@@ -127,10 +127,14 @@ def _sort(args: argparse.Namespace) -> int:
 
 
 def _trees(args: argparse.Namespace) -> int:
-    from .workloads import trees
+    from .workloads import demo, trees
 
+    if not args.no_plot:
+        demo.require_plots()
     rows = trees.run(args.preset, args.device, trees.ENCRYPTED if args.encrypted is None else args.encrypted,
                      args.threads)
+    if not args.no_plot:
+        trees.plot(rows, args.output)
     if args.record:
         from .measure import records
 
@@ -363,8 +367,7 @@ def _parser() -> argparse.ArgumentParser:
                       "times; default: 1")
     demo.add_argument("--recorded", action=argparse.BooleanOptionalAction, default=None,
                       help="helr: record the steps before the training, and replay them; default: only on a GPU")
-    demo.add_argument("--output", type=Path, help="helr, sort, networks: file of the plot; default: "
-                      "latticino-demo.png")
+    demo.add_argument("--output", type=Path, help="file of the plot; default: latticino-demo.png")
     demo.add_argument("--no-plot", action="store_true", default=None, help="draw no plot")
     demo.add_argument("--record", type=Path, help="a JSON file that gets the measured row")
 

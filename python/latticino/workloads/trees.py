@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ class Row:
     peak_bytes: int = 0
     compiling: float = 0.0  # seconds of a run
     keys: float = 0.0
+    # scores of the test inputs, shape (inputs, scores): of the model, of the shadow, and of those that ran encrypted
+    scores: tuple[np.ndarray, ...] = (np.zeros((0, 1)),) * 3
 
 
 def tasks() -> list[Task]:
@@ -95,6 +98,7 @@ def _measured(task: Task, enc: nn.Compiled, encrypted: int) -> Row:
     shadow = enc.shadow(task.x)
     row = Row(task.name, task.dataset, enc.plan, len(task.x), float(task.model.score(task.x, task.y)),
               float(np.mean(classes_of(shadow) == task.y)), enc.context.device, enc.context._native.device["name"])
+    row.scores = (scores_of(task), shadow, shadow[:0])
     if not encrypted:
         return row
     start = time.monotonic()
@@ -118,7 +122,15 @@ def _measured(task: Task, enc: nn.Compiled, encrypted: int) -> Row:
         row.right += bool(classes_of(got[None])[0] == task.y[k])
     row.error = float(np.abs(wrong).max()) / most
     row.bits = enc._bits_of_results(wrong)
+    row.scores = (*row.scores[:2], shadow[:encrypted] + wrong)
     return row
+
+
+def scores_of(task: Task) -> np.ndarray:
+    """The model's own scores of the test inputs, of the kind that the shadow gives: shape (inputs, scores)."""
+    model = task.model
+    found = (model.decision_function if hasattr(model, "decision_function") else model.predict_proba)(task.x)
+    return np.asarray(found).reshape(len(task.x), -1)
 
 
 def _print(rows: list[Row]) -> None:
@@ -161,3 +173,37 @@ def row(r: Row) -> dict[str, Any]:
             "score_error": r.error, "score_bits": r.bits,
             "predicted_bits": r.plan.bits, "equal_classes": r.equal, "compile_s": r.compiling, "keys_s": r.keys,
             "first_s": r.seconds[0]}
+
+
+def plot(rows: list[Row], path: Path) -> None:
+    """Draws, for each model, scores against those of the model in the clear, and how far encrypted ones are from the
+    shadow's."""
+    from .demo import require_plots
+
+    require_plots()
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, len(rows), figsize=(5.5 * len(rows), 8), layout="constrained", squeeze=False)
+    for r, top, bottom in zip(rows, *axes):
+        clear, shadow, got = r.scores
+        ran = len(got)
+        ends = [float(clear.min()), float(clear.max())]
+        top.plot(ends, ends, color="0.6", lw=1, zorder=0)
+        top.plot(clear.reshape(-1), shadow.reshape(-1), ".", ms=3, color="0.7", label=f"shadow, {len(clear)} inputs")
+        top.plot(clear[:ran].reshape(-1), got.reshape(-1), ".", ms=6, color="C0", label=f"encrypted, {ran} inputs")
+        top.set(xlabel="score of the model in the clear", ylabel="score",
+                title=f"{r.task} on {r.dataset}\n{r.plan.preset}, {r.device}")
+        top.legend(loc="upper left")
+        # A logarithm has no 0, and two scores may agree to the last bit.
+        off = np.maximum(np.abs(got - shadow[:ran]), 2.0**-60)
+        bottom.semilogy(clear[:ran].reshape(-1), off.reshape(-1), ".", label="error of an encrypted score")
+        if ran:
+            bottom.axhline(float(off.mean()), color="C1", lw=1, label="mean")
+        bottom.set(xlabel="score of the model in the clear", ylabel="error against the shadow")
+        bottom.legend(loc="lower right")
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    print(f"plot written to {path}")

@@ -350,8 +350,10 @@ def test_the_demo_runs_and_records(device, tmp_path, capsys, monkeypatch):
     x, _, labels = on_a_grid(11, wide=2)
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(x[:200], labels[:200])
     monkeypatch.setattr(demo, "tasks", lambda: [demo.Task("tree", "integers", model, x[:200], x[200:], labels[200:])])
-    record = tmp_path / "trees.json"
-    assert cli.main(["demo", "trees", "--preset", SMALL, "--device", device, "--encrypted", "12", "--record", str(record)]) == 0
+    record, picture = tmp_path / "trees.json", tmp_path / "trees.png"
+    assert cli.main(["demo", "trees", "--preset", SMALL, "--device", device, "--encrypted", "12", "--record", str(record),
+                     "--output", str(picture)]) == 0
+    assert picture.stat().st_size > 10_000
     out = capsys.readouterr().out
     assert all(word in out for word in ("trees.compare", "12 of 12", "clear", "shadow", "levels"))
     row, = json.loads(record.read_text())
@@ -361,6 +363,30 @@ def test_the_demo_runs_and_records(device, tmp_path, capsys, monkeypatch):
     assert min(row[name] for name in ("compile_s", "keys_s", "first_s")) > 0
     assert cli.main(["demo", "trees", "--images", "3"]) == 1
     assert "leave it out" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encrypted", [0, 2])
+def test_what_the_demo_draws(device, encrypted, tmp_path, monkeypatch):
+    """The scores of all three are of one kind, so that their points lie on a line."""
+    pytest.importorskip("matplotlib")
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    from latticino.workloads import trees as demo
+    x, _, labels = on_a_grid(12, wide=2)
+    models = [DecisionTreeClassifier(max_depth=2, random_state=0),
+              GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0)]
+    monkeypatch.setattr(demo, "tasks", lambda: [demo.Task(type(m).__name__, "integers", m.fit(x[:200], labels[:200]),
+                                                          x[200:], x[200:], labels[200:]) for m in models])
+    rows = demo.run(SMALL, device, encrypted)
+    for row in rows:
+        clear, shadow, got = row.scores
+        assert clear.shape == shadow.shape and len(got) == encrypted
+        assert np.abs(clear - shadow).max() < 0.02 * np.abs(clear).max()
+        assert np.abs(got - shadow[:encrypted]).max(initial=0.0) < 0.02 * np.abs(clear).max()
+    demo.plot(rows, tmp_path / "trees.png")
+    assert (tmp_path / "trees.png").stat().st_size > 10_000
 
 
 @pytest.mark.slow
