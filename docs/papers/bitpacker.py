@@ -53,7 +53,7 @@ ROWS = (
     Row("Table 1", "bits kept by five workloads, packed and not: mean and worst case", MEASURED,
         "On packed chains in words of 28 and of 30 bits, at the paper's scales: 2^35 for HELR and the SqueezeNet, 2^45 for the others. Unpacked chains "
         "have words of 64 bits in the paper. Ours are the sets of primes of 25 and 30 bits at these scales; pairs of primes at 2^35 and 2^45 do not exist in such "
-        "words ([primes](lab/primes.md)). Of HELR ours are the weights "
+        "words ([primes](lab/primes.md)). The unpacked networks on images ran on generated images, the packed ones on test sets. Of HELR ours are the weights "
         "after 32 iterations. The SqueezeNet has three fire modules. [Workloads](workloads.md#in-words-of-28-and-30-bits) has times, limbs and bytes.",
         ("./latticino bench workloads --device cuda --part words --record FILE", "./latticino bench workloads --device cuda --part unpacked --record FILE",
          "./latticino demo helr --scales 35 --repeat 5 --record FILE"),
