@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
 # Options that only some demos have.
 _OWN = {"helr": ("data", "iterations", "rows", "repeat", "recorded", "output", "no_plot", "scales",
                  "separate"),
-        "sort": ("size", "bits", "repeat", "output", "no_plot"),
+        "sort": ("size", "bits", "repeat", "recorded", "output", "no_plot"),
         "trees": ("encrypted", "output", "no_plot")}
 _NETWORKS = ("resnet20", "resnet20-aespa", "squeezenet", "rnn", "transformer", "resnet18")
 _OWN.update(dict.fromkeys(_NETWORKS, ("images", "encrypted", "batch", "memory", "weights", "output", "no_plot")))
@@ -123,7 +123,7 @@ def _sort(args: argparse.Namespace) -> int:
 
     return _plotted(args, sort, lambda: sort.run(args.preset, args.device, args.size,
                                                  sort.BITS if args.bits is None else args.bits, args.threads,
-                                                 args.repeat))
+                                                 args.repeat, bool(args.recorded)))
 
 
 def _trees(args: argparse.Namespace) -> int:
@@ -366,7 +366,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--repeat", type=count(1), help="helr, sort: number of runs; the record has the median of their "
                       "times; default: 1")
     demo.add_argument("--recorded", action=argparse.BooleanOptionalAction, default=None,
-                      help="helr: record the steps before the training, and replay them; default: only on a GPU")
+                      help="helr, sort: record the steps or the sort once, and replay them; default: helr on a GPU")
     demo.add_argument("--output", type=Path, help="file of the plot; default: latticino-demo.png")
     demo.add_argument("--no-plot", action="store_true", default=None, help="draw no plot")
     demo.add_argument("--record", type=Path, help="a JSON file that gets the measured row")

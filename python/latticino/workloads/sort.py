@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ..ckks.plan import Plan
 from ..claims.precision import Precision, precision
 from ..functions.sorting import Sorting, fit_sort
 from ..key_generation import keygen
+from ..programs.program import Program
 
 MIB = 2**20
 SMALL, LARGE = 16, 2**14  # default count of numbers, on a CPU and on a GPU
@@ -59,6 +61,7 @@ class Result:
     predicted_peak_bytes: int = 0
     predicted_bits: float = 0.0
     predicted_worst_bits: float = 0.0
+    mode: str = "immediate"  # or "replayed"
 
 
 def numbers(kind: str, size: int, seed: int = 1) -> np.ndarray:
@@ -79,8 +82,9 @@ def planned(context: Context, size: int, bits: float) -> Plan:
 
 
 def run(preset: str, device: str | None = None, size: int | None = None, bits: float = BITS, threads: int = 0,
-        repeat: int = 1) -> Result:
-    """Sorts numbers of each kind, the random ones `repeat` times, and prints a line for each."""
+        repeat: int = 1, recorded: bool = False) -> Result:
+    """Sorts numbers of each kind, the random ones `repeat` times, and prints a line for each. ``recorded``: the sort is
+    recorded once, and replayed for each."""
     for name, value in (("size", size), ("repeat", repeat)):
         if value is not None and value < 1:
             raise errors.ValueError.explain("demo", f"--{name} {value}", "1 or more", "leave it out for the default")
@@ -88,17 +92,24 @@ def run(preset: str, device: str | None = None, size: int | None = None, bits: f
     count = size if size is not None else SMALL if context.device == "cpu" else LARGE
     params = context.params
 
-    def program(x: Any) -> Any:
+    def sorted_up(x: Any) -> Any:
         return sort(x, (0, 1), bits)
 
+    program: Callable[[Any], Any] = sorted_up
     plan = planned(context, count, bits)
     sizes = {"N": params.n, "limbs": params.limbs(params.top_level), "slots": context.slots, "batch": 1,
              "threads": threads, "values": count}
     result = Result(preset, context.device, context._native.device["name"], bits, fit_sort(count, (0, 1), bits), sizes,
-                    plan.bootstraps, predicted=plan.prepared_seconds,
-                    predicted_peak_bytes=plan.peak_bytes, predicted_bits=plan.bits[0][0],
-                    predicted_worst_bits=plan.bits[0][1])
+                    plan.bootstraps, predicted=plan.prepared_seconds, predicted_bits=plan.bits[0][0],
+                    predicted_peak_bytes=plan.recorded_peak_bytes if recorded else plan.peak_bytes,
+                    predicted_worst_bits=plan.bits[0][1], mode="replayed" if recorded else "immediate")
     client = _prepared(context, plan, result)
+    if recorded:
+        start = time.monotonic()
+        replayed = Program(sorted_up).record(client.encrypt(numbers(KINDS[0], count), range=(0, 1)))
+        context.synchronize()
+        print(f"recorded in {time.monotonic() - start:.1f} s: {replayed.arena_bytes / MIB:,.0f} MiB of its own")
+        program = replayed
     print(f"{'numbers':>12} {'time':>10} {'precision':>26} {'polynomials in the clear':>26}")
     for kind in KINDS:
         row = _sorted(context, client, program, kind, result, repeat if kind == "random" else 1)
@@ -169,7 +180,7 @@ def row(r: Result) -> dict[str, Any]:
     low, middle, high = (float(x) for x in np.quantile(random.seconds, [0.25, 0.5, 0.75]))
     spread = {"low": low, "high": high} if len(random.seconds) > 1 else {}
     return {"name": "sort.run", "value": middle, "unit": "s", "median_of": len(random.seconds), **spread,
-            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": "immediate", "preset": r.preset,
+            "device": r.device_name, "backend": r.device.partition(":")[0], "mode": r.mode, "preset": r.preset,
             "params": {**r.sizes, "bits": r.bits, "stages": r.fit.stages}, "bootstraps": r.bootstraps,
             "predicted": r.predicted, "key_bytes": r.key_bytes, "peak_bytes": r.device_peak_bytes,
             "predicted_peak_bytes": r.predicted_peak_bytes, "predicted_bits": r.predicted_bits,

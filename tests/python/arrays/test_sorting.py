@@ -298,18 +298,20 @@ def test_two_clients_in_threads_and_a_recording(device, rng):
 # ---- the demo ----
 
 @pytest.mark.slow
-def test_the_demo_sorts_draws_and_records(device, tmp_path, capsys):
+@pytest.mark.parametrize("mode", ["immediate", "replayed"])
+def test_the_demo_sorts_draws_and_records(mode, device, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     picture, record = tmp_path / "sort.png", tmp_path / "sort.json"
     status = cli.main(["demo", "sort", "--preset", PRESET, "--device", device, "--size", "5", "--threads", "1", "--bits", "6",
-                       "--output", str(picture), "--record", str(record)])
+                       "--output", str(picture), "--record", str(record),
+                       "--recorded" if mode == "replayed" else "--no-recorded"])
     out = capsys.readouterr().out
     assert status == 0 and picture.stat().st_size > 10_000
     assert all(kind in out for kind in ("random", "sorted", "reversed", "duplicates", "6 stages", "peak memory"))
     row, = json.loads(record.read_text())
     assert row["name"] == "sort.run" and row["unit"] == "s" and row["value"] > 0
     assert row["params"]["values"] == 5 and row["params"]["stages"] == 6 and row["mean_error_bits"] > 5
-    assert row["bootstraps"] > 0 and row["preset"] == PRESET and row["commit"]
+    assert row["bootstraps"] > 0 and row["preset"] == PRESET and row["commit"] and row["mode"] == mode
     assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.01 if device == "cpu" else 0.05)
 
 
