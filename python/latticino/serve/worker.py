@@ -242,8 +242,8 @@ class Worker:
         return result
 
     def _clear_for(self, claim: Claim, model: Model) -> None:
-        """Before a run for another tenant, clears what the run for the last one has left in memory. Each model has memory
-        of its own."""
+        """Before a run for another tenant, clears what the run for the last one has left in memory. Each model has its
+        own memory."""
         if self._ran_for.get(claim.model, claim.tenant) != claim.tenant:
             model.context._clear_unused()
         self._ran_for[claim.model] = claim.tenant
