@@ -59,4 +59,5 @@ def mentioned(page):
     """Those in the text of a page, without what stands for anything (``...``)."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     found = re.findall(r"`(?:\./)?latticino ([a-z][^`]*)`", text)
+    found += [f"bench {words}" for words in re.findall(r"`python3 bench/service ([a-z][^`]*)`", text)]
     return [shlex.split(words.replace("...", "")) for words in found]

@@ -109,7 +109,7 @@ def test_a_command_that_is_refused_is_found(tmp_path, capsys):
     """The test itself finds a wrong option, a wrong value, and a wrong option in the text."""
     for text in ("```sh\nlatticino worker --memory much\n```\n", "```text\nlatticino serve\n```\n", "Say `latticino plan --device-memory`.\n",
                  "```text\npodman run latticino\n```\n", "Say `latticino worker --workers 0`.\n",
-                 "Say `./latticino bench service-kills --mills 5`.\n"):
+                 "Say `./latticino bench service-kills --mills 5`.\n", "Say `python3 bench/service service-load --bits 5`.\n"):
         page = tmp_path / "page.md"
         page.write_text(text)
         with pytest.raises(BaseException) as why:
