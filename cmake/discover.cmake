@@ -4,7 +4,7 @@ include(GoogleTest)
 # any bytes.
 #   TARGET, FOLDER (the label), DIRECTORY (where it runs), SECONDS (after which a case is ended)
 function(latticino_discover target folder directory seconds)
-  # The longest begin first, also where ctest has not measured them: of the folders those of conformance and noise.
+  # Cases of conformance and noise take longest, so they begin first, also where ctest has not measured them.
   set(cost 0)
   if(folder MATCHES "^(conformance|noise)$")
     set(cost 100)

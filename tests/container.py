@@ -76,7 +76,7 @@ class Container:
     def done(self, words):
         """The output of a command that ends well. CalledProcessError for another one."""
         return subprocess.run([self.at(word) for word in words], cwd=self.at(self.home), env=self.environ, check=True,
-                              capture_output=True, text=True).stdout
+                              capture_output=True, text=True, timeout=SECONDS).stdout
 
     def answers(self):
         """None if the service starts, gets a tenant as the page says, answers its job and ends when it is told to. Otherwise a
@@ -111,8 +111,8 @@ class Container:
                 if output:  # a file of the host
                     (self.folder / output).write_text(printed)
             subprocess.run([self.at("/opt/latticino/bin/python"), "-c", TENANT, url, "token"], cwd=self.folder, env=self.environ,
-                           check=True, capture_output=True, text=True)  # on the host
-        except (OSError, subprocess.CalledProcessError) as why:
+                           check=True, capture_output=True, text=True, timeout=SECONDS)  # on the host
+        except (OSError, subprocess.CalledProcessError, subprocess.TimeoutExpired) as why:
             return f"{why}: {getattr(why, 'stderr', '')}"
         return None
 
@@ -123,8 +123,9 @@ class Container:
         for folder, below, names in os.walk(self.folder):
             below[:] = [name for name in below if Path(folder, name) not in mounted]
             if folder != str(self.folder):  # log and token are the host's
-                out |= {path: (s.st_size, s.st_mtime_ns, s.st_mode) for path in (os.path.join(folder, n) for n in [".", *names])
-                        for s in [os.lstat(path)]}
+                for name in [".", *names]:
+                    found = os.lstat(os.path.join(folder, name))
+                    out[os.path.join(folder, name)] = found.st_size, found.st_mtime_ns, found.st_mode
         return out
 
 

@@ -21,7 +21,7 @@ PROGRAMS = {"service-kills": kills, "service-load": load, "service-soak": soak,
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of all programs."""
+    """The parser of the command, with a part for each program."""
     out = argparse.ArgumentParser(prog="latticino bench", description=__doc__)
     commands = out.add_subparsers(dest="what", required=True)
     for name, program in PROGRAMS.items():

@@ -366,7 +366,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--repeat", type=count(1), help="helr, sort: number of runs; the record has the median of their "
                       "times; default: 1")
     demo.add_argument("--recorded", action=argparse.BooleanOptionalAction, default=None,
-                      help="helr, sort: record the steps or the sort once, and replay them; default: helr on a GPU")
+                      help="helr, sort: record the work once, and replay it; default: only helr on a GPU")
     demo.add_argument("--output", type=Path, help="file of the plot; default: latticino-demo.png")
     demo.add_argument("--no-plot", action="store_true", default=None, help="draw no plot")
     demo.add_argument("--record", type=Path, help="a JSON file that gets the measured row")

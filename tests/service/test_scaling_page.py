@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -53,10 +54,11 @@ class Started:
         for process in reversed(self.running):
             process.terminate()
         for process in self.running:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(5)
-            except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):  # what it started, too
                 os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         self.log.close()
 
 
@@ -120,7 +122,7 @@ def test_the_page_with_tls(tmp_path, monkeypatch):
         for words in map(shlex.split, commands.splitlines()):
             dask.start(words)
         assert len(dask.running) == 3
-        exec(compile(program.replace("    with lt.", "    cluster.wait_for_workers(2, timeout=60)\n    with lt."), "docs/scaling.md",
+        exec(compile(program.replace("    with lt.", "    cluster.wait_for_workers(2, timeout=120)\n    with lt."), "docs/scaling.md",
                      "exec"), names)
         client, x = names["client"], names["samples"]
         assert worst(names["results"], [v * v + 0.25 for v in x], client) < 2**-8

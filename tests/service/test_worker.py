@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +156,52 @@ def test_memory_is_cleared_between_tenants(world, monkeypatch):
         carry_out(worker, world.claimed(i))
     first, second, third = (client.key_id for client in world.clients)
     assert seen == [first, first, "clear", second, "clear", third, third, "clear", first]
+
+
+def test_no_inputs_of_another_tenant_are_left_when_memory_is_cleared(world, monkeypatch):
+    """Results are stored behind the runs. Inputs that stayed until then would be freed after the clearing."""
+    monkeypatch.setattr("latticino.serve.worker._PATIENCE", 60.0)  # no other worker is there to take jobs
+    read, alive, put = [], [], world.blobs.put
+
+    def given(model, inputs):
+        out = given_before(model, inputs)
+        read.append(weakref.ref(out))
+        return out
+
+    def cleared(context):
+        alive.append(sum(ref() is not None for ref in read))
+        clear(context)
+
+    def slowly(kind, *rest):
+        if kind == "results":
+            time.sleep(0.1)
+        return put(kind, *rest)
+
+    given_before, clear = Model.given, lt.Context._clear_unused
+    monkeypatch.setattr(Model, "given", given)
+    monkeypatch.setattr(lt.Context, "_clear_unused", cleared)
+    worker = world.worker()
+    monkeypatch.setattr(worker._blobs, "put", slowly)
+    bodies = [world.body(i) for i in range(3)]
+    first = [world.submit(i, bodies[i]) for i in range(3)]
+    turns = []
+
+    def when_keys_are_loaded():
+        try:
+            until(lambda: all(world.rows.job(id_).state == "done" for id_ in first), "the first job of each tenant")
+            turns.extend(world.submit(i, bodies[i]) for i in (0, 1, 2, 0, 1, 2))
+            until(lambda: all(world.rows.job(id_).state == "done" for id_ in turns), "jobs of tenants in turn")
+        finally:
+            worker._stop.set()
+
+    others = threading.Thread(target=when_keys_are_loaded)
+    others.start()
+    try:
+        worker.run()
+    finally:
+        others.join()
+    assert len(turns) == 6 and len(alive) > 2
+    assert set(alive) == {1}, "only the inputs of the job that begins"
 
 
 def test_a_crash_between_a_result_and_its_row(world, monkeypatch):

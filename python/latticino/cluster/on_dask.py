@@ -70,6 +70,8 @@ class Dask(Engine):
                                                   "a scheduler of Dask", "start `dask scheduler`, or correct the "
                                                   "address") from why
             except TypeError as why:  # Dask's error for tls:// where its settings name no certificates
+                if not str(self._scheduler).startswith("tls://"):
+                    raise
                 raise errors.UnsupportedError.explain(
                     "Dask", f"{arrays.shown(self._scheduler)} without a certificate",
                     "a certificate and its key, for TLS",

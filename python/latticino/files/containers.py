@@ -29,6 +29,8 @@ from ..common import display
 from . import regular
 from .notes import Note
 
+# The remedy for a file that names what this release does not know.
+MAYBE_LATER = "use a later version of this package if it wrote the file; otherwise obtain the file again"
 _HEAD = struct.Struct("<8sIQ")
 _DIGEST = 32
 _MAX_HEAD = 1 << 26

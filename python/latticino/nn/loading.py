@@ -14,6 +14,7 @@ from ..ckks.context import Context, presets
 from ..ckks.plan import Plan
 from ..common.layout import Layout, from_runs
 from ..common.progress_bar import Task
+from ..files.containers import MAYBE_LATER
 from ..files.notes import Note
 from . import files
 from . import keys as keys_of
@@ -51,8 +52,7 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
         files.refuse("a kind that does not exist")
     if preset not in presets():
         raise errors.FileError.explain("load", "a network for a preset that does not exist in this release",
-                                       "a preset of this release", "use a later version of this package if one "
-                                       "wrote the file, otherwise obtain it again")
+                                       "a preset of this release", MAYBE_LATER)
     on_gpu = isinstance(device, str) and device.partition(":")[0] == "cuda"
     context = Context._for_plans(preset, "cuda" if on_gpu else "cpu", False)
     params = context.params

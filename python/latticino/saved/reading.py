@@ -12,6 +12,7 @@ from .. import _native, errors, tfhe
 from ..ckks.ciphertext import Ciphertext
 from ..ckks.context import Context
 from ..files import saving
+from ..files.containers import MAYBE_LATER
 from ..files.notes import Note
 from ..ops.scalar import Scalar
 from ..tfhe import types
@@ -152,8 +153,7 @@ def _step(row: Note, decoder: Decoder, scheme: str, known: int) -> Step:
     operation = operations.operation(scheme, row.text("op"))
     if operation is None:
         raise errors.FileError.explain("load", "a program with an operation that does not exist in this release",
-                                       "operations of this release", "use a later version of this package if one "
-                                       "wrote the file, otherwise obtain it again")
+                                       "operations of this release", MAYBE_LATER)
     given = row._fields.get("arguments")
     if not isinstance(given, dict):
         PROGRAM.refuse("a step without arguments")

@@ -80,11 +80,12 @@ class Holder:
 
 @dataclass
 class ClaimedJob:
-    """A claimed job. ``holder`` renews its lease. ``given``: its inputs, or the error of reading them."""
+    """A claimed job. ``holder`` renews its lease. ``given``: its inputs, or the error of reading them; None once its run
+    has taken them, so that they are freed with the run."""
 
     claim: Claim
     holder: Holder
-    given: Given | Exception
+    given: Given | Exception | None
 
 
 class Prefetcher(Generic[Job]):

@@ -31,12 +31,12 @@ class Resources:
     grace: float = 20.0
 
     def for_device(self) -> int:
-        """``memory``, or what one worker takes that has the device alone. This process then asks the device."""
+        """``memory``, or what one worker takes that has the device alone."""
         if self.memory is not None:
             return self.memory
         if self.device == "cpu":
             return devices.physical_memory() // 2
-        return share_of_gpu(devices.device_memory(self.device)[0], 1)
+        return share_of_gpu(memory_told_by_child(self.device)[0], 1)
 
     def for_host(self) -> int:
         return devices.physical_memory() // 2 if self.host_memory is None else self.host_memory
@@ -58,6 +58,11 @@ def of_options(args: argparse.Namespace) -> Resources:
     """What each worker of this machine may take by the options of a command, which is printed. DeviceError where the
     device cannot be used."""
     if not args.workers:  # the machines of the workers have devices of their own
+        given = [f"--{name.replace('_', '-')}" for name in ("device", "threads", "memory", "host_memory")
+                 if getattr(args, name)]
+        if given:
+            raise errors.UnsupportedError.explain(args.command, f"{given[0]} beside --workers 0",
+                                                  "workers of this machine", "leave it out: latticino worker takes it")
         return Resources()
     if args.device == devices.NOT_ENCRYPTED:
         raise errors.UnsupportedError.explain(args.command, f"--device {args.device}", "a device that encrypts",
@@ -72,16 +77,17 @@ def of_options(args: argparse.Namespace) -> Resources:
 
 
 def default_memory(device: str, workers: int) -> tuple[int, str]:
-    """Bytes of device memory for each worker of this machine, and of what. All workers of a CPU have half of the
-    machine's memory, those of a GPU what is free of its own. DeviceError if the GPU does not answer."""
+    """Bytes of device memory for each worker of this machine, and a text that says what they are a part of. All workers
+    of a CPU have half of the machine's memory, those of a GPU what is free of its own. DeviceError if the GPU does not
+    answer."""
     if device == "cpu":
         whole = devices.physical_memory()
         return whole // 2 // workers, f"of {display.size(whole)}"
-    free, whole = asked(device)
+    free, whole = memory_told_by_child(device)
     return share_of_gpu(free, workers), f"of {display.size(free)} that are free of {display.size(whole)}"
 
 
-def asked(device: str) -> tuple[int, int]:
+def memory_told_by_child(device: str) -> tuple[int, int]:
     """The same as `devices.device_memory`, by a process that ends. Otherwise the process of the service, which computes
     nothing, would have a CUDA context, and memory of the GPU with it."""
     try:

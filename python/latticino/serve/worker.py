@@ -224,8 +224,8 @@ class Worker:
         model, facts = self._models[claim.model]
         if not self._blobs.holds(facts.result_bytes):
             raise _Full(facts.result_bytes)
-        given = taken.given
-        if isinstance(given, errors.OutOfMemoryError):
+        given, taken.given = taken.given, None  # freed with the run, before memory is cleared for the next tenant
+        if given is None or isinstance(given, errors.OutOfMemoryError):
             given = self._given(claim)  # the run that took the memory at the first try has ended
         if isinstance(given, Exception):
             raise given

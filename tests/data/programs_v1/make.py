@@ -1,9 +1,9 @@
 """Writes the saved programs and the compiled network beside this file, with an input and the right results of each:
 `./latticino python tests/data/programs_v1/make.py FOLDER`, for a new version of the format: never over an old folder.
 
-test_kept_programs.py loads them with each later release. Programs of CKKS and TFHE whose keys are small or kept already
-have a secret key, keys and encrypted inputs beside them, which are made once. So a digest of their results exists.
-The other programs run with fresh keys, and their results are compared with those in the clear.
+test_kept_programs.py loads them with each later release. `product` and `gates` have a kept secret key, keys and
+encrypted inputs (the keys of `gates` are in files_v1), so digests of their results are compared. The others run with fresh
+keys, and their results are compared with those in the clear.
 """
 
 import hashlib

@@ -362,7 +362,7 @@ def test_products_with_a_sign_keep_their_bits_at_a_small_scale_or_are_refused(na
 @pytest.mark.parametrize("options, message", [(["sort", "--rows", "4"], "demo sort: had --rows.*it belongs to helr"),
                                               (["--size", "4", "--no-plot"], "demo helr: had --size.*it belongs to sort"),
                                               (["trees", "--repeat", "2"], "demo trees: had --repeat.*belongs to helr and sort"),
-                                              (["sort", "--no-recorded"], "demo sort: had --recorded.*it belongs to helr"),
+                                              (["trees", "--recorded"], "demo trees: had --recorded.*it belongs to helr and sort"),
                                               (["--encrypted", "0"], "demo helr: had --encrypted.*it belongs to"),
                                               (["--scales", "35", "--preset", "n16-d35-boot-v1"], "--preset beside --scales"),
                                               (["--scales", "35", "--output", "a.png"], "--output beside --scales"),

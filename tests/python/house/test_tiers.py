@@ -78,7 +78,7 @@ include([[{discover}]])
 foreach(folder {folders})
   add_executable(${{folder}}_tests IMPORTED)
   set_target_properties(${{folder}}_tests PROPERTIES IMPORTED_LOCATION "{programs}/${{folder}}")
-  latticino_discover(${{folder}}_tests ${{folder}} ${{PROJECT_SOURCE_DIR}} 5)
+  latticino_discover(${{folder}}_tests ${{folder}} ${{PROJECT_SOURCE_DIR}} 20)
 endforeach()
 """
 

@@ -124,7 +124,7 @@ def test_a_kept_part_for_clients_still_fits(folder, name):
 
 
 @pytest.mark.slow
-def test_the_files_can_be_made_again(folder, tmp_path, monkeypatch):
+def test_the_files_can_be_made_again(folder, tmp_path):
     """make.py still writes such a folder, and refuses to write over one."""
     made = tmp_path / "again"
     maker(folder).main([str(made)])
@@ -138,8 +138,9 @@ def test_the_files_can_be_made_again(folder, tmp_path, monkeypatch):
 
 
 def test_kept_files_are_small():
-    sizes = [p.stat().st_size for name in KEPT for p in (DATA / name).iterdir() if p.suffix != ".py" and p.is_file()]
-    assert len(sizes) == 15 * len(KEPT) and sum(sizes) < SIZE * len(KEPT)
+    for name in KEPT:
+        sizes = [p.stat().st_size for p in (DATA / name).iterdir() if p.suffix != ".py" and p.is_file()]
+        assert len(sizes) >= 15 and sum(sizes) < SIZE
 
 
 @pytest.mark.parametrize("part", ["lt", "client"])
@@ -170,7 +171,7 @@ def test_what_a_later_release_adds_says_what_to_do(folder, name, field, told, tm
     del fields["arrays"]
     fields[field] = "later" if field == "preset" else [{**step, "op": "later"} for step in fields[field]]
     container.write(str(tmp_path / "later"), fields, arrays)
-    with pytest.raises(lt.FileError, match=rf"^load: had .*{told}; .*; use a later version of this package if one"):
+    with pytest.raises(lt.FileError, match=rf"^load: had .*{told}; .*; use a later version of this package if it"):
         lt.load_program(tmp_path / "later")
 
 

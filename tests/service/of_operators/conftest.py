@@ -45,7 +45,7 @@ def gpu(monkeypatch):
     def present(free, count=1):
         monkeypatch.setattr(_native, "cuda_built", lambda: True)
         monkeypatch.setattr(_native, "cuda_device_count", lambda: count)
-        monkeypatch.setattr(resources, "asked", lambda device: asked.append(device) or (free, 80 << 30))
+        monkeypatch.setattr(resources, "memory_told_by_child", lambda device: asked.append(device) or (free, 80 << 30))
         return asked
 
     return present

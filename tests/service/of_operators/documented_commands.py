@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((*(ROOT / "docs").glob("*.md"), ROOT / "README.md"))
 SHELLS = ("sh", "text", "bash", "console", "")
-# What `./latticino` does by itself, in a clone; and programs of bench/service, which have a parser of their own.
+# Commands that `./latticino` carries out by itself in a clone: they have no parser of the package.
 OF_LAUNCHER = ("setup", "test", "lint", "docs", "wheel", "python", "help")
 
 

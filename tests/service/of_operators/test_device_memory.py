@@ -96,6 +96,14 @@ def test_devices_that_no_service_has(model, told):
         assert status == 1 and text in err and found is None
 
 
+def test_options_of_workers_need_workers(model, told):
+    for option in (("--device", "cpu"), ("--memory", "5GiB"), ("--threads", 3), ("--host-memory", "1GiB")):
+        status, _, err, found = told("serve", f"score={model}", "--port", 0, "--workers", 0, *option)
+        assert status == 1 and f"serve: had {option[0]} beside --workers 0" in err and found is None
+    status, _, _, found = told("serve", f"score={model}", "--port", 0, "--workers", 0)
+    assert status == 0
+
+
 def test_workers_on_a_cpu_share_half_of_the_memory(model, told):
     half = devices.physical_memory() // 2
     status, out, _, found = told("serve", f"score={model}", "--port", 0, "--device", "cpu", "--workers", 2)
@@ -105,22 +113,22 @@ def test_workers_on_a_cpu_share_half_of_the_memory(model, told):
 
 
 def test_a_worker_by_itself_asks_its_gpu(monkeypatch):
-    monkeypatch.setattr(devices, "device_memory", lambda device: (60 * GIB, 80 * GIB))
+    monkeypatch.setattr(resources, "memory_told_by_child", lambda device: (60 * GIB, 80 * GIB))
     assert resources.Resources("cuda:0").for_device() == resources.share_of_gpu(60 * GIB, 1)
 
 
 def test_another_process_asks_the_device():
     """Here it asks the CPU, which answers on every machine."""
-    free, whole = resources.asked("cpu")
+    free, whole = resources.memory_told_by_child("cpu")
     assert 0 < free <= whole == devices.device_memory("cpu")[1]
     with pytest.raises(lt.DeviceError, match=r"cuda:999 that does not tell its memory \(.*DeviceError: .* CUDA"):
-        resources.asked("cuda:999")
+        resources.memory_told_by_child("cuda:999")
 
 
 def test_a_device_that_does_not_answer(monkeypatch):
     monkeypatch.setattr(resources, "_PATIENCE", 0.001)
     with pytest.raises(lt.DeviceError, match=r"no answer in 0.001 s.*check nvidia-smi"):
-        resources.asked("cpu")
+        resources.memory_told_by_child("cpu")
 
 
 @pytest.mark.gpu
@@ -151,5 +159,5 @@ def test_a_gpu_without_memory_answers_jobs(workers, model, tmp_path):
 
 @pytest.mark.gpu
 def test_a_gpu_tells_its_memory():
-    free, whole = resources.asked("cuda")
+    free, whole = resources.memory_told_by_child("cuda")
     assert GIB < free <= whole and whole == devices.device_memory("cuda:0")[1]

@@ -1,6 +1,7 @@
 """Each command of this library that a page shows is accepted: by the parser, and on the pages of the service by the checks
 after it as well. A database of another machine is one of this machine here, and a GPU is a number of bytes."""
 
+import argparse
 import importlib.util
 import re
 import shlex
@@ -112,6 +113,5 @@ def test_a_command_that_is_refused_is_found(tmp_path, capsys):
                  "Say `./latticino bench service-kills --mills 5`.\n", "Say `python3 bench/service service-load --bits 5`.\n"):
         page = tmp_path / "page.md"
         page.write_text(text)
-        with pytest.raises(BaseException) as why:
+        with pytest.raises((pytest.fail.Exception, AssertionError, argparse.ArgumentTypeError)):
             test_parsers_accept_the_commands_of_a_page(page, capsys)
-        assert not isinstance(why.value, KeyboardInterrupt)

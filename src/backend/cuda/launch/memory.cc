@@ -161,7 +161,9 @@ void Pool::drop(void* p, cudaStream_t stream) noexcept {
 }
 
 void Pool::drop_cleared(void* p, std::size_t size, cudaStream_t stream) noexcept {
-  if (cudaMemsetAsync(p, 0, size, stream) != cudaSuccess) cudaGetLastError();
+  if (cudaSetDevice(device_) != cudaSuccess || cudaMemsetAsync(p, 0, size, stream) != cudaSuccess) {
+    cudaGetLastError();
+  }
   drop(p, stream);
 }
 

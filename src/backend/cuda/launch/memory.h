@@ -36,8 +36,8 @@ class Pool {
   void release_scratch(void* p, std::size_t bytes, cudaStream_t stream) noexcept;
   void clear_scratch(cudaStream_t stream);
 
-  // Clears the blocks that are kept. With `keep` those that are not kept any more were cleared when
-  // they went back to the driver.
+  // Clears all kept blocks. Those that the pool gave back to the driver were cleared before, but
+  // only with `keep`: without it, blocks that held no secrets go back as they are.
   void clear_unused(cudaStream_t stream);
 
   std::size_t idle_bytes() const;  // bytes that are held and not in use
