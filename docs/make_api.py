@@ -28,7 +28,7 @@ GROUPS = {
     "Plans and programs": ["choose", "Choice", "Candidate", "Plan", "Shape", "Range", "RangeWarning", "Program",
                            "record", "Scalar", "save_program", "load_program", "SavedProgram"],
     "Networks": ["nn", "nn.compile", "nn.load", "nn.Compiled", "nn.Network", "nn.NetworkPlan", "nn.LayerPlan", "nn.Lowered", "nn.Node",
-                 "nn.Affine", "nn.Series", "nn.Grid"],
+                 "nn.Affine", "nn.Series", "nn.Grid", "nn.UndecidedWarning"],
     "Debugging": ["debug", "SecretWarning", "profile", "Profile", "ProfileRow", "Noise", "progress"],
     "TFHE": ["tfhe", "tfhe.Context", "tfhe.Session", "tfhe.preset", "tfhe.presets", "tfhe.Client", "tfhe.ServerKeys", "tfhe.EncryptedArray",
              "where", "minimum", "maximum", "tfhe.NotEncryptedArray", "tfhe.Plan", "tfhe.Shape"],

@@ -24,9 +24,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import counter_tables
 import latticino as lt
-from latticino import _native
+from latticino import _native, nn
 from latticino.common import devices
 from latticino.nn.builder import Builder
+from latticino.nn.labels.decisions import Decision
 from latticino.nn.lowered import Lowered
 from latticino.nn.maps.transforms import with_moves
 from latticino.nn.placement import Rates
@@ -516,6 +517,27 @@ def _cost(lowered: Lowered) -> tuple[int, float, int]:
     return context.level - at[graph.output], seconds, sum(t.diagonals for ts in machine.transforms for t in ts)
 
 
+def labels() -> str:
+    """Costs of comparisons at the end of a network, by polynomials and by tables of TFHE, predicted for an H200."""
+    gap = 1 / 64
+    wanted: list[tuple[str, Callable[[Builder], int], int, Callable[[Any], Any]]] = [
+        *((f"`argmax` of {n}", lambda b: b.argmax(0, gap=gap), n,
+           lambda a, method="ranks" if n <= 40 else "rounds": a.argmax(1.0, method)) for n in (2, 10, 40, 100)),
+        ("10 thresholds", lambda b: b.positive(0, gap), 10, lambda a: a.apply_lut(lambda v: float(v > 0)))]
+    rows = []
+    with mock.patch.object(devices, "rate_device", lambda *_: ("cuda", 1)):
+        for label, make, count, tables in wanted:
+            build = Builder((count,))
+            graph = build.graph(make(build), Decision("step", "bool", (count,)) if "thresholds" in label else None)
+            x = np.random.default_rng(0).uniform(-1, 1, (1000, count)) / MARGIN
+            x[0] = (-1.0) ** np.arange(count) / MARGIN
+            plan = nn.compile(graph, calibration=x, preset=D40, device="cuda").plan
+            other = lt.Context(D40, "cpu", auto_bootstrap=True).plan(tables, lt.Shape((count,), None, (-1, 1)))
+            rows.append((label, str(plan.level), str(plan.bootstraps), f"{three(1e3 * plan.seconds)} ms",
+                         f"{three(1e3 * other.prepared_seconds)} ms"))
+    return table(("result", "level of the input", "bootstrappings", "predicted time", "by tables of TFHE"), rows)
+
+
 def packing() -> str:
     """Results for random schedules, by the terminals that a level may have."""
     layouts = {"lists": "the first ones of one list or of two", "free": "any"}
@@ -648,9 +670,9 @@ def _bootstrap_roofline(step: str, newer: int) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     f.__name__: f for f in (summary, operations, bootstrapping, bootstrappings_together, bootstrapping_of_others,
                             precision, cpu, tfhe, switching, leveled, bootstrapped, tfhe_sets, functions, signs,
-                            side_by_side, sorting, largest, comparisons, activations, layers, packing, chains, words,
-                            scales, stalls, stalls_small, stalls_by_barrier, rotation_shares, rotation_shares_small,
-                            bootstrap_roofline, bootstrap_roofline_newer)}
+                            side_by_side, sorting, largest, comparisons, activations, layers, labels, packing, chains,
+                            words, scales, stalls, stalls_small, stalls_by_barrier, rotation_shares,
+                            rotation_shares_small, bootstrap_roofline, bootstrap_roofline_newer)}
 MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -2,9 +2,10 @@
 
 from .compiled import Compiled, Network
 from .compiling import compile
+from .labels.decisions import UndecidedWarning
 from .loading import load
 from .lowered import Affine, Grid, Lowered, Node, Series
 from .plan import LayerPlan, NetworkPlan
 
-__all__ = ["Affine", "Compiled", "Grid", "LayerPlan", "Lowered", "Network", "NetworkPlan", "Node", "Series", "compile",
-           "load"]
+__all__ = ["Affine", "Compiled", "Grid", "LayerPlan", "Lowered", "Network", "NetworkPlan", "Node", "Series",
+           "UndecidedWarning", "compile", "load"]

@@ -24,6 +24,8 @@ from .. import _native, arrays, errors
 from ..functions import composite
 from . import formulas
 from .graph import Graph, Node
+from .labels import ranks
+from .labels.decisions import ERROR
 from .lowered import Series
 from .ranges import Ranges
 
@@ -143,7 +145,9 @@ def fit(node: Node, ranges: Ranges, source: int, bits: float, choice: Any = None
     """The fit of one activation, whose values come from the node `source`."""
     function = str(node.options["function"])
     if function == "step":
-        return _step(node, ranges, source, bits, choice)
+        return _step(node, ranges, source, float(node.options.get("bits") or bits), choice)
+    if function == "first":
+        return _first(int(node.options["count"]))
     f = formulas.formula(node.layer, function, {k: v for k, v in node.options.items() if k != "function"})
     bound = ranges.bound(source)
     domain = (-bound, bound)
@@ -197,6 +201,14 @@ def _step(node: Node, ranges: Ranges, source: int, bits: float, choice: Any) -> 
     far = far[np.abs(far) >= gap]
     error = found(far) - formulas.step(far)
     return replace(found, rms=float(np.sqrt(np.mean(error**2))) if far.size else sign.error / 2)
+
+
+def _first(count: int) -> Fit:
+    """The function of ranks that gives 1 for the first one, see labels/ranks.py."""
+    series = ranks.first(count).series
+    every = np.arange(count)
+    found = Fit("first", series.domain, (Term((series,)),), largest=ERROR)
+    return replace(found, rms=float(np.sqrt(np.mean((found(every) - formulas.first(every)) ** 2))))
 
 
 class Task:

@@ -13,6 +13,7 @@ import numpy as np
 from .. import errors
 from . import reference
 from .graph import INPUTS, VERSION, Graph, Node, pairs, per_axis, refused, window_sums
+from .labels.decisions import ERROR, Decision
 
 
 class Builder:
@@ -28,8 +29,9 @@ class Builder:
         self.nodes = [Node("input", (), shape, "input")]
         self.input = 0
 
-    def graph(self, output: int) -> Graph:
-        """The graph, with only the nodes that the result depends on."""
+    def graph(self, output: int, decision: Decision | None = None) -> Graph:
+        """The graph, with only the nodes that the result depends on. ``decision``: see `Graph`; without one, an argmax
+        gives integers."""
         if not 0 <= output < len(self.nodes):
             raise refused("output", f"node {output}", f"one of {len(self.nodes)}", "pass a result of the builder")
         used = {0, output}
@@ -39,7 +41,14 @@ class Builder:
         kept = {old: new for new, old in enumerate(sorted(used))}
         nodes = [self.nodes[old] for old in kept]
         return Graph(tuple(Node(n.op, tuple(kept[j] for j in n.inputs), n.shape, n.layer, n.arrays, n.options)
-                           for n in nodes), kept[output])
+                           for n in nodes), kept[output], self._decision(output) if decision is None else decision)
+
+    def _decision(self, output: int) -> Decision | None:
+        node = self.nodes[output]
+        if node.op != "argmax":
+            return None
+        axis = node.options["axis"]
+        return Decision("index", "int64", node.shape[:axis] + node.shape[axis + 1:], axis)
 
     def shape(self, x: int) -> tuple[int, ...]:
         return self.nodes[x].shape
@@ -254,6 +263,19 @@ class Builder:
             "kernel": kernel, "stride": kernel if stride is None or stride == () else per_axis(stride, axes),
             "padding": per_axis(padding, axes), "dilation": per_axis(dilation, axes), "ceil": bool(ceil)})
 
+    # ---- comparisons, which are the last step of a network ----
+
+    def argmax(self, x: int, axis: int = -1, gap: float = 0.0, layer: str = "") -> int:
+        """The place of the largest value along an axis, as a 1 in that place and zeros elsewhere. ``gap``: how close
+        the two largest values may be; 0 lets the calibration choose it."""
+        return self.add_node("argmax", (x,), layer, {}, {"axis": int(axis) % len(self.shape(x)), "gap": float(gap)})
+
+    def positive(self, x: int, gap: float = 0.0, layer: str = "") -> int:
+        """1 for a value above 0, else 0. ``gap``: as of `argmax`, how close values may be to 0."""
+        return self.activation(x, "step", layer, gap=float(gap), bits=-math.log2(ERROR))
+
+    # ---- recurrent layers ----
+
     def recurrent(self, kind: str, x: int, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None, *,
                   reverse: bool = False, function: str = "tanh", layer: str = "") -> int:
         """One layer, in one direction, of "rnn", "lstm" or "gru", starting from states of zeros. Its result has the
@@ -280,7 +302,11 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Graph:
             own = {str(name): np.asarray(arrays[f"{i}.{name}"], np.float64) for name in row["arrays"]}
             options = {str(k): _tuples(v) for k, v in row["options"].items()}
             build.add_node(str(row["op"]), tuple(row["inputs"]), str(row["layer"]), own, options)
-        return build.graph(found["output"])
+        stated = found.get("decision")
+        decision = None if stated is None else Decision(**{k: _tuples(v) for k, v in stated.items()})
+        if decision is not None and not decision.fits(build.shape(found["output"])):
+            raise builtins.ValueError("a decision of another shape")
+        return build.graph(found["output"], decision)
     except errors.FileError:
         raise
     except Exception as why:  # raised by reading JSON and arrays of a damaged file

@@ -26,6 +26,7 @@ from ..programs.program import Program
 from . import files
 from . import keys as keys_of
 from .halves.values import across, as_range, packed, unpacked
+from .labels.decisions import Decision
 from .placement import Placement
 from .plan import NetworkPlan
 from .run import Machine, Step, by_layer, result_of_layer
@@ -44,19 +45,26 @@ class Network(roles.Handle):
     ``shape`` of a sample, ``result_shape``; ``images`` of a run: with 1, `encrypt` takes one sample, else an array of
     that many. With ``plan.halves`` an encrypted result holds two images in each complex number, which `decrypt`
     separates. ``result_unit``: what an encrypted result is divided by, 1 unless results are above 32 or below 1/32;
-    `decrypt` multiplies by it.
+    `decrypt` multiplies by it. If the network ends with argmax, a threshold or a sign, an encrypted result has numbers
+    near 0 and 1, and `decrypt` gives labels, booleans or signs.
     """
 
     def __init__(self, preset: str, images: int, level: int, shape: tuple[int, ...], result_shape: tuple[int, ...],
                  packing: Layout, unit: float, bound: float, program: Plan, result_unit: float = 1.0,
                  filled: bool = False) -> None:
         self.preset, self.images, self.level = preset, images, level
-        self.shape, self.result_shape = shape, result_shape
+        self.shape, self._held_shape = shape, result_shape
         self._packing, self._unit, self._bound, self._program = packing, unit, bound, program
         self.result_unit = result_unit
         self._filled = filled  # whether imaginary parts hold half of the images
         self._refreshes: tuple[keys_of.Refresh, ...] = ()  # the bootstrappings that some of the keys are for
         self._normal: Normal | None = None  # units of each value of a sample, if it has units of its own
+        self._decision: Decision | None = None  # what the result means, if it is that of a comparison
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape of the decrypted result of a sample."""
+        return self._held_shape if self._decision is None else self._decision.shape
 
     def encrypt(self, client: Client, x: Any) -> Ciphertext:
         """A sample, or ``images`` of them, encrypted in the layout that the network reads.
@@ -97,7 +105,11 @@ class Network(roles.Handle):
                 "margin")
 
     def decrypt(self, client: Client, y: Ciphertext) -> arrays.PrivateArray:
-        """The result of a run, of shape ``result_shape``, or (images, *result_shape)."""
+        """The result of a run, of shape ``result_shape``, or (images, *result_shape).
+
+        Labels are integers (int64). Comparisons with a threshold are booleans, or numbers if the model makes numbers of
+        them. Signs are -1 and 1, or 0 close to 0. `UndecidedWarning` if values are too close to tell them apart.
+        """
         roles.require_kind("decrypt", y, Ciphertext, "enc(x) gives it")
         if y.shape != self._shape_of_results:
             raise errors.ShapeError.explain(
@@ -106,7 +118,19 @@ class Network(roles.Handle):
         values = client.decrypt(y)
         if self._filled:
             values = cast(arrays.PrivateArray, unpacked(values, self.images))
-        return values if self.result_unit == 1 else cast(arrays.PrivateArray, values * self.result_unit)
+        if self.result_unit != 1:
+            values = cast(arrays.PrivateArray, values * self.result_unit)
+        if self._decision is None:
+            return values
+        found = cast(arrays.PrivateArray, self._decided("decrypt", values if self.images > 1 else values[None]))
+        return found if self.images > 1 else cast(arrays.PrivateArray, found[0])
+
+    def _decided(self, operation: str, values: np.ndarray) -> np.ndarray:
+        """The results that numbers of shape (samples, ...) mean, with a warning if some are undecided."""
+        if self._decision is None:
+            return values
+        self._decision.warn(operation, self._decision.undecided(values))
+        return self._decision.of(values)
 
     def server_keys(self, client: Client, show: bool | None = None) -> ServerKeys:
         """The keys that a run needs, and no others. The server's ``enc.context.use(keys)`` takes them."""
@@ -122,10 +146,10 @@ class Network(roles.Handle):
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {"kind": kind, "preset": self.preset, "params": self._program.params_hash, "images": self.images,
-                "level": self.level, "shape": list(self.shape), "result_shape": list(self.result_shape),
+                "level": self.level, "shape": list(self.shape), "result_shape": list(self._held_shape),
                 "unit": self._unit, "bound": self._bound, "result_unit": self.result_unit, "halves": self._filled,
                 "slots": self._packing.slots, "ciphertexts": self._packing.count, "runs": self._packing.runs(),
-                **files.of_normal(self._normal),
+                **files.of_normal(self._normal), **files.of_decision(self._decision),
                 **keys_of.of_plan(self._program, self._refreshes)}
 
     def __repr__(self) -> str:
@@ -135,7 +159,7 @@ class Network(roles.Handle):
     @property
     def _shape_of_results(self) -> tuple[int, ...]:
         each = across(self.images, self._filled)
-        return self.result_shape if self.images == 1 else (each, *self.result_shape)
+        return self._held_shape if self.images == 1 else (each, *self._held_shape)
 
     def _samples(self, x: Any, operation: str) -> np.ndarray:
         """The samples as an array of shape (samples, *shape), in double precision."""
@@ -223,7 +247,7 @@ class Compiled(Network):
             return self._result(self._machine.run(self._placement.steps, [x], watch))
 
     def _result(self, y: Ciphertext) -> Ciphertext:
-        return y.reshape(self.result_shape) if self.images == 1 else y
+        return y.reshape(self._held_shape) if self.images == 1 else y
 
     def _require_input(self, x: Ciphertext) -> None:
         if x.context._root is not self.context:
@@ -240,19 +264,33 @@ class Compiled(Network):
                 "encrypt with enc.encrypt(client, sample)")
 
     def shadow(self, x: Any, noise: bool = False) -> np.ndarray:
-        """What the encrypted run computes, in float and in the clear: of shape (samples, *result_shape).
+        """What the encrypted run gives, computed in float and in the clear: of shape (samples, *result_shape).
 
         ``x``: one sample or a batch of any length. ``noise``: with random errors of the sizes that are predicted.
+        `UndecidedWarning` if a network that ends with a comparison leaves samples undecided: `undecided` says which.
         ValueError if a value leaves the range that a polynomial was fitted for, naming the layer, or if `encrypt`
         refuses a sample, naming the sample or the feature.
         """
-        samples = self._in_units(self._samples(x, "shadow"), "shadow")
+        return self._decided("shadow", self._shadowed(x, "shadow", noise))
+
+    def undecided(self, x: Any) -> np.ndarray:
+        """Which results of `shadow` are undecided, as booleans of shape (samples, *result_shape).
+
+        If a network ends with argmax or a threshold, values that are closer than ``plan.gap`` may leave a result
+        undecided, which may be wrong then. Decided results are those of the network in the clear, but for the errors of
+        its other layers. Networks without such a step have no undecided results. Errors as of `shadow`.
+        """
+        values = self._shadowed(x, "undecided", False)
+        return np.zeros(values.shape, bool) if self._decision is None else self._decision.undecided(values)
+
+    def _shadowed(self, x: Any, operation: str, noise: bool) -> np.ndarray:
+        samples = self._in_units(self._samples(x, operation), operation)
         flat = samples.reshape(len(samples), math.prod(self.shape))
         beyond = np.abs(flat).max(axis=1, initial=0.0) > self._bound
         if beyond.any():
             # If they also leave the range of a layer, that error says more, so the layer is found first.
             self._shadow.results(flat[beyond])
-            self._require_within(samples, "shadow")
+            self._require_within(samples, operation)
         return self._shadow.results(flat, np.random.default_rng() if noise else None)
 
     def measured_bits(self, client: Client, x: Any) -> list[float]:
@@ -307,7 +345,7 @@ class Compiled(Network):
     def _server_file(self) -> bytes:
         """The bytes of the file with the weights."""
         graph, weights = files.of_graph(self._network.graph)
-        plan = {name: getattr(self.plan, name) for name in ("device", "bits")}
+        plan = {name: getattr(self.plan, name) for name in ("device", "bits", "gap")}
         head = {**self._head("server"), "groups": self._machine.groups, "nodes": graph,
                 "output": self._network.graph.output, "plan": plan, "light": list(self.plan.light),
                 "units": list(self._network.units), "before": list(self._network.before),

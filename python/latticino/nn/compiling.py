@@ -54,7 +54,8 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     followed on. ``calibration``: a thousand or more typical inputs along a first axis (the sample where there is none):
     values are bounded by ``margin`` times the largest ones, activations fitted to them, and the precision simulated on
     32 of them. ``fits``: for activations, by the name of their layer: "composite", "polynomial", a degree, or monomial
-    coefficients; for comparisons of decision trees the gap, as a share of the largest distance from a threshold.
+    coefficients; for comparisons of decision trees the gap, as a share of the largest distance from a threshold; for
+    argmax and thresholds how close values may be, in their own units.
     ``fit_bits``: how close activations are, relative to their largest value.
 
     ``preset``: the parameters. None takes those of 128-bit security with the least predicted time that leave ``bits``
@@ -85,13 +86,13 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
             found = read(model, sample, calibration=calibration, margin=margin, bits=fit_bits, fits=fits, form=form)
         lowered, factors = balanced(found.lowered, found.largest)
         enc = compiled(lowered, found.samples / factors, preset, device, wanted, limit, images)
-        enc.reading, enc._normal = found, found.normal
+        enc.reading, enc._normal, enc._decision = found, found.normal, found.model.decision
         notes = [*enc.plan.notes, *found.notes]
         if factors.min() < 1:
             enc._normal = (found.normal or Normal.plain(factors.shape)).times(factors)
             notes.append(f"features of very different sizes: {np.count_nonzero(factors < 1)} of {factors.size} are "
                          "divided by factors before they are encrypted, and may not exceed bounds of their own")
-        enc.plan = replace(enc.plan, notes=tuple(notes))
+        enc.plan = replace(enc.plan, notes=tuple(notes), gap=found.gap)
         return enc
 
     if has_trees(model):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .. import errors
 from ..files.containers import Container
 from ..files.notes import Note
 from ..linear.arranged import FORMS, SIDES, Arrangement, Side
+from .labels.decisions import Decision
 from .lowered import Affine, Grid, Lowered, Node, Series
 from .ranges import Normal
 from .run import Form, Machine, Step
@@ -66,6 +68,29 @@ def normal_of(head: Note, shape: tuple[int, ...]) -> Normal | None:
     if not centre.size == width.size == math.prod(shape) or (width <= 0).any():
         refuse("units of features that do not fit")
     return Normal(centre.reshape(shape), width.reshape(shape), clips)
+
+
+# ---- what results mean ----
+
+
+def of_decision(decision: Decision | None) -> dict[str, Any]:
+    """What the result means as fields of a head; none for results that are as they are."""
+    return {} if decision is None else {"decision": {**asdict(decision), "shape": list(decision.shape)}}
+
+
+def decision_of(head: Note, held: Sequence[int]) -> Decision | None:
+    """What a head says that results of this shape mean. FileError for anything that they cannot mean."""
+    stated = head.part("decision")
+    if stated is None:
+        return None
+    try:
+        decision = Decision(stated.text("kind"), stated.text("type"), stated.shape("shape"),
+                            integer(stated, "axis", 0, 64))
+    except errors.ValueError as why:
+        raise _refusal(f"a decision that is none ({why})") from why
+    if not decision.fits(held):
+        refuse("a decision of another shape")
+    return decision
 
 
 # ---- graphs ----

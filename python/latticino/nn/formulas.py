@@ -70,9 +70,15 @@ def prelu(x: Array, value: Array) -> Array:
     return np.where(x > 0, x, value * x)
 
 
-def step(x: Array, gap: float = 0.0) -> Array:
-    """1 for x of at least 0, else 0. ``gap``: for x nearer to 0 than this, a polynomial need not be close."""
+def step(x: Array, gap: float = 0.0, bits: float = 0.0) -> Array:
+    """1 for x of at least 0, else 0. ``gap``: for x nearer to 0 than this, a polynomial need not be close. ``bits``:
+    how close it is elsewhere; 0 for as close as other activations."""
     return np.where(x >= 0, 1.0, 0.0)
+
+
+def first(x: Array, count: int = 0) -> Array:
+    """1 for the rank 0, else 0. ``count`` of the values that have ranks."""
+    return np.where(x < 0.5, 1.0, 0.0)
 
 
 FUNCTIONS: dict[str, Callable[..., Array]] = {
@@ -80,7 +86,8 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "elu": elu, "silu": lambda x: x * sigmoid(x), "gelu": gelu, "sigmoid": sigmoid, "tanh": np.tanh,
     "softplus": softplus, "mish": lambda x: x * np.tanh(np.logaddexp(0, x)),
     "hardswish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1), "hardsigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
-    "logsigmoid": lambda x: -np.logaddexp(0, -x), "step": step, "softsign": lambda x: x / (1 + np.abs(x)),
+    "logsigmoid": lambda x: -np.logaddexp(0, -x), "step": step, "first": first,
+    "softsign": lambda x: x / (1 + np.abs(x)),
     "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x),
     "sin": np.sin, "cos": np.cos, "erf": erf,
 }

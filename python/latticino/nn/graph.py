@@ -31,6 +31,7 @@ groups |
 | layer_norm | x | weight, bias | axes (how many of the last), epsilon |
 | attention | queries, keys, values (..., tokens, width) | mask, added to the scores | scale |
 | max_pool | x (c, spatial...) | | kernel, stride, padding, dilation, ceil |
+| argmax | x | | axis, gap (0: chosen by the calibration); gives 1 at the first largest value, else 0 |
 | rnn, lstm, gru | x (steps, width) | w_ih, w_hh, b_ih, b_hh | reverse; rnn: function; gives all hidden states |
 """
 
@@ -39,18 +40,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from .labels.decisions import Decision
 
 INPUTS = {"input": 0, "linear": 1, "conv": 1, "conv_transpose": 1, "along": 1,
           "sparse": 1, "scale": 1, "shift": 1, "reshape": 1,
           "permute": 1, "add": 2, "sub": 2, "mul": 2, "activation": 1, "polynomial": 1, "quadratic": 1, "matmul": 2,
           "softmax": 1,
-          "layer_norm": 1, "attention": 3, "max_pool": 1, "rnn": 1, "lstm": 1, "gru": 1}  # for concat: one or more
+          "layer_norm": 1, "attention": 3, "max_pool": 1, "argmax": 1, "rnn": 1, "lstm": 1,
+          "gru": 1}  # for concat: one or more
 VERSION = 1
 
 
@@ -72,10 +75,13 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes, of which the first is the input and inputs come before their users, and the index of the result."""
+    """Nodes, of which the first is the input and inputs come before their users, and the index of the result.
+
+    ``decision``: what the result means, if it is that of a comparison."""
 
     nodes: tuple[Node, ...]
     output: int
+    decision: Decision | None = None
 
     @property
     def shape_in(self) -> tuple[int, ...]:
@@ -106,7 +112,8 @@ class Graph:
         """Arrays that `builder.from_arrays` reads: the structure as JSON text in bytes, and each node's arrays."""
         rows = [{"op": n.op, "inputs": n.inputs, "layer": n.layer, "options": n.options, "arrays": list(n.arrays)}
                 for n in self.nodes]
-        text = json.dumps({"version": VERSION, "input": self.shape_in, "output": self.output, "nodes": rows})
+        head = {"version": VERSION, "input": self.shape_in, "output": self.output, "nodes": rows}
+        text = json.dumps(head if self.decision is None else {**head, "decision": asdict(self.decision)})
         out = {"graph": np.frombuffer(text.encode(), np.uint8)}
         for i, n in enumerate(self.nodes):
             out.update({f"{i}.{name}": value for name, value in n.arrays.items()})

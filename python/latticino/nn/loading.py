@@ -65,6 +65,7 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
     unit, bound = head.number("unit"), head.number("bound")
     slots, count = files.integer(head, "slots", 1, context.slots), files.integer(head, "ciphertexts", 1, 1 << 20)
     normal, result_unit = files.normal_of(head, shape), head.number("result_unit")
+    decision = files.decision_of(head, result_shape)
     filled = "halves" in head._fields and head.flag("halves")  # older versions had no such field
     each = across(images, filled)
     size = each * math.prod(shape)
@@ -78,12 +79,12 @@ def _loaded(head: Note, found: dict[str, np.ndarray], device: str | None, memory
                                        "obtain it again") from why
     if kind == "client":
         half = Network(preset, images, level, shape, result_shape, packing, unit, bound, program, result_unit, filled)
-        half._refreshes, half._normal = keys_of.refreshes_of(head, params), normal
+        half._refreshes, half._normal, half._decision = keys_of.refreshes_of(head, params), normal, decision
         return half
     enc = _loaded_server(head, found, context, program, packing, images, filled, device, memory)
-    if enc.shape != shape or enc.result_unit != result_unit:
+    if enc.shape != shape or enc._held_shape != result_shape or enc.result_unit != result_unit:
         files.refuse("a shape or a unit of results that its graph has not")
-    enc._normal = normal
+    enc._normal, enc._decision = normal, decision
     return enc
 
 
@@ -115,7 +116,8 @@ def _loaded_server(head: Note, found: dict[str, np.ndarray], context: Context, p
     layers = tuple(_layer_of(row) for row in files.parts(head, "layers"))
     level = files.integer(head, "level")
     plan = NetworkPlan(layers, program, context.params.name, stated.text("device"), images, level,
-                       stated.number("bits"), tuple(program.notes), files.light_of(head, machine), filled)
+                       stated.number("bits"), tuple(program.notes), files.light_of(head, machine), filled,
+                       stated.number("gap") if "gap" in stated._fields else 0.0)
     if not layers:
         files.refuse("a plan without layers")
     placement = Placement(steps, level, program.seconds)

@@ -49,6 +49,8 @@ class NetworkPlan:
     - ``halves``: whether imaginary parts of slots hold half of these inputs
     - ``level``: at which inputs are encrypted
     - ``bits``: expected precision of the result, relative to its largest value in the calibration
+    - ``gap``: of a network that ends with a comparison, the smallest distance of two scores, or of a value and its
+      threshold, that it always tells apart; 0 for other networks
     - ``notes``: what was chosen, and why
     """
 
@@ -62,6 +64,7 @@ class NetworkPlan:
     notes: tuple[str, ...] = ()
     light: tuple[int, ...] = ()
     halves: bool = False
+    gap: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -111,6 +114,7 @@ class NetworkPlan:
             ("predicted time", display.seconds(self.seconds) + each),
             ("and for encoding", f"{display.seconds(self.first_seconds - self.seconds)} in the first run"),
             ("expected precision", f"{self.bits:.1f} bits of the largest result"),
+            *([("tells apart", f"values that differ by {self.gap:.3g} or more")] if self.gap else []),
         ]
 
     def _rows(self) -> list[tuple[str, ...]]:

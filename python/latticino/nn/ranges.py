@@ -129,11 +129,12 @@ class Ranges:
 
 
 def measure(graph: Graph, data: Any, margin: float = MARGIN,
-            replaced: Mapping[int, Callable[[np.ndarray], np.ndarray]] | None = None) -> Ranges:
+            replaced: Mapping[int, Callable[[np.ndarray], np.ndarray]] | None = None,
+            watch: Callable[[int, np.ndarray], None] | None = None) -> Ranges:
     """Runs the graph on calibration data: an array of inputs along the first axis, or an iterable of such arrays.
 
-    ``margin``: at least 1. ``replaced``: see `reference.walk`. ValueError, naming the layer, where a value is NaN or
-    infinite.
+    ``margin``: at least 1. ``replaced``: see `reference.walk`. ``watch`` gets each node and its values. ValueError,
+    naming the layer, where a value is NaN or infinite.
     """
     factor = arrays.as_real(margin, "calibrate", "margin")
     if factor < 1:
@@ -145,6 +146,8 @@ def measure(graph: Graph, data: Any, margin: float = MARGIN,
         count += len(given)
         for i, y, low, high in _walked(graph, given, replaced):
             seen[i].add(y, low, high)
+            if watch is not None:
+                watch(i, y)
     if not count:
         raise errors.ShapeError.explain("calibrate", "no inputs", "one or more, better a thousand",
                                         "pass calibration=data")

@@ -14,6 +14,7 @@ from . import activations, estimators
 from .activations import Fit, fit_activations
 from .forests import comparing
 from .graph import Graph
+from .labels.gaps import Margins
 from .lowered import Lowered
 from .lowering import Known, lowered_with_fit_requests
 from .pytorch import capture
@@ -33,7 +34,8 @@ class Reading:
     ``model``: as it was written; ``graph``: with fewer kinds of layers (`rewrites`); ``ranges`` of its nodes; ``fits``
     of its activations, by node; ``lowered``: what packing and the run see; ``samples``: a few of the calibration data;
     ``largest``: of each number of an input, its largest size that comes in. ``normal``: units of the input, where the
-    graphs, `samples` and `largest` have it in units of its range. ``facts``: for the plan.
+    graphs, `samples` and `largest` have it in units of its range. ``facts``: for the plan. ``gap``: how close values
+    may be that the last step compares, 0 without such a step.
     """
 
     model: Graph
@@ -45,6 +47,7 @@ class Reading:
     largest: np.ndarray
     normal: Normal | None = None
     facts: tuple[str, ...] = ()
+    gap: float = 0.0
 
     @property
     def notes(self) -> list[str]:
@@ -94,8 +97,10 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
     clips = normal is not None and normal.clips
     ends = np.ones((2, *small.shape_in)) * np.array([[-1.0], [1.0]]) if clips else data[:0]
     wide = np.concatenate([data, ends])
-    ranges = replace(measure(small, wide, margin), inputs=len(data))
+    margins = Margins(small)
+    ranges = replace(measure(small, wide, margin, watch=margins.watch), inputs=len(data))
     ranges = common(small, ranges)
+    small = margins.chosen(ranges)
     chosen = fit_activations(small, ranges, bits, fits)
     for _ in range(_ROUNDS):
         seen = _with_polynomials(small, ranges, chosen, data)
@@ -115,7 +120,11 @@ def read(model: Any, sample: Any = None, *, calibration: Any = None, margin: flo
         ranges = wider
         lowered, requests = lowered_with_fit_requests(small, ranges, chosen, known=known)
     facts = () if normal is None else comparing.facts(small, ranges, chosen, data, *estimators.last(model))
-    return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT], np.abs(wide).max(axis=0), normal, facts)
+    gap = 0.0
+    if small.decision is not None:
+        gap = chosen[margins.step].gap
+        facts = (*facts, margins.fact(gap))
+    return Reading(graph, small, ranges, chosen, lowered, data[:_KEPT], np.abs(wide).max(axis=0), normal, facts, gap)
 
 
 def captured(model: Any, sample: Any) -> Any:

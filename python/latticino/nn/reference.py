@@ -334,6 +334,12 @@ def _max_pool(node: Node, x: Array) -> Array:
     return np.asarray(view.max(axis=tuple(range(2 + len(counts), view.ndim))))
 
 
+def _argmax(node: Node, x: Array) -> Array:
+    axis = node.options["axis"] + 1
+    at = np.expand_dims(x.argmax(axis=axis), axis)
+    return np.asarray(np.moveaxis(np.arange(x.shape[axis]) == np.moveaxis(at, axis, -1), -1, axis).astype(np.float64))
+
+
 # ---- recurrent layers ----
 
 
@@ -392,5 +398,5 @@ _OPERATIONS: dict[str, Callable[..., Array]] = {
     "sub": _pair(np.subtract), "mul": _pair(np.multiply), "activation": _activation, "polynomial": _polynomial,
     "quadratic": _quadratic,
     "matmul": _matmul, "softmax": _softmax, "layer_norm": _layer_norm, "attention": _attention,
-    "max_pool": _max_pool, "rnn": _rnn, "lstm": _lstm, "gru": _gru,
+    "max_pool": _max_pool, "argmax": _argmax, "rnn": _rnn, "lstm": _lstm, "gru": _gru,
 }

@@ -6,6 +6,7 @@ polynomials and functions of one value.
 | prelu | scaled sums of x and its absolute value |
 | hardsigmoid | a clip |
 | max_pool | a tree of maxima, ``(a + b) / 2 + abs(a - b) / 2``, along one axis after the other |
+| argmax | a step for each pair of values, ranks, and a function of ranks |
 | layer_norm | the centred values times the inverse square root of their mean square |
 | softmax | exp of the centred values times the reciprocal of their sum |
 | attention, matmul | repeated values, products, sums |
@@ -23,6 +24,7 @@ import numpy as np
 from .. import errors
 from .builder import Builder
 from .graph import Graph, Node, window_sums
+from .labels import ranks
 
 _MAX_PRODUCTS = 1 << 17  # the most values of one product of matrices
 _MAX_DEGREE = 16  # the largest degree of polynomials that are multiplied out
@@ -61,11 +63,15 @@ def _expanded(graph: Graph, form: str) -> Graph:
     build.form = form
     at = {0: 0}
     for i, node in enumerate(graph.nodes[1:], 1):
+        if node.op == "argmax" and i != graph.output:
+            raise errors.UnsupportedError.explain(
+                f"layer {node.layer or i}", "argmax inside of the network", "it as the last step",
+                "return it, and go on with the decrypted labels")
         xs = [at[j] for j in node.inputs]
         rule = _RULES.get(str(node.options.get("function")) if node.op == "activation" else node.op)
         at[i] = rule(build, node, *xs) if rule else build.add_node(node.op, tuple(xs), node.layer, node.arrays,
                                                                    node.options)
-    return build.graph(at[graph.output])
+    return build.graph(at[graph.output], graph.decision)
 
 
 def _prelu(build: Builder, node: Node, x: int) -> int:
@@ -102,6 +108,26 @@ def _larger(build: Builder, node: Node, a: int, b: int) -> int:
     half = build.scale(build.add(a, b, node.layer), 0.5, node.layer)
     size = build.activation(build.scale(build.sub(a, b, node.layer), 0.5, node.layer), "abs", node.layer)
     return build.add(half, size, node.layer)
+
+
+def _argmax(build: Builder, node: Node, x: int) -> int:
+    """1 for the largest value along an axis, 0 for others: see labels/ranks.py."""
+    axis, layer, shape = node.options["axis"], node.layer, build.shape(x)
+    count = shape[axis]
+    compared = math.prod(shape) // count * (count * (count - 1) // 2)
+    if not 2 <= count <= ranks.MOST or compared > _MAX_PRODUCTS:
+        raise errors.UnsupportedError.explain(
+            f"layer {layer or 'without a name'}", f"argmax of {count:,} values, {compared:,} comparisons in all",
+            f"2 to {ranks.MOST} values and at most {_MAX_PRODUCTS:,} comparisons",
+            "return the scores, and take argmax of the decrypted ones")
+    differences = build.along(x, {axis: ranks.pairs(count)}, "pairs", layer)
+    larger = build.activation(differences, "step", layer, gap=node.options["gap"], bits=ranks.bits_of_pairs(count))
+    if count == 2:
+        return larger
+    matrix, offset = ranks.ranks(count)
+    more = (1,) * (len(shape) - axis - 1)
+    own = build.shift(build.along(larger, {axis: matrix}, "ranks", layer), offset.reshape(-1, *more), layer)
+    return build.activation(own, "first", layer, count=count)
 
 
 # ---- norms and softmax ----
@@ -255,7 +281,8 @@ def _gru(build: Builder, node: Node, x: int) -> int:
 
 
 _RULES: dict[str, Callable[..., int]] = {
-    "prelu": _prelu, "hardsigmoid": _hardsigmoid, "max_pool": _max_pool, "layer_norm": _layer_norm, "softmax": _softmax,
+    "prelu": _prelu, "hardsigmoid": _hardsigmoid, "max_pool": _max_pool,
+    "argmax": _argmax, "layer_norm": _layer_norm, "softmax": _softmax,
     "matmul": _matmul, "attention": _attention, "rnn": _rnn, "lstm": _lstm, "gru": _gru,
 }
 
@@ -286,7 +313,7 @@ def _joined(graph: Graph) -> Graph:
             at[i] = build.add_node("quadratic", (at[root],), node.layer, {f"c{k}": v for k, v in enumerate(c)})
         else:
             at[i] = build.polynomial(at[root], np.array([float(v) for v in c]), node.layer)
-    return build.graph(at[graph.output])
+    return build.graph(at[graph.output], graph.decision)
 
 
 def _as_polynomial(graph: Graph, i: int, known: list[tuple[int, Coefficients]]) -> tuple[int, Coefficients]:

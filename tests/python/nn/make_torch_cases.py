@@ -123,6 +123,15 @@ PLACES = [
     (lambda x: (x.var(-1, correction=0) + 0.1).sqrt(), (3, 5))]
 
 
+DECIDED = [
+    (lambda x: x.argmax(1), (5,)), (lambda x: x.argmin(1, keepdim=True), (4,)), (lambda x: x.argmax(-1), (3, 4)),
+    (lambda x: x.argmax(1).float(), (3, 2, 2)), (lambda x: x.softmax(1).argmax(1), (3,)), (lambda x: x > 0.3, (4,)),
+    (lambda x: (x <= 0).float().unsqueeze(1), (3, 2)), (lambda x: torch.sign(x), (4,)), (lambda x: x.sign().int(), (3,)),
+    (lambda x: torch.heaviside(x, torch.tensor(0.5, dtype=x.dtype)), (4,)), (lambda x: x[:, 0] < x[:, 1], (2,)),
+    (lambda x: (x > 0.2).long(), (3,)), (lambda x: torch.sigmoid(x.sum(1)) > 0.7, (3,)), (lambda x: x.argmax(1), (2,)),
+    (lambda x: torch.ge(x, x.mean(1, keepdim=True)), (4,)), (lambda x: x.flatten(1).argmin(1), (2, 3))]
+
+
 def sequence_model(r):
     """A recurrent network over (steps, width)."""
     kind, hidden = pick(r, nn.LSTM, nn.GRU, nn.RNN), int(r.integers(2, 5))
@@ -225,8 +234,11 @@ STORED = {"conv": 4, "up": 3, "pool": 4, "norm": 2, "other_norm": 3, "batch_norm
           "sequence_cnn": 1, "residual": 1}
 REFUSED = [
     (nn.Embedding(5, 3), torch.zeros(1, 2, dtype=torch.long), "embedding", "look the vectors up on the client"),
-    (Of(lambda x: x.argmax(1)), torch.zeros(1, 4), "argmax", "take argmax of the decrypted ones"),
-    (Of(lambda x: torch.where(x > 0, x, 2 * x)), torch.zeros(1, 4), "gt", "comparisons are costly"),
+    (Of(lambda x: 2 * x.argmax(1)), torch.zeros(1, 4), "mul on what argmax decides", "decrypted ones"),
+    (Of(lambda x: torch.where(x > 0, x, 2 * x)), torch.zeros(1, 4), "where on what gt decides", "torch.maximum"),
+    (Of(lambda x: x.argmax(1).bool()), torch.zeros(1, 4), "argmax as booleans", "to the client"),
+    (Of(lambda x: x == 0), torch.zeros(1, 4), "the operation eq", "comparisons are costly"),
+    (Of(lambda x: x.argmax()), torch.arange(4.0)[None], "depends on the inputs beside it", "over other axes"),
     (Of(lambda x: x / x.sum(1, keepdim=True)), torch.zeros(1, 4), "division by a computed value", "constant divisor"),
     (Of(lambda x: (x, x)), torch.zeros(1, 4), "2 results", "return one tensor"),
     (Of(lambda x: torch.ones(1, 3)), torch.zeros(1, 4), "does not depend on its input", "needs no encryption"),
@@ -265,7 +277,13 @@ def compare(name, model, shape, r):
     x = inputs(r, shape)
     graph = capture(model, x)
     wanted = one_by_one(model, x)
-    error = np.abs(reference.run(graph, x.numpy()).reshape(wanted.shape) - wanted).max() / max(1.0, np.abs(wanted).max())
+    got = reference.run(graph, x.numpy())
+    if graph.decision is not None:
+        got = graph.decision.of(got)
+        if got.dtype.kind != wanted.dtype.kind or got.shape[1:] != tuple(model(x[:1]).shape)[1:]:
+            raise AssertionError(f"{name}: {got.dtype} of shape {got.shape[1:]}")
+        got, wanted = got.astype(float), wanted.astype(float)
+    error = np.abs(got.reshape(wanted.shape) - wanted).max() / max(1.0, np.abs(wanted).max())
     if not error < CLOSE:
         raise AssertionError(f"{name}: {model} of {shape} is off by {error:.3g}")
     return graph, x.numpy(), wanted
@@ -282,6 +300,8 @@ def cases(seeds):
         yield f"act-{i}", model, (3, 5), np.random.default_rng(i)
     for i, (function, shape) in enumerate(PLACES):
         yield f"places-{i}", Of(function), shape, np.random.default_rng(i)
+    for i, (function, shape) in enumerate(DECIDED):
+        yield f"decided-{i}", Of(function), shape, np.random.default_rng(i)
 
 
 def refusals():

@@ -12,6 +12,7 @@ import copy
 import inspect
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from ... import errors
 from .. import reference
 from ..builder import Builder
 from ..graph import Graph
-from . import layers, rare
-from .layers import Missing, Value
+from ..labels.gaps import near
+from . import comparing, layers
+from .layers import Decided, Missing, Value
 
 _CLOSE = 1e-3  # part of the largest result: float32 compared with doubles
 _CLOSE_16_BITS = 0.05  # the same for types of 16 bits compared with each other
@@ -31,6 +33,7 @@ KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transp
         "layer_norm",
         "group_norm", "instance_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
         "avg_pool1d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+        "heaviside",
         "max_pool1d", "max_pool2d", "max_pool3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "silu", "hardswish",
         "hardsigmoid", "mish", "celu", "selu", "elu", "softplus", "leaky_relu", "relu6", "prelu", "matmul", "square",
         "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
@@ -174,7 +177,11 @@ def _captured(torch: Any, program: Any, model: Callable[..., Any], x: Any) -> Gr
     with torch.no_grad():
         wanted = _in_doubles(torch, model, x)
     wanted = next(iter(_tensors(torch, wanted))).detach().double().cpu().numpy()
-    got = reference.run(graph, x.double().cpu().numpy())[0]
+    given = x.double().cpu().numpy()
+    got = reference.run(graph, given)
+    if graph.decision is not None:
+        # Rounding may decide between values that are nearly equal, so these are not compared.
+        got = np.where(near(graph, given, _CLOSE), wanted.reshape(-1), graph.decision.of(got).reshape(-1))
     error = float(np.abs(got.reshape(-1) - wanted.reshape(-1)).max())
     if not error <= _CLOSE * max(float(np.abs(wanted).max()), 1e-3):
         raise errors.PrecisionError.explain(
@@ -237,7 +244,7 @@ class Follower:
 
     def _computed(self, node: Any) -> Any:
         args, kwargs = self.torch.fx.node.map_arg((node.args, node.kwargs), lambda n: self.known[n])
-        if not any(isinstance(a, (Value, Missing)) for a in _flat([args, kwargs])):
+        if not any(isinstance(a, (Value, Decided, Missing)) for a in _flat([args, kwargs])):
             return node.target(*args, **kwargs)
         if node.target is operator.getitem:
             return args[0][args[1]]
@@ -245,7 +252,9 @@ class Follower:
         for a in _flat([args, kwargs]):
             if isinstance(a, Missing):
                 raise errors.UnsupportedError.explain(f"layer {a.layer}", a.had, a.needs, a.remedy)
-        rule = rare.RULES.get(name)
+        if any(isinstance(a, Decided) for a in _flat([args, kwargs])):
+            return self._moved(node, name, layer, args)
+        rule = comparing.RULES.get(name)
         if rule is None:
             raise errors.UnsupportedError.explain(
                 f"layer {layer}", f"the operation {name}", "one that has an encrypted form",
@@ -253,6 +262,24 @@ class Follower:
         shape = node.meta.get("val")
         shape = tuple(int(n) for n in shape.shape) if isinstance(shape, self.torch.Tensor) else None
         return rule(layers.Call(self.build, self.torch, node, name, layer, shape), *args, **kwargs)
+
+    def _moved(self, node: Any, name: str, layer: str, args: Any) -> Any:
+        """The result of a comparison after an operation that changes its shape or its type; others are refused."""
+        if name == "_assert_tensor_metadata":
+            return None
+        if name not in layers.MOVES:
+            found = next(a for a in _flat(args) if isinstance(a, Decided))
+            raise errors.UnsupportedError.explain(
+                f"layer {layer}", f"the operation {name} on what {found.layer} decides",
+                "argmax, thresholds and signs as the last step of a network",
+                "return them, as y > 0, (y > 0).float() or y.argmax(1), and go on with the decrypted ones; inside of a "
+                "network use a ReLU, torch.clamp or torch.maximum")
+        was, to = args[0], node.meta["val"]
+        kind = "bool" if to.dtype == self.torch.bool else "float64" if to.is_floating_point() else "int64"
+        if kind == "bool" and was.decision.kind != "step":
+            raise errors.UnsupportedError.explain(f"layer {layer}", f"{was.layer} as booleans", "numbers",
+                                                  "leave the conversion to the client")
+        return Decided(was.node, tuple(int(n) for n in to.shape), replace(was.decision, type=kind), was.layer)
 
     def layer(self, node: Any) -> str:
         """The layer's name for users: that of the innermost module, with the operation's name if the module has other
@@ -272,12 +299,14 @@ class Follower:
         if len(outputs) != 1:
             raise errors.UnsupportedError.explain("compile", f"a module with {len(outputs)} results", "one result",
                                                   "return one tensor from forward(): torch.cat joins several")
-        if not isinstance(outputs[0], Value):
+        value = outputs[0]
+        if not isinstance(value, (Value, Decided)):
             raise errors.UnsupportedError.explain(
                 "compile", "a module whose result does not depend on its input", "a result that is computed from it",
                 "return a tensor from forward(); a constant needs no encryption")
-        value = outputs[0]
         shape = value.shape[1:] if value.shape[:1] == (1,) else value.shape
+        if isinstance(value, Decided):
+            return self.build.graph(value.node, replace(value.decision, shape=shape))
         return self.build.graph(self.build.reshape(value.node, shape, "output"))
 
 
@@ -287,7 +316,7 @@ def _paths(node: Any) -> list[str]:
 
 
 def _flat(x: Any) -> list[Any]:
-    if isinstance(x, (Value, Missing)) or not isinstance(x, (list, tuple, dict)):
+    if isinstance(x, (Value, Decided, Missing)) or not isinstance(x, (list, tuple, dict)):
         return [x]
     return [z for y in (x.values() if isinstance(x, dict) else x) for z in _flat(y)]
 

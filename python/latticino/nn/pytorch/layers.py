@@ -14,6 +14,7 @@ from ... import errors
 
 if TYPE_CHECKING:
     from ..builder import Builder
+    from ..labels.decisions import Decision
 
 
 class Value(NamedTuple):
@@ -21,6 +22,16 @@ class Value(NamedTuple):
 
     node: int
     shape: tuple[int, ...]
+
+
+class Decided(NamedTuple):
+    """The result of a comparison: its node, the shape that torch has for it, and what it means. It can only be moved
+    and returned. The shape of `decision` is not set yet."""
+
+    node: int
+    shape: tuple[int, ...]
+    decision: Decision
+    layer: str
 
 
 class Missing(NamedTuple):
@@ -36,7 +47,6 @@ RULES: dict[str, Callable[..., Any]] = {}
 _FEWER = "rewrite the layer with supported operations (docs/network_layers.md lists them), or leave it to the client"
 _REMEDIES = {
     "embedding": "look the vectors up on the client: pass the embedding's output as the model's input",
-    "argmax": "return the scores and take argmax of the decrypted ones",
     "topk": "return the scores, and sort the decrypted ones",
     "log_softmax": "return the scores, and take the logarithm of softmax of the decrypted ones",
     "log": "return its argument, and take the logarithm of the decrypted value",
@@ -50,8 +60,7 @@ def remedy(name: str) -> str:
     for key, text in _REMEDIES.items():
         if name.startswith(key):
             return text
-    if name in ("gt", "lt", "ge", "le", "eq", "ne", "where", "sign", "maximum", "minimum", "amax", "max", "argmin",
-                "sort"):
+    if name in ("eq", "ne", "where", "maximum", "minimum", "amax", "max", "sort"):
         return "comparisons are costly: use a ReLU or a smooth activation instead"
     return _FEWER
 
@@ -176,7 +185,7 @@ def _batch_norm(c: Call, x: Any, weight: Any, bias: Any, mean: Any, variance: An
 @rule("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def _avg_pool(c: Call, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, ceil: bool = False,
               count_padding: bool = True, divisor: float | None = None) -> Value:
-    node = _image(c, x)
+    node = image(c, x)
     return c.value(c.build.avg_pool(node, kernel, tuple(stride) if isinstance(stride, (list, tuple)) else stride,
                                     padding, ceil=ceil,
                                     count_padding=count_padding, divisor=divisor, layer=c.layer))
@@ -185,10 +194,10 @@ def _avg_pool(c: Call, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, 
 @rule("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d",
       "_adaptive_avg_pool3d")
 def _adaptive_avg_pool(c: Call, x: Any, sizes: Any) -> Value:
-    return c.value(c.build.adaptive_avg_pool(_image(c, x), sizes, c.layer))
+    return c.value(c.build.adaptive_avg_pool(image(c, x), sizes, c.layer))
 
 
-def _image(c: Call, x: Any) -> int:
+def image(c: Call, x: Any) -> int:
     """(channels, spatial...), by the number of spatial axes in the operation's name."""
     axes = int("".join(ch for ch in c.name if ch.isdigit()))
     return c.build.reshape(x.node, x.shape[-(axes + 1):], c.layer)
@@ -240,8 +249,12 @@ def _matmul(c: Call, x: Any, y: Any) -> Value:
 # ---- moving values ----
 
 
-@rule("view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "flatten", "unflatten", "clone", "alias", "detach",
-      "contiguous", "_to_copy", "lift_fresh_copy", "to")
+# Operations that change no value, and no order of values.
+MOVES = ("view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "flatten", "unflatten", "clone", "alias", "detach",
+         "contiguous", "_to_copy", "lift_fresh_copy", "to")
+
+
+@rule(*MOVES)
 def _same(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
     return c.value(x.node, c.expected)
 
@@ -567,7 +580,7 @@ def _attention(c: Call, q: Any, k: Any, v: Any, mask: Any = None, dropout: float
 @rule("max_pool1d", "max_pool2d", "max_pool3d")
 def _max_pool(c: Call, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
               ceil: bool = False) -> Value:
-    node = _image(c, x)
+    node = image(c, x)
     return c.value(c.build.max_pool(node, kernel, tuple(stride) if isinstance(stride, (list, tuple)) else stride,
                                     padding, dilation, ceil, c.layer))
 

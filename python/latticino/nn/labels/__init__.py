@@ -1,0 +1,1 @@
+"""Networks that end with a comparison: labels by argmax, thresholds, signs."""
