@@ -263,6 +263,17 @@ class Builder:
             "kernel": kernel, "stride": kernel if stride is None or stride == () else per_axis(stride, axes),
             "padding": per_axis(padding, axes), "dilation": per_axis(dilation, axes), "ceil": bool(ceil)})
 
+    def maximum(self, x: int, y: int, layer: str = "") -> int:
+        """The larger one of two values, place by place."""
+        return self._both("maximum", x, y, layer)
+
+    def largest(self, x: int, axis: int, layer: str = "") -> int:
+        """The largest value along an axis, which is left out unless it is the only one."""
+        shape, axis = self.shape(x), int(axis) % len(self.shape(x))
+        n, lead, rest = shape[axis], math.prod(shape[:axis]), math.prod(shape[axis + 1:])
+        out = self.max_pool(self.reshape(x, (lead, n, rest), layer), (n, 1), layer=layer)
+        return self.reshape(out, shape[:axis] + shape[axis + 1:], layer)
+
     # ---- comparisons, which are the last step of a network ----
 
     def argmax(self, x: int, axis: int = -1, gap: float = 0.0, layer: str = "") -> int:

@@ -31,6 +31,7 @@ groups |
 | layer_norm | x | weight, bias | axes (how many of the last), epsilon |
 | attention | queries, keys, values (..., tokens, width) | mask, added to the scores | scale |
 | max_pool | x (c, spatial...) | | kernel, stride, padding, dilation, ceil |
+| maximum | x, y of one shape | | |
 | argmax | x | | axis, gap (0: chosen by the calibration); gives 1 at the first largest value, else 0 |
 | rnn, lstm, gru | x (steps, width) | w_ih, w_hh, b_ih, b_hh | reverse; rnn: function; gives all hidden states |
 """
@@ -52,7 +53,7 @@ INPUTS = {"input": 0, "linear": 1, "conv": 1, "conv_transpose": 1, "along": 1,
           "sparse": 1, "scale": 1, "shift": 1, "reshape": 1,
           "permute": 1, "add": 2, "sub": 2, "mul": 2, "activation": 1, "polynomial": 1, "quadratic": 1, "matmul": 2,
           "softmax": 1,
-          "layer_norm": 1, "attention": 3, "max_pool": 1, "argmax": 1, "rnn": 1, "lstm": 1,
+          "layer_norm": 1, "attention": 3, "max_pool": 1, "maximum": 2, "argmax": 1, "rnn": 1, "lstm": 1,
           "gru": 1}  # for concat: one or more
 VERSION = 1
 

@@ -398,5 +398,5 @@ _OPERATIONS: dict[str, Callable[..., Array]] = {
     "sub": _pair(np.subtract), "mul": _pair(np.multiply), "activation": _activation, "polynomial": _polynomial,
     "quadratic": _quadratic,
     "matmul": _matmul, "softmax": _softmax, "layer_norm": _layer_norm, "attention": _attention,
-    "max_pool": _max_pool, "argmax": _argmax, "rnn": _rnn, "lstm": _lstm, "gru": _gru,
+    "max_pool": _max_pool, "maximum": _pair(np.maximum), "argmax": _argmax, "rnn": _rnn, "lstm": _lstm, "gru": _gru,
 }

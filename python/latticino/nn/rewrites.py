@@ -6,6 +6,7 @@ polynomials and functions of one value.
 | prelu | scaled sums of x and its absolute value |
 | hardsigmoid | a clip |
 | max_pool | a tree of maxima, ``(a + b) / 2 + abs(a - b) / 2``, along one axis after the other |
+| maximum | the same for two values |
 | argmax | a step for each pair of values, ranks, and a function of ranks |
 | layer_norm | the centred values times the inverse square root of their mean square |
 | softmax | exp of the centred values times the reciprocal of their sum |
@@ -108,6 +109,10 @@ def _larger(build: Builder, node: Node, a: int, b: int) -> int:
     half = build.scale(build.add(a, b, node.layer), 0.5, node.layer)
     size = build.activation(build.scale(build.sub(a, b, node.layer), 0.5, node.layer), "abs", node.layer)
     return build.add(half, size, node.layer)
+
+
+def _maximum(build: Builder, node: Node, x: int, y: int) -> int:
+    return _larger(build, node, x, y)
 
 
 def _argmax(build: Builder, node: Node, x: int) -> int:
@@ -281,7 +286,7 @@ def _gru(build: Builder, node: Node, x: int) -> int:
 
 
 _RULES: dict[str, Callable[..., int]] = {
-    "prelu": _prelu, "hardsigmoid": _hardsigmoid, "max_pool": _max_pool,
+    "prelu": _prelu, "hardsigmoid": _hardsigmoid, "max_pool": _max_pool, "maximum": _maximum,
     "argmax": _argmax, "layer_norm": _layer_norm, "softmax": _softmax,
     "matmul": _matmul, "attention": _attention, "rnn": _rnn, "lstm": _lstm, "gru": _gru,
 }

@@ -123,13 +123,21 @@ PLACES = [
     (lambda x: (x.var(-1, correction=0) + 0.1).sqrt(), (3, 5))]
 
 
+MAXIMA = [
+    (lambda x: x.max(1)[0], (4,)), (lambda x: torch.maximum(x, 2 * x + 1), (4,)), (lambda x: torch.minimum(x, x.flip(1)), (3, 4)),
+    (lambda x: torch.maximum(x, torch.ones(4)), (4,)), (lambda x: torch.minimum(torch.ones(3, 1), x), (3, 4)),
+    (lambda x: x.amax(2), (2, 3, 4)), (lambda x: x.amin((1, 2)), (3, 4)), (lambda x: x.amax((1, 3), keepdim=True), (2, 3, 4)),
+    (lambda x: torch.minimum(x[:, :1], x), (3, 4)), (lambda x: x.min(1, keepdim=True).values - x, (5,)),
+    (lambda x: F.adaptive_max_pool1d(x, 3), (2, 6)), (lambda x: F.adaptive_max_pool2d(x, (2, None)), (2, 4, 3)),
+    (lambda x: F.adaptive_max_pool3d(x, 1), (2, 4, 2, 3))]
+
 DECIDED = [
     (lambda x: x.argmax(1), (5,)), (lambda x: x.argmin(1, keepdim=True), (4,)), (lambda x: x.argmax(-1), (3, 4)),
     (lambda x: x.argmax(1).float(), (3, 2, 2)), (lambda x: x.softmax(1).argmax(1), (3,)), (lambda x: x > 0.3, (4,)),
     (lambda x: (x <= 0).float().unsqueeze(1), (3, 2)), (lambda x: torch.sign(x), (4,)), (lambda x: x.sign().int(), (3,)),
     (lambda x: torch.heaviside(x, torch.tensor(0.5, dtype=x.dtype)), (4,)), (lambda x: x[:, 0] < x[:, 1], (2,)),
-    (lambda x: (x > 0.2).long(), (3,)), (lambda x: torch.sigmoid(x.sum(1)) > 0.7, (3,)), (lambda x: x.argmax(1), (2,)),
-    (lambda x: torch.ge(x, x.mean(1, keepdim=True)), (4,)), (lambda x: x.flatten(1).argmin(1), (2, 3))]
+    (lambda x: (x > 0.2).long(), (3,)), (lambda x: torch.sigmoid(x.sum(1)) > 0.7, (3,)), (lambda x: x.max(1).indices, (2,)),
+    (lambda x: torch.ge(x, x.mean(1, keepdim=True)), (4,)), (lambda x: x.flatten(1).min(1)[1], (2, 3))]
 
 
 def sequence_model(r):
@@ -252,7 +260,7 @@ REFUSED = [
     (Of(lambda x: x if x.sum() > 0 else -x), torch.zeros(1, 4), "torch.export does not follow", "does not depend on the values"),
     (nn.Bilinear(4, 4, 2), torch.zeros(1, 4), "several inputs: input1, input2", "join them into one"),
     (nn.BatchNorm1d(4, track_running_stats=False), torch.ones(1, 4, 3), "batch_norm", "track_running_stats"),
-    (nn.AdaptiveMaxPool2d(1), torch.zeros(1, 2, 4, 4), "adaptive_max_pool2d", "average pooling"),
+    (nn.AdaptiveMaxPool2d(3), torch.zeros(1, 2, 4, 4), "whose windows differ in size", "take other sizes"),
     (Of(lambda x, part: part(x)[1][1], nn.LSTM(3, 2, batch_first=True)), torch.zeros(1, 4, 3), "cell states", "last hidden state"),
     (Of(lambda x: x - x.mean(0)), torch.zeros(1, 4), "depends on the inputs beside it", "over other axes"),
     (Of(lambda x: x.softmax(0)), torch.ones(3, 4), "depends on the inputs beside it", "over other axes"),
@@ -300,6 +308,8 @@ def cases(seeds):
         yield f"act-{i}", model, (3, 5), np.random.default_rng(i)
     for i, (function, shape) in enumerate(PLACES):
         yield f"places-{i}", Of(function), shape, np.random.default_rng(i)
+    for i, (function, shape) in enumerate(MAXIMA):
+        yield f"maxima-{i}", Of(function), shape, np.random.default_rng(i)
     for i, (function, shape) in enumerate(DECIDED):
         yield f"decided-{i}", Of(function), shape, np.random.default_rng(i)
 

@@ -72,7 +72,7 @@ def test_products_of_matrices_as_such_give_it_too(stored, name):
 def test_every_kind_of_layer_is_stored(stored):
     kinds = {n.op for name in names() for n in case(stored, name)[0].nodes}
     assert kinds >= {"conv", "conv_transpose", "linear", "along", "scale", "shift", "reshape", "permute", "concat", "add", "mul",
-                     "activation", "polynomial", "matmul", "softmax", "layer_norm", "attention", "max_pool",
+                     "activation", "polynomial", "matmul", "softmax", "layer_norm", "attention", "max_pool", "maximum",
                      "argmax", "lstm", "gru", "rnn"}
     assert STORED.stat().st_size < 1 << 20
 

@@ -29,6 +29,13 @@ def overlapping():
     return b.graph(b.linear(x, weights(1, 3, 6), layer="fc"))
 
 
+def larger():
+    """The larger one of two branches, then the largest value of three along an axis that is not the last one."""
+    b = Builder((3, 4))
+    x = b.maximum(b.linear(b.input, weights(0, 4, 4), layer="fc1"), b.input, layer="maximum")
+    return b.graph(b.linear(b.largest(x, 0, layer="amax"), weights(1, 3, 4), layer="fc2"))
+
+
 def layer_norm():
     b = Builder((4, 8))
     x = b.layer_norm(b.linear(b.input, weights(0, 8, 8), layer="fc"), 1, 1 + weights(1, 8, 4)[:, 0] / 4, weights(2, 8, 4)[:, 0],
@@ -54,7 +61,7 @@ def recurrent(kind):
 
 # With degrees of their activations, and the resulting distance from the model.
 MODELS = {"max pool": (max_pool, {"pool": 7}, 0.15), "overlapping windows": (overlapping, {"pool": 7}, 0.15),
-          "layer norm": (layer_norm, {"norm": 7}, 0.15), "transposed": (transposed, {"act": 4}, 0.02),
+          "larger": (larger, {"maximum": 7, "amax": 7}, 0.15), "layer norm": (layer_norm, {"norm": 7}, 0.15), "transposed": (transposed, {"act": 4}, 0.02),
           "lstm": (lambda: recurrent("lstm"), {"lstm": 5}, 0.02), "gru": (lambda: recurrent("gru"), {"gru": 3}, 0.06)}
 
 

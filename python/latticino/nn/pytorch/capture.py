@@ -33,7 +33,7 @@ KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transp
         "layer_norm",
         "group_norm", "instance_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
         "avg_pool1d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-        "heaviside",
+        "adaptive_max_pool2d", "adaptive_max_pool3d", "heaviside",
         "max_pool1d", "max_pool2d", "max_pool3d", "lstm", "gru", "rnn_tanh", "rnn_relu", "silu", "hardswish",
         "hardsigmoid", "mish", "celu", "selu", "elu", "softplus", "leaky_relu", "relu6", "prelu", "matmul", "square",
         "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",

@@ -10,12 +10,8 @@ import numpy as np
 from ..labels.decisions import Decision
 from . import layers
 from .layers import Call, Decided, Value, rule
-from .rare import RULES as RULES
-
-
-def signed(c: Call, x: Any, sign: float) -> Any:
-    return x if sign > 0 else c.value(c.build.scale(x.node, -1.0, c.layer), x.shape)
-
+from .maxima import RULES as RULES
+from .maxima import largest, signed
 
 # ---- labels ----
 
@@ -43,6 +39,17 @@ def _without_reshapes(c: Call, node: int) -> int:
     while c.build.nodes[node].op == "reshape":
         node = c.build.nodes[node].inputs[0]
     return node
+
+
+@rule("max", "min")
+def _max(c: Call, x: Any, other: Any = None, keep: bool = False) -> Any:
+    """The largest value of all, or (values, places) along an axis."""
+    if other is None:
+        return c.value(largest(c, x, range(len(x.shape)), c.name == "min"))
+    c.expected = tuple(int(n) for n in c.node.meta["val"][0].shape)
+    used = {int(user.args[1]) for user in c.node.users if len(user.args) > 1}
+    values = c.value(largest(c, x, [other], c.name == "min")) if 0 in used else None
+    return [values, _places(c, x, other, c.name == "min") if 1 in used else None]
 
 
 # ---- thresholds ----

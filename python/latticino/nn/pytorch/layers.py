@@ -50,7 +50,6 @@ _REMEDIES = {
     "topk": "return the scores, and sort the decrypted ones",
     "log_softmax": "return the scores, and take the logarithm of softmax of the decrypted ones",
     "log": "return its argument, and take the logarithm of the decrypted value",
-    "adaptive_max_pool1d": "use average pooling", "adaptive_max_pool2d": "use average pooling",
     "copy": "join parts with torch.cat, or multiply by a mask, instead of assigning to a part of an array",
     "_native_batch_norm_legit": "use batch norm with track_running_stats=True, which costs nothing",
 }
@@ -60,7 +59,7 @@ def remedy(name: str) -> str:
     for key, text in _REMEDIES.items():
         if name.startswith(key):
             return text
-    if name in ("eq", "ne", "where", "maximum", "minimum", "amax", "max", "sort"):
+    if name in ("eq", "ne", "where", "sort"):
         return "comparisons are costly: use a ReLU or a smooth activation instead"
     return _FEWER
 
