@@ -41,12 +41,16 @@ class Builder:
         kept = {old: new for new, old in enumerate(sorted(used))}
         nodes = [self.nodes[old] for old in kept]
         return Graph(tuple(Node(n.op, tuple(kept[j] for j in n.inputs), n.shape, n.layer, n.arrays, n.options)
-                           for n in nodes), kept[output], self._decision(output) if decision is None else decision)
+                           for n in nodes), kept[output], self._decision(output, decision))
 
-    def _decision(self, output: int) -> Decision | None:
+    def _decision(self, output: int, stated: Decision | None) -> Decision | None:
         node = self.nodes[output]
-        if node.op != "argmax":
-            return None
+        compares = node.op == "argmax" or node.options.get("function") in ("step", "first")
+        if stated is not None and not (compares and stated.fits(node.shape)):
+            raise refused(node.layer, f"a result of {node.op} of shape {node.shape} as a {stated.kind}",
+                          "a comparison whose shape fits", "state what the last step decides")
+        if stated is not None or node.op != "argmax":
+            return stated
         axis = node.options["axis"]
         return Decision("index", "int64", node.shape[:axis] + node.shape[axis + 1:], axis)
 
@@ -315,8 +319,6 @@ def from_arrays(arrays: Mapping[str, np.ndarray]) -> Graph:
             build.add_node(str(row["op"]), tuple(row["inputs"]), str(row["layer"]), own, options)
         stated = found.get("decision")
         decision = None if stated is None else Decision(**{k: _tuples(v) for k, v in stated.items()})
-        if decision is not None and not decision.fits(build.shape(found["output"])):
-            raise builtins.ValueError("a decision of another shape")
         return build.graph(found["output"], decision)
     except errors.FileError:
         raise

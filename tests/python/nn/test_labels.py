@@ -1,5 +1,6 @@
 """Networks that end with argmax, a threshold or a sign: against the exact comparison, encrypted, saved, refused."""
 
+import json
 import warnings
 
 import numpy as np
@@ -202,9 +203,16 @@ def test_graphs_keep_what_their_results_mean():
         again = from_arrays(graph.to_arrays())
         assert again.decision == graph.decision and again.decision is not None
     assert from_arrays(read(classifier(4), calibration=np.eye(12)).model.to_arrays()).decision == classifier(4).decision
-    arrays = threshold(Decision("step", "bool", (5,))).to_arrays()
-    with pytest.raises(lt.FileError):
-        from_arrays(arrays)
+    for decision in ({"kind": "step", "type": "bool", "shape": [5], "axis": 0}, {"kind": "rank"}, 7):
+        arrays = threshold().to_arrays()
+        head = {**json.loads(arrays["graph"].tobytes()), "decision": decision}
+        with pytest.raises(lt.FileError):
+            from_arrays({**arrays, "graph": np.frombuffer(json.dumps(head).encode(), np.uint8)})
+    b = Builder((4,))
+    for node, decision in ((b.linear(b.input, np.eye(4), layer="fc"), Decision("step", "bool", (4,))),
+                           (b.positive(b.input, layer="above"), Decision("step", "bool", (5,)))):
+        with pytest.raises(lt.ShapeError, match="state what the last step decides"):
+            b.graph(node, decision)
     for wrong in (("rank", "bool", (4,)), ("step", "float32", (4,)), ("step", "bool", (0,))):
         with pytest.raises(lt.ValueError, match="network: had a decision"):
             Decision(*wrong)
