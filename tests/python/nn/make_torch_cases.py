@@ -215,6 +215,16 @@ def residual(r):
                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, 5)), (3, 8, 8)
 
 
+def vgg(r):
+    """Pairs of convolutions with batch norms before each pooling, and linear layers with dropout behind them, as in VGG."""
+    def stage(channels, out):
+        pair = [(nn.Conv2d(a, out, 3, padding=1), trained_norm(r, nn.BatchNorm2d, out), nn.ReLU(inplace=True)) for a in (channels, out)]
+        return [*pair[0], *pair[1], nn.AvgPool2d(2, 2)]
+
+    head = [nn.Flatten(), nn.Linear(32, 16), nn.ReLU(inplace=True), nn.Dropout(0.5), nn.Linear(16, 5)]
+    return nn.Sequential(nn.Sequential(*stage(3, 4), *stage(4, 8)), nn.Sequential(*head)), (3, 8, 8)
+
+
 def normed(r):
     kind = pick(r, nn.LayerNorm(5), nn.LayerNorm((4, 5)), nn.GroupNorm(2, 4), nn.LayerNorm(5, elementwise_affine=False))
     return kind, (4, 5)
@@ -237,9 +247,9 @@ GROUPS = {
     "pool": lambda r: pooling(r, int(r.integers(1, 4))), "norm": normed, "other_norm": other_norm, "batch_norm": batch_norm,
     "linear": lambda r: (nn.Linear(5, int(r.integers(1, 6)), bias=bool(r.integers(2))), pick(r, (5,), (3, 5), (2, 3, 5))),
     "recurrent": sequence_model, "encoder": encoder, "squared_attention": squared_attention, "mlp": mlp, "lenet": lenet, "sequence_cnn": sequence_cnn,
-    "residual": residual}
+    "residual": residual, "vgg": vgg}
 STORED = {"conv": 4, "up": 3, "pool": 4, "norm": 2, "other_norm": 3, "batch_norm": 2, "linear": 2, "recurrent": 6, "encoder": 2, "squared_attention": 1, "mlp": 1, "lenet": 1,
-          "sequence_cnn": 1, "residual": 1}
+          "sequence_cnn": 1, "residual": 1, "vgg": 1}
 REFUSED = [
     (nn.Embedding(5, 3), torch.zeros(1, 2, dtype=torch.long), "embedding", "look the vectors up on the client"),
     (Of(lambda x: 2 * x.argmax(1)), torch.zeros(1, 4), "mul on what argmax decides", "decrypted ones"),
@@ -384,7 +394,7 @@ def keep_tutorial():
 def whole_models(seeds):
     """Lowered graphs of whole models against torch, through polynomials of 9 bits."""
     count = 0
-    for group in ("mlp", "lenet", "sequence_cnn", "residual", "encoder"):
+    for group in ("mlp", "lenet", "sequence_cnn", "residual", "vgg", "encoder"):
         for seed in range(seeds):
             r = np.random.default_rng(seed)
             torch.manual_seed(seed)

@@ -2,6 +2,7 @@
 own."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ from test_lowered import rng
 
 import latticino as lt
 from claimed import LUCK
-from latticino.nn.builder import Builder
+from latticino.nn.builder import Builder, from_arrays
 from latticino.nn.reference import run
 from latticino.nn.reference import values as run_layers
 
 BOOT = "test-n10-boot-insecure"
+STORED = Path(__file__).with_name("torch_cases.npz")  # see make_torch_cases.py
 
 
 def weights(k, *shape):
@@ -65,12 +67,25 @@ def residual():
     return b.graph(b.linear(x, weights(5, 4, 8), layer="fc")), degrees
 
 
-MODELS = {"mlp": mlp, "lenet": lenet, "sequence": sequence, "residual": residual}
+def stored(name):
+    """The graph of a module of PyTorch, inputs, and torch's outputs."""
+    with np.load(STORED, allow_pickle=False) as file:
+        own = {key.split("/")[1]: file[key] for key in file.files if key.split("/")[0] == name}
+    return from_arrays({k: v for k, v in own.items() if k not in ("x", "y")}), own["x"], own["y"]
+
+
+def vgg():
+    """Two stages of two convolutions with batch norms, and a head of two linear layers."""
+    graph, _, _ = stored("vgg-0")
+    return graph, {n.layer: 6 for n in graph.nodes if n.op == "activation"}
+
+
+MODELS = {"mlp": mlp, "lenet": lenet, "sequence": sequence, "residual": residual, "vgg": vgg}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, images", [("mlp", 1), ("lenet", 1), ("lenet", 3), ("sequence", 1), ("residual", 1),
-                                          ("residual", 2)])
+                                          ("residual", 2), ("vgg", 1), ("vgg", 2)])
 def test_models(device, name, images):
     graph, fits = MODELS[name]()
     x = rng(7).uniform(-1, 1, (200, *graph.shape_in))
@@ -84,10 +99,23 @@ def test_models(device, name, images):
     assert np.abs(got - want).mean() < 2.0 ** (LUCK - enc.plan.bits) * 1.25 * largest
     exact = run(graph, x).reshape(len(x), -1)
     assert np.abs(enc.shadow(x).reshape(len(x), -1) - exact).mean() < 0.15 * np.abs(exact).max()  # of small degrees
-    if name == "residual":
+    if name in ("residual", "vgg"):
         assert enc.plan.bootstraps >= 2
     layers = " ".join(layer.layer for layer in enc.plan.layers)
     assert all(layer in layers for layer in fits)
+
+
+@pytest.mark.slow
+def test_a_vgg_gives_encrypted_what_torch_gives(device):
+    graph, x, wanted = stored("vgg-0")
+    assert [n.op for n in graph.nodes].count("conv") == 4 and len(x) == 3
+    data = np.concatenate([x, rng(8).normal(size=(300, *x.shape[1:]))])
+    enc = lt.nn.compile(graph, calibration=data, preset=BOOT, device=device, images=3, fit_bits=6)
+    client = lt.keygen(enc.context)
+    enc.context.use(enc.server_keys(client))
+    got = enc.decrypt(client, enc(enc.encrypt(client, x))).unmarked().reshape(wanted.shape)
+    assert np.abs(got - wanted).max() < 0.1 * np.abs(wanted).max()  # of ReLUs of 6 bits, five in sequence
+    assert np.abs(got - enc.shadow(x).reshape(wanted.shape)).max() < 0.01 * np.abs(wanted).max()
 
 
 @pytest.mark.slow
