@@ -46,6 +46,25 @@ def test_encrypted_training_follows_the_clear_one(ctx, client, rows, recorded):
         expected.real, made.x_test, made.y_test)
 
 
+@pytest.mark.parametrize("rows", [32, 64])
+def test_a_plan_of_sample_data_claims_how_precise_the_weights_will_be(ctx, client, rows):
+    made = separable(4 * rows, 16)
+    settings = helr.Settings(iterations=4, rows=rows)
+    batches = data.batches(made, rows)
+    claimed = helr.Trainer(ctx, settings, sampled=True).predicted_precision(batches)
+    trainer = helr.Trainer(ctx, settings)
+    ctx.use(client.server_keys(ctx.plan(trainer.cycle, *trainer.examples(batches[0]))))
+    state = trainer.first_state(client, 16)
+    for t, eta in enumerate(helr.momentum(4)):
+        state = trainer.refreshed_step(state, trainer.encrypt(client, batches[t % len(batches)]), eta)
+    *_, expected = helr.clear_training(batches, settings)
+    found = lt.precision(np.array(client.decrypt(state)) * settings.bound, expected)
+    assert claimed.worst < claimed.mean and claimed.mean - 1 < found.mean < claimed.mean + 3.5, (claimed, found)
+    # Declared ranges take the place of the values, and leave nothing to claim.
+    declared = helr.Trainer(ctx, settings).predicted_precision(batches)
+    assert declared.mean < claimed.mean - 3
+
+
 def test_weights_and_momentum_may_bootstrap_apart(tmp_path):
     """The same training with two bootstrappings for each, and a row that says so."""
     both, apart = (demo.run("n16-d40-boot-v1", "not-encrypted", "digits", iterations=7, rows=64, merged=merged)
