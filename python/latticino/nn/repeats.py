@@ -4,7 +4,8 @@
 
 Measured ranges differ a little from step to step. With one range for all of them, steps have the same polynomials, the
 same weights in the same units, and the same cost at a level: weights are encoded once for each level, not for each
-step, and a plan of 200 steps takes as long as that of a few.
+step, and the cost of a step is found once for each level. The steps themselves all stay in the graph, so the time to
+place and to simulate them grows with their number.
 """
 
 from __future__ import annotations
