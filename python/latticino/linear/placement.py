@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,16 +47,28 @@ class Placed:
         turns = 8 * self.map.keys + 2 * math.log2(self.pieces) * self.target.count
         return self.map.diagonals + turns + _LATER * self.target.count
 
+    @cached_property
+    def read(self) -> tuple[int, ...]:
+        """The ciphertexts of the source that the map reads, at least one. Others would be operands for nothing: a step
+        of a recurrent network reads one of the 200 that hold its words."""
+        return tuple(sorted({g.source for groups in self.map.blocks() for g in groups})) or (0,)
+
+    def sources(self, parts: Sequence[_native.Ciphertext]) -> list[_native.Ciphertext]:
+        """What the transform takes, from the ciphertexts of one array or of several: those that the map reads."""
+        arrays = range(0, len(parts), self.source.count)
+        return [parts[first + k].with_slots(self.map.slots) for first in arrays for k in self.read]
+
     def blocks(self) -> list[tuple[int, int, list[int]]]:
         """Target, source and distances of each block. A target without entries has a block of zeros."""
         every = [(t, g.source, list(g.distances)) for t, groups in enumerate(self.map.blocks()) for g in groups]
         reached = {t for t, _, _ in every}
-        return every + [(t, 0, [0]) for t in range(self.target.count) if t not in reached]
+        return every + [(t, self.read[0], [0]) for t in range(self.target.count) if t not in reached]
 
     def transform(self, native: _native.Context, level: int, light: bool = False) -> _native.BlockTransform:
-        """The transform without its diagonals; `encode` makes them."""
-        counts = self.source.count, self.target.count
-        return _native.BlockTransform(native, self.blocks(), *counts, self.map.slots, level, light)
+        """The transform without its diagonals; `encode` makes them. Its sources are those that the map reads."""
+        place = {source: k for k, source in enumerate(self.read)}
+        blocks = [(target, place[source], distances) for target, source, distances in self.blocks()]
+        return _native.BlockTransform(native, blocks, len(place), self.target.count, self.map.slots, level, light)
 
     def encode(self, to: _native.BlockTransform, spent: Callable[[int], None]) -> None:
         """Encodes all diagonals, a few at a time. It calls `spent` with the bytes that the diagonals take so far."""
@@ -105,7 +118,7 @@ def apply(xs: Sequence[Ciphertext], way: Placed, transform: _native.BlockTransfo
     out: list[list[_native.Ciphertext]] = []
     for first in range(0, len(xs), together):
         some = xs[first : first + together]
-        made = transform.apply(e, [p.with_slots(slots) for x in some for p in x._parts])
+        made = transform.apply(e, way.sources([p for x in some for p in x._parts]))
         step = way.target.slots
         while step < slots:
             made = e.inner_sum(made, step, 2)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import nn
 from ..ckks.context import Context
 from ..ckks.plan import Plan
+from ..claims.precision import Precision
 from ..common import devices, display
 from ..measure import records
 from ..measure.records import Row
@@ -24,6 +25,9 @@ from . import sort as sorting
 
 NAME = "workload.prediction"
 PRESET = "n16-d40-boot-v1"  # inputs of the workloads that are no networks
+# Networks, and the batches of each beside that of its demo.
+_NETWORKS: tuple[tuple[Any, ...], ...] = (("resnet20", 16), ("resnet20-aespa", 16), ("squeezenet",), ("rnn", 512),
+                                          ("transformer",), ("resnet18",))
 Say = Callable[..., None]
 
 
@@ -40,9 +44,8 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """All workloads, as their demos run them."""
-    out = [_network(name) for name in ("resnet20", "resnet20-aespa", "squeezenet", "rnn", "transformer", "resnet18")]
-    out.insert(1, _network("resnet20", 16))
+    """All workloads, as their demos run them, and the batches that the documents state."""
+    out = [_network(name, batch) for name, *batches in _NETWORKS for batch in (None, *batches)]
     out += [Case("trees", "trees.input", "ms", 1, {"model": task.name}, partial(_trees, task))
             for task in trees.tasks()]
     chosen = demo.choose_data(None)
@@ -97,8 +100,18 @@ def _helr(chosen: data.Dataset, settings: helr.Settings) -> Row:
     trainer = helr.Trainer(Context._for_plans(PRESET, "cuda", False), settings)
     batches = data.batches(chosen, settings.rows)[: settings.iterations]
     plan = trainer.context.plan(trainer.cycle, *trainer.examples(batches[0]))
+    bits = _bits_of_training(chosen.name, settings)
     return _of_plan(plan, 1e3 / trainer.steps_between) | {
-        "peak_bytes": trainer.peak_bytes(batches[0], len(batches), True), "level": trainer.start_level}
+        "peak_bytes": trainer.peak_bytes(batches[0], len(batches), True), "level": trainer.start_level,
+        "predicted_bits": bits.mean, "predicted_worst_bits": bits.worst}
+
+
+@cache
+def _bits_of_training(name: str, settings: helr.Settings) -> Precision:
+    """Of the weights at the end. They are the same on each card."""
+    trainer = helr.Trainer(Context._for_plans(PRESET, "cuda", False), settings, sampled=True)
+    chosen = demo.choose_data("mnist" if "MNIST" in name else "digits")
+    return trainer.predicted_precision(data.batches(chosen, settings.rows)[: settings.iterations])
 
 
 def _sort() -> Row:

@@ -335,3 +335,19 @@ def test_maps_between_any_layouts(rng):
         made[target.places.reshape(-1)] = 0
         np.testing.assert_allclose(made, 0, atol=1e-9)  # zeros elsewhere
         assert way.map.diagonals <= min(source.slots, target.slots) * source.count * target.count
+
+
+@pytest.mark.parametrize("distance", [0, 3])
+def test_ciphertexts_that_a_map_does_not_read_are_no_operands(ctx, client, distance):
+    """A map of 512 values that lie in one of several ciphertexts takes the same however many there are. Before, a sum
+    without rotations counted each of them as read: of 200 ciphertexts of words a step of a recurrent network reads one."""
+    moved, ciphertexts = [], (2, 9)
+    for count in ciphertexts:
+        size, at = 512 * count, np.arange(512)
+        m = lt.linear_map(at, 512 + (at + distance) % 512, np.linspace(0.5, 1, 512), size, 512)
+        plan = ctx.plan(m, lt.Shape((size,)))
+        moved.append((plan.bytes_by_name["Dot"], plan.keys))
+        ctx.use(client.server_keys(plan))
+        x = np.random.default_rng(count).uniform(-1, 1, size)
+        assert np.abs(client.decrypt(m(client.encrypt(x))) - m.evaluate(x)).max() < 2.0**-15
+    assert moved[0] == moved[1]

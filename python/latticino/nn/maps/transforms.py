@@ -231,8 +231,8 @@ class Transform:
         way = placement.Placed(m, self.source.layout, m.target)
         make = partial(placement.encoded, context, way, level, lambda _: None, light)
         made = context._products.get((*m.name, "blocks", level, light), make)
-        sources, parts = [p.with_slots(slots) for p in x._parts], []
-        step = self.source.count * max(1, _MAX_WORKING // max(made.working_bytes, 1))
+        sources, parts = way.sources(x._parts), []
+        step = len(way.read) * max(1, _MAX_WORKING // max(made.working_bytes, 1))
         with named("matmul", "matmul"):
             for first in range(0, len(sources), step):
                 parts += made.apply(x._evaluator, sources[first : first + step])
