@@ -80,8 +80,8 @@ class Holder:
 
 @dataclass
 class ClaimedJob:
-    """A claimed job. ``holder`` renews its lease. ``given``: its inputs, or the error of reading them; None once its run
-    has taken them, so that they are freed with the run."""
+    """A claimed job. ``holder`` renews its lease. ``given``: its inputs, or the error of reading them. It is None
+    once a run has taken them, so that they are freed with the run."""
 
     claim: Claim
     holder: Holder
