@@ -153,9 +153,9 @@ class Queue {
   // Fills every block that is allocated from now on with bytes 0xA5, in recorded programs at each
   // run. If a result depends on memory that nobody wrote, it changes (tests).
   void poison(bool on);
-  // Sets memory that is kept for reuse to zero, so that a block that is allocated later holds nothing
-  // of an earlier one. Blocks in use and the memory of programs stay as they are. UnsupportedError
-  // while recording; a dry queue has no memory.
+  // Sets memory that is kept for reuse to zero, so that a block that is allocated later holds
+  // nothing of an earlier one. Blocks in use and the memory of programs stay as they are.
+  // UnsupportedError while recording; a dry queue has no memory.
   void clear_unused();
   DeviceInfo device() const;
   Backend* backend();  // null for a dry queue; for conformance tests and benchmarks only

@@ -27,7 +27,7 @@ TESTED = {  # tested in test_wrong_arguments.py
 # Functions that only the library calls, that compute on plain values, or that need a service (tests/service).
 LEFT = {"Context.note", "Context.table", "Context.count_bootstraps", "Scalar.mapped", "nn.Network.encrypt",
         "nn.Network.decrypt", "nn.Network.save", "nn.Network.server_keys", "nn.Compiled.save", "nn.Compiled.shadow",
-        "nn.Compiled.measured_bits", "Profile.plot", "nn.Affine.apply", "nn.Affine.scaled", "nn.Lowered.evaluate",
+        "nn.Compiled.undecided", "nn.Compiled.measured_bits", "Profile.plot", "nn.Affine.apply", "nn.Affine.scaled", "nn.Lowered.evaluate",
         "nn.Lowered.values", "nn.Node.matrices", "nn.Series.scaled", "Context.forget", "tfhe.Context.forget", "ServerKeys.with_bundle"}
 
 
