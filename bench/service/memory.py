@@ -24,10 +24,13 @@ def resident(pid: int, peak: bool = False) -> int:
     return int(found[1]) << 10 if found else 0
 
 
+TICK = 1 / os.sysconf("SC_CLK_TCK")  # seconds in which Linux counts processor time
+
+
 def processor_seconds(pid: int) -> float:
-    """Seconds of processor time that a process has used."""
+    """Seconds of processor time that a process has used, in multiples of `TICK`."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return (int(fields[11]) + int(fields[12])) * TICK
 
 
 def of_gpu(device: str) -> int:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from latticino.measure.records import Row
 from latticino.serve.tables import jobs
-from memory import processor_seconds
+from memory import TICK, processor_seconds
 from prefilled import Prefilled, serving
 from running import Running, on_device, until
 from samples import Program, digest
@@ -81,7 +81,7 @@ def _measured(made: Prefilled, session: object, want: str, count: int, device: s
         runs = c.execute(latest.limit(count)).scalars().all()
     raw, raw_cpu = (raw + again) / 2, (raw_cpu + again_cpu) / 2
     each = (times[-1] - times[before]) / (count - 1)
-    each_cpu = cpu / count
+    each_cpu = max(cpu, TICK) / count  # a few small jobs may take less than a tick
     long = 1000 * raw >= LONG_MS and workers == 1
     print(f"{program.name}, workers: {workers}: {1000 * raw:.2f} ms without a service, {1000 * each:.2f} ms with it "
           f"({100 * raw / each:.1f} % of the rate); processor {1000 * raw_cpu:.2f} and {1000 * each_cpu:.2f} ms "

@@ -50,10 +50,12 @@ class Running:
     def start(self) -> None:
         self.out = self.folder / "out"
         environ = dict(os.environ, PYTHONWARNINGS="ignore", OPENBLAS_NUM_THREADS="1")
+        no_workers = ("--workers", "0") in zip(self._more, self._more[1:])
+        of_workers = () if no_workers else ("--device", "cpu", "--threads", "1")
         with self.out.open("w") as out, self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "latticino", "serve", *self._models, "--port", "0", "--device", "cpu",
-                 "--threads", "1", *self._options, *self._more], stdout=out, stderr=log, env=environ)
+                [sys.executable, "-m", "latticino", "serve", *self._models, "--port", "0", *of_workers,
+                 *self._options, *self._more], stdout=out, stderr=log, env=environ)
         self.url = str(until(self._address, "an address"))
 
     def _address(self) -> str | None:
