@@ -90,6 +90,7 @@ def test_rows_that_differ_are_an_error():
         Recorded("2026-11-28-h200-leveled", "ckks.rotate").row()
 
 
+@pytest.mark.slow
 def test_a_page_that_differs_from_its_records_is_a_fault(monkeypatch, tmp_path):
     page = tmp_path / "papers.md"
     monkeypatch.setattr(make_papers, "PAGE", page)
@@ -127,6 +128,7 @@ def test_commands_are_those_that_exist(command, wrong):
     assert wrong in said and bool(said) == bool(wrong), said
 
 
+@pytest.mark.slow
 def test_the_set_has_the_primes_of_the_papers_chain():
     """The set agrees with the row of Cheddar's Table 2: terminals, mains and bits of the modulus at the levels 0 to
     4."""

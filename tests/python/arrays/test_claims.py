@@ -192,6 +192,7 @@ OF_THE_BOX = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_THE_BOX)
 @pytest.mark.parametrize("kind", ["random", "constant", "positive"])
 def test_assumed_ranges_claim_what_holds_for_all_data_in_the_box(ctx, client, keyed, rng, name, kind):
@@ -253,6 +254,7 @@ def test_large_weights_multiply_what_keys_of_rotations_leave(device, rng, column
         assert 0.4 < rms_ratio(client, program, make, clear, claims, 16) < 2.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1 / 512, 0.00128])
 @pytest.mark.parametrize("kind", ["constant", "random", "small"])
 def test_spread_sums_of_large_values(client, keyed, rng, factor, kind):
@@ -438,6 +440,7 @@ COPIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COPIES)
 def test_sums_of_copies_of_a_value_add_up_its_error(client, keyed, rng, name):
     """The copies of a value have one error, so that sums of them grow with their number, not with its root."""
@@ -1019,6 +1022,7 @@ RESULTS_WITH_COMMON_OPERANDS = {
 POSITIVE = np.random.default_rng(0).uniform(0, 1, (512, 512))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", RESULTS_WITH_COMMON_OPERANDS)
 @pytest.mark.parametrize("kind", ["declared", "read from a file"])
 def test_errors_of_results_with_common_operands_add_up_linearly(ctx, client, what, kind):

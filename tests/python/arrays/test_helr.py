@@ -128,6 +128,7 @@ def test_the_demo_replays_recorded_steps(device, capsys):
     assert abs(result.accuracy - result.clear_accuracy) <= 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recorded", [False, True])
 def test_the_demo_predicts_its_memory(device, recorded):
     """With all batches, 4 of 64 rows. The plan names exactly the keys that are used."""
@@ -137,6 +138,7 @@ def test_the_demo_predicts_its_memory(device, recorded):
     assert row["params"]["predicted_ms"] > 0
 
 
+@pytest.mark.slow
 def test_a_whole_training_warns_of_no_range(device):
     """Bounds that follow from the data alone grow from step to step, so the training declares the range of its weights.
     """

@@ -45,6 +45,7 @@ def test_threads_compute_on_one_array_at_once():
     assert len(out) == 4 and all(e == pytest.approx(ERROR, rel=0.05) and b <= 1e-100 for e, b in out)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
 def test_a_fork_goes_on_with_its_own_samples():
     """While another thread works: no lock stays locked."""

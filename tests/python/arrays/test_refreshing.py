@@ -38,6 +38,7 @@ def refreshed(ctx, client):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("message", ["complex", "real", "merged"])
 def test_claims_of_every_form_hold_for_every_kind_of_data(client, refreshed, rng, level, message):
@@ -213,6 +214,7 @@ def test_slots_without_values_of_a_pair_keep_their_own_number(ctx, client, rng, 
         assert off(client.decrypt(total) - (values + number).sum(), total) < 2.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0, 3])
 @pytest.mark.parametrize("message", ["complex", "real", "merged"])
 def test_more_ciphertexts_than_are_refreshed_together(client, refreshed, rng, level, message):

@@ -68,6 +68,7 @@ def test_a_sort_in_the_clear_is_within_its_bounds(domain, bits):
     assert f"100 values: 28 stages of {fit.levels} levels" in repr(fit) and fit.levels == fit.sign.levels + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count, part", [(4, 0.6), (8, 0.5), (16, 0.4)])
 def test_no_much_smaller_bound_would_hold(count, part):
     """Data that are changed at random, as long as the error grows. docs/lab/precision.md has the reasons."""
@@ -83,6 +84,7 @@ def test_no_much_smaller_bound_would_hold(count, part):
     assert part * fit.error < most <= fit.error
 
 
+@pytest.mark.slow
 def test_a_declared_range_claims_the_proved_bound_of_the_worst_value():
     """The bound counted as the deviation of a normal error, whose largest value among 16,384 is 3.3 times that."""
     fit = lt.fit_sort(16384, (0, 1), 12)
@@ -236,6 +238,7 @@ def test_one_value_and_two_without_bootstrapping():
         lt.sort(client.encrypt([1.0, 0.0, 1.0], range=(0, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use, error, message", [
     (lambda x: lt.sort(x), lt.ValueError, "domain"), (lambda x: lt.sort(x, (1, 0)), lt.ValueError, "two finite ends"),
     (lambda x: lt.sort(x, (-1, 1), axis=1), lt.ShapeError, "axis=1 of 1"), (lambda x: lt.sort(x, (-1, 1), 30), lt.ValueError, "bits from 1 to 17"),
@@ -372,6 +375,7 @@ def test_options_that_a_demo_would_not_read_are_refused(options, message, capsys
     assert re.search(message, capsys.readouterr().err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("domain", [(-1, 1), (0, 4), (0, 1)])
 def test_levels_that_a_first_stage_lacks_are_missed_before_it(ctx, client, device, domain):
     """Before, a part of the stage was computed first, and the remedy did not help."""

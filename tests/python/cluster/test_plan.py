@@ -90,6 +90,7 @@ def test_the_formula_of_the_page():
     assert s.divided(1, NVLINK, 0.0) == s.seconds
 
 
+@pytest.mark.slow
 def test_the_primes_of_p_are_as_many_as_the_page_says():
     for name in ("n16-d40-boot-v1", "n15-d30-leveled-v1", PRESET):
         params = lt.preset(name)

@@ -527,6 +527,7 @@ def test_help_is_plain_and_fits_the_terminal(width, capsys, monkeypatch):
         assert max(map(len, out.out.splitlines())) <= width, words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--help"], ["bench", "--help"], ["--version"], ["info"], ["explain", "n16-d40-boot-v1"]])
 def test_whoever_reads_may_have_enough(words, capsys, monkeypatch):
     """`latticino info | head -1`: no traceback, neither here nor where the interpreter ends."""

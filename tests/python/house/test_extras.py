@@ -99,6 +99,7 @@ def asked_for():
         yield path.relative_to(LIBRARY).as_posix(), names, imported - set(sys.stdlib_module_names) - {"latticino", "latticino_command", "numpy"}
 
 
+@pytest.mark.slow
 def test_errors_name_extras_that_bring_what_lacks(extras):
     """A user who follows an error's advice gets the package that was missing."""
     files = list(asked_for())

@@ -82,6 +82,7 @@ def test_a_method_touches_four_places(files):
     assert {method: names for method, names in places.items() if len(names) > 4} == {}
 
 
+@pytest.mark.slow
 def test_the_table_of_the_house_is_of_this_tree(files):
     """Exact for the stated limits. Counts and sizes may differ by a tenth before the table must be written again."""
     columns = numbers.on_page(numbers.PAGE.read_text())
@@ -119,6 +120,7 @@ def package_imports():
     return uses
 
 
+@pytest.mark.slow
 def test_the_package_has_no_circle_of_imports(package_imports):
     assert numbers.cycles(package_imports) == []
 
@@ -127,6 +129,7 @@ def test_the_package_has_no_circle_of_imports(package_imports):
 ARRAYS_AND_THEIR_FUNCTIONS = ({"ckks", "ops", "linear", "functions"}, {"tfhe"})
 
 
+@pytest.mark.slow
 def test_types_make_circles_only_of_arrays_and_their_functions(files):
     """A type checker sees imports that never run. Only an array and what computes with it need each other's types: of
     one scheme at a time. What both schemes share names no type of either."""

@@ -39,6 +39,7 @@ def evaluated(how, a, b):
     return result.reshape(how.batch, how.r, how.m)
 
 
+@pytest.mark.slow
 def test_every_arrangement_gives_the_product():
     """On plain values: the values in the slots are rotated, multiplied and added up."""
     kinds, rng = set(), np.random.default_rng(1)

@@ -36,6 +36,7 @@ def wide(device):
     return ctx, lt.keygen(ctx)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MOVED)
 def test_errors_of_masks_add_up_in_sums(wide, rng, name):
     """They were taken to be independent of each other: of positive values, errors were up to 15 times as large as

@@ -105,6 +105,7 @@ def test_chains_with_strides_stay_multiplexed(ctx, client, rng):
     assert lt.precision(client.decrypt(y), want).mean > y.expected_bits - 3
 
 
+@pytest.mark.slow
 def test_the_layers_of_resnet20_have_the_fewest_diagonals():
     """The counts of the multiplexed layout: (2 (g floor(k / 2) + g - 1) + 1)^2 times planes, for a gap g."""
     layout, found = lt.Layout.plain((3, 32, 32), 4096), []

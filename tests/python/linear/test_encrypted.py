@@ -26,6 +26,7 @@ def test_products_are_numpys(ctx, client, rng, left, right):
         assert not like or want.size < 100 or found.mean < y.expected_bits + 2
 
 
+@pytest.mark.slow
 def test_matrices_larger_than_a_ciphertext(ctx, client, rng):
     for left, right in (((40, 30), (30, 20)), ((3, 600), (600, 4)), ((20, 8), (8, 70))):
         a, b = rng.uniform(-1, 1, left), rng.uniform(-1, 1, right)

@@ -62,6 +62,7 @@ MEANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EQUAL)
 def test_equal_weights_have_equal_rounding_errors(ctx, client, rng, name):
     """Equal diagonals have one rounding error, which meets the sum of the values. They were taken to be independent: of
@@ -75,6 +76,7 @@ def test_equal_weights_have_equal_rounding_errors(ctx, client, rng, name):
         assert rms_ratio(client, program, make, program, lambda make: {"range": (-300, 300)}, 4) < 2, make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEANS)
 def test_weights_that_repeat_are_rounded_little(ctx, client, rng, name):
     """Weights that are all equal have one coefficient, and its rounding is known. They were taken to have as many as

@@ -224,6 +224,7 @@ def test_maps_travel_as_pickles(applied, rng):
     applied(other, x)
 
 
+@pytest.mark.slow
 def test_one_sided_and_large_values(ctx, client, rng):
     m = lt.matrix_map(rng.uniform(0, 1, (30, 200)))
     for x in (np.full(200, 0.9), rng.uniform(0, 100, 200), np.zeros(200)):

@@ -355,6 +355,7 @@ def test_ceilings_are_of_one_thread_and_of_all(fake, monkeypatch):
     assert gpu["device"] == "cuda" and gpu["runs"] == "9"
 
 
+@pytest.mark.slow
 def test_host_times_are_of_a_device_that_computes_nothing(fake, capsys):
     record = fake()
     assert cli.main(["bench", "host", "--runs", "1", "--record", str(record)]) == 0

@@ -52,6 +52,7 @@ def test_counts_compare_both_kinds_of_chain():
         assert packed["bits_used"] > 0.95 and packed["key_bytes"] < whole["key_bytes"]
 
 
+@pytest.mark.slow
 def test_a_run_has_all_parts_and_a_part_is_that_alone(fake):
     record = fake()
     assert cli.main(["bench", "bitpacker", "--device", "cpu", "--record", str(record)]) == 0

@@ -269,6 +269,7 @@ def counters_with_runs():
     measure.run(arguments, {})
 
 
+@pytest.mark.slow
 def test_a_run_that_takes_too_long_is_ended_with_its_program(tmp_path):
     script = tmp_path / "ncu"
     script.write_text(f"#!/bin/sh\necho begun\nsleep 60 & echo $! > {tmp_path}/child\nwait\n")

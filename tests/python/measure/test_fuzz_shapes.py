@@ -59,6 +59,7 @@ def test_programs_run_on_every_chain(name):
     assert [r for r in results if r.wrong] == [] and all(name in r.program for r in results)
 
 
+@pytest.mark.slow
 def test_sets_of_ones_own_are_packed_and_compute():
     sets = [of_ckks.own_set(seed) for seed in range(12)]
     assert [x.hash for x in sets] == [of_ckks.own_set(seed).hash for seed in range(12)]  # it is found again by the seed

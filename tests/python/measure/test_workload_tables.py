@@ -79,6 +79,7 @@ def test_the_sets_of_both_tables_are_there_at_the_papers_scales():
             assert lt.preset(name).log_scale == pytest.approx(scale, abs=0.5)
 
 
+@pytest.mark.slow
 def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_sort(monkeypatch):
     network_row, = workloads.of_scales(False, None, 0, (40,), 20, say=lambda *a, **k: None)
     assert network_row["name"] == "resnet20.accuracy" and network_row["params"]["log_scale"] == 40

@@ -33,6 +33,7 @@ def distance(reading, x):
     return float(np.abs(got - wanted).max() / max(1.0, np.abs(wanted).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [pytest.param(s, marks=pytest.mark.slow) if s >= 20 else s for s in range(60)])
 def test_random_networks(seed):
     graph, x = networks.network(seed)

@@ -343,6 +343,7 @@ def slope(images):
     return -np.polyfit(np.log(frequency[inside]), np.log(amplitude[inside]), 1)[0]
 
 
+@pytest.mark.slow
 def test_generated_images_are_as_smooth_as_those_of_cifar10():
     if inputs.images().labels is None:
         pytest.skip("no CIFAR-10 in LATTICINO_DATA")

@@ -52,6 +52,7 @@ def test_the_diagonals_of_resnet20(images):
     assert sum(n * t.diagonals for n, t in zip((1, 6, 1, 5, 1, 5), found)) == 7812
 
 
+@pytest.mark.slow
 def test_head_of_a_network():
     """Average pooling and the dense layer are one map: 64 channels of 8x8 at gap 4 to 10 results."""
     conv = strided_conv(64, 64, 8)

@@ -329,6 +329,7 @@ def test_files(tmp_path):
             lt.nn.load(tmp_path / "bad", "cpu")
 
 
+@pytest.mark.slow
 def test_matrices_that_are_too_large_are_refused_by_name():
     b = Builder((2048, 64))
     graph = b.graph(b.matmul(b.input, b.permute(b.input, (1, 0)), "scores"))

@@ -95,6 +95,7 @@ WAITS = {  # lets other threads run
     "a recording beside it": (BUSY, "lt.record(lambda v: v * v)(a)"), "memory for keys": (FULL, "b * b")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAITS)
 def test_an_interrupt_ends_waiting(name, child_environment):
     script, work = WAITS[name]
@@ -331,6 +332,7 @@ INJECTED_INTO = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="the places of another interpreter are not known")
 @pytest.mark.parametrize("name", INJECTED_INTO)
 def test_an_interrupt_at_any_place_leaves_nothing_held_or_open(name, child_environment):

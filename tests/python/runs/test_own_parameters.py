@@ -115,6 +115,7 @@ def check_claims(request, params):
     assert make(request).hash == params.hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_random_requests(part):
     draw = random.Random(part)
@@ -262,6 +263,7 @@ def free_lists():
     return found
 
 
+@pytest.mark.slow
 def test_sets_with_free_terminals_compute(tmp_path):
     for request in free_lists():
         params = make(request)
@@ -337,6 +339,7 @@ def test_sets_of_ones_own_are_chosen():
             lt.choose(lambda x: x, lt.Shape((4,)), own=bad)
 
 
+@pytest.mark.slow
 def test_costs():
     params = lt.make_params(N=2**13, levels=3, scale=2**36)
     costs, gpu = lt.parameter_costs(params, "cpu"), lt.parameter_costs(params, "cuda")

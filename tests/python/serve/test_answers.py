@@ -41,6 +41,7 @@ def service(part, monkeypatch):
     return answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["models", "client", "bundles", "jobs"])
 def test_strange_answers_are_errors_of_the_service(service, name):
     for text in TEXTS:

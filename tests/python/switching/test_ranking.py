@@ -67,6 +67,7 @@ def test_largest_and_smallest_of_an_array(ctx, client, rng):
     assert "16 slots" in str(alone) or alone.levels
 
 
+@pytest.mark.slow
 def test_more_values_than_a_table_tells_apart(ctx, client):
     x = np.linspace(-1, 1, 200)
     with pytest.raises(lt.PrecisionError, match=r"argmax: had ranks with noise.*at most \d+ values.*polynomial"):

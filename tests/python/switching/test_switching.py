@@ -246,6 +246,7 @@ def test_tables_of_tiny_values_claim_the_errors_of_the_way_back(ctx, client, siz
     assert abs(lt.precision(client.decrypt(y), size * x).mean - y.expected_bits) < 1.5  # 64 values: a deviation of 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("basis", ["declared", "assumed", "calibrated"])
 @pytest.mark.parametrize("f, size, scale", [(lambda v: v, 1.0, 2.0**8), (lambda v: math.tanh(20 * v), 0.05, None)])
 def test_tables_claim_what_errors_of_their_arguments_become(ctx, client, rng, f, size, scale, basis):
