@@ -37,8 +37,10 @@ from .rows import (
 )
 
 BUTTERFLIES = "2026-11-28-h200-butterflies"
-# Table 6, by log2 of the scale: ms of an iteration of HELR and its accuracy in %; s of an image by ResNet-20 and its
-# accuracy; s of a sort and its bits, which are those of the largest error (note of that table).
+# Table 6 of the paper. The key is log2 of the scale. There are three pairs for each scale:
+# - HELR: milliseconds per iteration, and accuracy in %
+# - ResNet-20: seconds per image, and accuracy in %
+# - sort: seconds per sort, and bits of the largest error (by the note of that table)
 AT_FOUR_SCALES = {48: (("44.3", "96.42"), ("1.20", "91.96"), ("14.83", "12.84")),
                   40: (("40.7", "96.37"), ("1.05", "91.95"), ("10.20", "12.08")),
                   35: (("39.3", "96.12"), ("0.82", "91.88"), ("9.51", "11.90")),

@@ -102,24 +102,26 @@ class LATTICINO_API ServerKeys {
 /// A bundle of server keys on a context's device.
 struct BundleUse {
   std::string id;                ///< identity of the secret key
-  std::uint64_t bytes = 0;       ///< bytes of device memory that the keys use when they are there
-  std::uint64_t host_bytes = 0;  ///< bytes of the copy in host memory; 0: there is no copy yet
-  bool resident = false;         ///< true: the keys are in device memory
-  bool pinned = false;           ///< true: a running operation or a recording uses the keys
-  double last_use = 0;           ///< seconds since 1970; 0: never
-  std::uint64_t evictions = 0;   ///< how often it was moved to host memory
+  std::uint64_t bytes = 0;       ///< size of the keys in device memory, in bytes
+  std::uint64_t host_bytes = 0;  ///< size of their copy in host memory; 0 if there is none
+  bool resident = false;         ///< whether the keys are in device memory now
+  bool pinned = false;           ///< whether a running operation or a recording uses the keys
+  double last_use = 0;           ///< time of the last use, in seconds since 1970; 0 if never used
+  std::uint64_t evictions = 0;   ///< number of times the keys were moved to host memory
 };
 
 /// The form of bootstrapping that is chosen for a ciphertext, and why.
 struct BootstrapForm {
-  /// true: bootstrapping begins with SlotToCoeff, at the lowest levels. false: it ends with it.
+  /// Whether SlotToCoeff is the first step of bootstrapping, at the lowest levels. Otherwise it is
+  /// the last step.
   bool slot_to_coeff_first = false;
-  /// true: one factor of CoeffToSlot is applied together with ModRaise (OverModRaise).
+  /// Whether ModRaise also applies one factor of CoeffToSlot. This is called OverModRaise.
   bool over_mod_raise = false;
-  /// Degree of the arcsine polynomial that corrects the sine: 3, 5 or 7. 1: no correction. 0: the
-  /// parameter set decides.
+  /// Degree of the arcsine polynomial that corrects the error of the sine: 3, 5 or 7. The value 1
+  /// stands for no correction, and 0 for the choice of the parameter set.
   int arcsine = 0;
-  /// r: a coefficient of size 1 is scaled to at most q0 / 2^r. 0: the parameter set decides.
+  /// The number r. Bootstrapping scales a coefficient of size 1 to at most q0 / 2^r. The value 0
+  /// stands for the choice of the parameter set.
   int log_message_ratio = 0;
   int input_level = 0;    ///< level at which bootstrapping begins
   int output_level = 0;   ///< level of the result

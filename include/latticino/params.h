@@ -20,12 +20,13 @@ class Params;  // of the library
 /// terminal primes. In most sets a level has the first primes of each list. In a set with free
 /// terminals a level may have other terminal primes, and `chosen` says which.
 struct LevelPrimes {
-  std::uint16_t mains = 0;      ///< how many main primes the level has: the first ones of the list
-  std::uint16_t terminals = 0;  ///< how many terminal primes of the first list it has
-  std::uint16_t outer = 0;      ///< how many terminal primes of the second list it has
-  /// If bit i is set, the level has prime i of the first list. 0: it has the first ones.
+  std::uint16_t mains = 0;      ///< number of main primes; the level has the first ones of the list
+  std::uint16_t terminals = 0;  ///< number of terminal primes from the first list
+  std::uint16_t outer = 0;      ///< number of terminal primes from the second list
+  /// A set of bits: bit i says whether the level has prime i of the first list. If no bit is set,
+  /// the level has the first primes of the list.
   std::uint16_t chosen = 0;
-  /// If bit i is set, the level has prime i of the second list. 0: it has the first ones.
+  /// The same for the second list.
   std::uint16_t chosen_outer = 0;
 };
 

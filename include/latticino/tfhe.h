@@ -302,10 +302,11 @@ LATTICINO_API TfhePlan plan_of(const TfheContext& context, const TfheListProgram
                                const std::vector<std::variant<TfheArray, TfheInput>>& examples);
 }  // namespace detail
 
-/// Runs a program without data, and says what it needs. Errors of the program are thrown here too.
+/// Runs a program without data, and returns what the program needs. If the program throws an error,
+/// this function throws it.
 /// \param context the context that the program will use
-/// \param program a function with one TfheArray argument per example
-/// \param examples one for each argument: an encrypted array or a TfheInput
+/// \param program a function of one or more TfheArray arguments
+/// \param examples an encrypted array or a TfheInput for each argument of the program
 template <class Program, class... Examples>
 TfhePlan plan(const TfheContext& context, Program&& program, const Examples&... examples) {
   return detail::plan_of(context,
