@@ -106,7 +106,7 @@ class Ablation {
         world_(arguments.text("preset"), backend(arguments.text("device"))) {}
 
   int run() {
-    for (const int limbs : numbers(arguments_.text("limbs"))) key_switch(limbs);
+    for (const int limbs : arguments_.numbers("limbs")) key_switch(limbs);
     if (world_.params()->bootstrap()) bootstrap();
     write_rows(rows_, arguments_.text("output"));
     return equal_ ? 0 : 1;

@@ -23,7 +23,7 @@ class Benchmark {
 
   int run() {
     host_rows();
-    for (const int limbs : numbers(arguments_.text("limbs"))) {
+    for (const int limbs : arguments_.numbers("limbs")) {
       level_ = world_.params()->top_level();
       while (level_ > 0 && world_.params()->limbs(level_) > limbs) --level_;
       for (const int batch : {1, arguments_.number("batch")}) {

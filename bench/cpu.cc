@@ -143,7 +143,7 @@ class CpuBenchmark {
 
 int run(const Arguments& arguments) {
   std::vector<Row> rows;
-  for (const int threads : numbers(arguments.text("threads"))) {
+  for (const int threads : arguments.numbers("threads")) {
     CpuBenchmark benchmark(arguments, threads);
     if (arguments.number("bootstraps") > 0) benchmark.bootstrap();
     for (const Set& set : chosen(arguments.text("preset"))) benchmark.operations(set);

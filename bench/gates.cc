@@ -55,7 +55,8 @@ class TfheBench {
     tuning_->watch(true);
     work();
     tuning_->watch(false);
-    const std::vector<int> list = numbers(wanted);
+    const std::vector<int> list =
+        wanted == "all" ? std::vector<int>() : arguments_.numbers("variants");
     bool found = false;
     for (const Tuning::Question& question : tuning_->seen()) {
       if (question.key.kernel != TunedKernel::BlindRotate) continue;
@@ -151,7 +152,7 @@ int main(int argc, char** argv) {
                            std::vector<bench::Row> rows;
                            for (const std::string& set : bench::words(arguments.text("sets"))) {
                              bench::TfheBench run(arguments, set);
-                             for (const int batch : bench::numbers(arguments.text("batches"))) {
+                             for (const int batch : arguments.numbers("batches")) {
                                run.run(batch, rows);
                              }
                            }

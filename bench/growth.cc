@@ -123,13 +123,13 @@ class Growth {
 
   int run() {
     const int log_n = arguments_.number("log-n");
-    for (const int limbs : numbers(arguments_.text("stages"))) stages(log_n, limbs);
-    for (const int limbs : numbers(arguments_.text("limbs"))) point("limbs", log_n, limbs, 1);
-    for (const int log : numbers(arguments_.text("degrees"))) {
+    for (const int limbs : arguments_.numbers("stages")) stages(log_n, limbs);
+    for (const int limbs : arguments_.numbers("limbs")) point("limbs", log_n, limbs, 1);
+    for (const int log : arguments_.numbers("degrees")) {
       point("N", log, arguments_.number("degree-limbs"), 1);
     }
-    for (const int limbs : numbers(arguments_.text("batch-limbs"))) {
-      for (const int batch : numbers(arguments_.text("batches"))) {
+    for (const int limbs : arguments_.numbers("batch-limbs")) {
+      for (const int batch : arguments_.numbers("batches")) {
         point("batch", log_n, limbs, batch);
         point("batch", log_n, limbs, batch, true);
       }

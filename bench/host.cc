@@ -38,7 +38,7 @@ class Host {
   }
 
   std::vector<Row> run() {
-    for (const int limbs : numbers(arguments_.text("limbs"))) at_level(limbs);
+    for (const int limbs : arguments_.numbers("limbs")) at_level(limbs);
     Ciphertext x = world_.encrypt(world_.message("complex", arguments_.number("slots")), 0);
     time("ckks.bootstrap", 0, 1, [&] { bootstrapper_->bootstrap(world_.evaluator(), x); });
     return std::move(rows_);

@@ -28,8 +28,7 @@ class Operations {
                             arguments.text("tuning"), arguments.number("shared-limit"),
                             arguments.number("arch"))),
         params_(*world_.params()) {
-    for (const int limbs : numbers(arguments.text("limbs")))
-      levels_.push_back(level_of(params_, limbs));
+    for (const int limbs : arguments.numbers("limbs")) levels_.push_back(level_of(params_, limbs));
     if (levels_.empty()) levels_.push_back(params_.default_level());
     const int most = *std::max_element(levels_.begin(), levels_.end());
     const auto everything = [](const ckks::Evaluator& e, const Ciphertext& x) {
@@ -45,7 +44,7 @@ class Operations {
   std::vector<Row> run() {
     for (const int level : levels_) {
       single(level);
-      for (const int batch : numbers(arguments_.text("batches"))) batched(level, batch);
+      for (const int batch : arguments_.numbers("batches")) batched(level, batch);
     }
     return std::move(rows_);
   }

@@ -71,7 +71,7 @@ class Pipelining {
   }
 
   int run() {
-    for (const int limbs : numbers(arguments_.text("limbs"))) {
+    for (const int limbs : arguments_.numbers("limbs")) {
       const int log_n = arguments_.number("log-n");
       const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, limbs + aux_));
       Shapes shapes(queue_, ring, limbs, aux_);

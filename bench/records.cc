@@ -48,7 +48,7 @@ int run(const Arguments& arguments) {
                                        .arch = arguments.number("arch")})
                   : make_backend(arguments.text("device"), arguments.number("threads"),
                                  arguments.text("tuning"), shared_limit, arguments.number("arch")));
-  const std::vector<int> sizes = numbers(arguments.text("limbs"));
+  const std::vector<int> sizes = arguments.numbers("limbs");
   const int most = *std::max_element(sizes.begin(), sizes.end());
   const int log_n = arguments.number("log-n"), replays = arguments.number("replays");
   const int aux = arguments.number("aux");
@@ -106,7 +106,7 @@ int run(const Arguments& arguments) {
         measure(c, shapes.sets(), 1);
       }
     }
-    for (const int batch : numbers(arguments.text("batches"))) {
+    for (const int batch : arguments.numbers("batches")) {
       const int sets = std::max(2, shapes.sets() / batch);
       for (const Case& c : shapes.batched_passes(batch)) measure(c, sets, batch);
     }

@@ -258,7 +258,7 @@ class Repack {
 std::vector<Row> run(const Arguments& arguments) {
   std::vector<Row> rows;
   for (const std::string& set : words(arguments.text("sets"))) {
-    for (const int count : numbers(arguments.text("rows"))) {
+    for (const int count : arguments.numbers("rows")) {
       Repack(arguments, set, count).run(rows);
     }
   }

@@ -289,7 +289,7 @@ class SwitchBench {
 int run(const Arguments& arguments) {
   std::vector<Row> rows;
   bool good = true;
-  const std::vector<int> slots = numbers(arguments.text("slots"));
+  const std::vector<int> slots = arguments.numbers("slots");
   const std::vector<std::string> routes = words(arguments.text("routes"));
   for (const std::string& set : words(arguments.text("sets"))) {
     if (arguments.flag("dry")) {

@@ -108,12 +108,12 @@ class Transforms {
 
 std::vector<Row> run(const Arguments& arguments) {
   Transforms transforms(arguments);
-  const std::vector<int> sizes = numbers(arguments.text("limbs"));
-  for (const int log_n : numbers(arguments.text("log-n"))) {
+  const std::vector<int> sizes = arguments.numbers("limbs");
+  for (const int log_n : arguments.numbers("log-n")) {
     const Ring ring(
         log_n, ntt_primes_below(log_n, 1u << 30, *std::max_element(sizes.begin(), sizes.end())));
     for (const int limbs : sizes) {
-      for (const int polynomials : numbers(arguments.text("polynomials"))) {
+      for (const int polynomials : arguments.numbers("polynomials")) {
         for (const bool forward : {true, false}) {
           transforms.measure(ring, limbs, polynomials, forward);
         }

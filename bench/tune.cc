@@ -267,7 +267,7 @@ int run(const Arguments& arguments) {
   const auto tuning = std::make_shared<Tuning>(device.arch);
   Tuner tuner(arguments, tuning);
   for (const std::string& name : words(arguments.text("presets"))) tuner.tune(name);
-  const std::vector<int> batches = numbers(arguments.text("batches"));
+  const std::vector<int> batches = arguments.numbers("batches");
   for (const std::string& set : words(arguments.text("tfhe-sets"))) {
     tuner.tune_rotations(set, batches);
   }

@@ -8,6 +8,7 @@ else()
   find_package(GTest REQUIRED)
 endif()
 set_source_files_properties(tests/unit/bench/split_inner_test.cc tests/unit/bench/bitpacker_sets_test.cc
+  tests/unit/bench/arguments_test.cc
   bench/bitpacker/bitpacker_sets.cc PROPERTIES INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/bench)
 include(cmake/discover.cmake)
 # A case that hangs is ended after so many seconds, and named.

@@ -105,14 +105,13 @@ class Benchmark {
 
   template <class Body>
   void each(const Body& body) const {
-    for (const int word : numbers(arguments_.text("words"))) {
+    for (const int word : arguments_.numbers("words")) {
       for (const std::string& scale : words(arguments_.text("scales"))) {
         for (const Chain chain : kChains) {
           if (!chosen(chain)) continue;
-          ChainSize size{16, word, std::atof(scale.c_str())};
           // One word, as near to it as the primes are.
-          if (scale == "word") size.log_scale = word - 0.3;
-          body(chain, size);
+          const double log_scale = scale == "word" ? word - 0.3 : parsed<double>("scales", scale);
+          body(chain, ChainSize{16, word, log_scale});
         }
       }
     }

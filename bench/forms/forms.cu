@@ -78,7 +78,7 @@ class Degree {
         mode_(arguments.choice("mode", {"replayed", "launched"})),
         profile_(arguments.flag("profile")),
         syncs_(words(arguments.text("syncs"))),
-        chunks_(numbers(arguments.text("chunks"))),
+        chunks_(arguments.numbers("chunks")),
         queue_(queue),
         rows_(rows),
         log_n_(log_n),
@@ -315,7 +315,7 @@ class Degree {
 std::vector<Row> run(const Arguments& arguments) {
   std::vector<Row> rows;
   Queue queue(make_cuda_backend());
-  for (const int log_n : numbers(arguments.text("log-n"))) {
+  for (const int log_n : arguments.numbers("log-n")) {
     Degree(arguments, queue, log_n, rows).measure();
   }
   return rows;

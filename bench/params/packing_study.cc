@@ -349,7 +349,7 @@ int some_schedules(const Arguments& arguments) {
   bool good = true;
   for (const std::string& layout : words(arguments.text("layouts"))) {
     const std::vector<PackingPlan> plans = random_plans(arguments, layout);
-    for (const int i : numbers(arguments.text("only"))) {
+    for (const int i : arguments.numbers("only")) {
       if (i < 0 || i >= static_cast<int>(plans.size())) {
         throw ParameterError("packing_study", "schedule " + std::to_string(i),
                              "0 to " + std::to_string(plans.size() - 1), "raise --schedules");

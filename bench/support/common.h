@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -12,12 +13,33 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "backend/backend.h"
 #include "math/errors.h"
 
 namespace latticino::bench {
+
+// The value of an option that is one number.
+template <class T>
+T parsed(const std::string& name, const std::string& text) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || at != end) {
+    throw UnsupportedError("bench", "--" + name + " " + text, "numbers", "correct it");
+  }
+  return value;
+}
+
+// "a,b" -> {"a", "b"}
+inline std::vector<std::string> words(const std::string& list) {
+  std::vector<std::string> values;
+  std::istringstream text(list);
+  for (std::string item; std::getline(text, item, ',');) values.push_back(item);
+  return values;
+}
 
 // "--name value" pairs and "--flag"s. Unknown names are an error, so that typing mistakes are
 // noticed.
@@ -44,8 +66,14 @@ class Arguments {
     }
   }
   const std::string& text(const std::string& name) const { return values_.at(name); }
-  int number(const std::string& name) const { return std::atoi(values_.at(name).c_str()); }
-  bool flag(const std::string& name) const { return values_.at(name) == "1"; }
+  int number(const std::string& name) const { return parsed<int>(name, values_.at(name)); }
+  // "47,23" -> {47, 23}
+  std::vector<int> numbers(const std::string& name) const {
+    std::vector<int> values;
+    for (const std::string& word : words(text(name))) values.push_back(parsed<int>(name, word));
+    return values;
+  }
+  bool flag(const std::string& name) const { return choice(name, {"0", "1"}) == "1"; }
   // The text of an option, which must be one of `allowed`.
   const std::string& choice(const std::string& name,
                             const std::vector<std::string>& allowed) const {
@@ -80,21 +108,6 @@ inline std::unique_ptr<Backend> make_backend(const std::string& device, int thre
   if (device == "cpu-reference") return make_cpu_backend({false, threads});
   throw UnsupportedError("bench", "device '" + device + "'", "cpu, cpu-reference or cuda",
                          "choose one");
-}
-
-// "a,b" -> {"a", "b"}
-inline std::vector<std::string> words(const std::string& list) {
-  std::vector<std::string> values;
-  std::istringstream text(list);
-  for (std::string item; std::getline(text, item, ',');) values.push_back(item);
-  return values;
-}
-
-// "47,23" -> {47, 23}
-inline std::vector<int> numbers(const std::string& list) {
-  std::vector<int> values;
-  for (const std::string& word : words(list)) values.push_back(std::atoi(word.c_str()));
-  return values;
 }
 
 inline std::string commit() {
