@@ -6,7 +6,8 @@
   niced, have work: half of the requests, and 99 of 100, take so long at most, by route.
 - ``uploads``: a hundred bundles of 256 MB at the same time: the most memory that the front has.
 - ``rate``: one tenant with a full queue: the rate of jobs, beside that of the program without a service. With
-  ``--device cuda`` on a GPU, for ``--programs helr,large``, where ``--sharing 2`` lets two workers share it.
+  ``--device cuda`` on a GPU, for ``--programs helr,large``, where ``--sharing 2`` lets two workers share it. With
+  ``--turns 2`` the jobs are those of two tenants in turn, so that freed memory is cleared before each.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         f"commas, of {', '.join(PROGRAMS)}")
     parser.add_argument("--sharing", type=count(1), default=1, help="of rate: measure each program also with so many "
                         "workers, which share the device")
+    parser.add_argument("--turns", type=count(1), default=1, help="of rate: so many tenants, whose jobs run in turn")
 
 
 def _programs(text: str) -> list[str]:
@@ -70,7 +72,7 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
                 done = [uploads.measure(folder, args.uploads, int(args.upload_bytes), args.upload_connections)]
             else:
                 done = [measured for name in args.programs for measured in rate.measured(
-                    folder, name, args.jobs, args.device, sorted({1, args.sharing}))]
+                    folder, name, args.jobs, args.device, sorted({1, args.sharing}), args.turns)]
         for more, well in done:
             rows += more
             good = good and well

@@ -1,9 +1,11 @@
-"""Jobs per second of one tenant with a full queue, compared with the same program run in this
-process without a service."""
+"""Jobs per second of a full queue, compared with the same program run in this process without a service.
+
+The jobs are those of one tenant, or of several in turn: then a worker clears freed memory before each job."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -26,17 +28,18 @@ _WARM = 3  # jobs during which a worker loads the keys and warms up
 
 
 def measured(folder: Path, name: str, count: int, device: str = "cpu",
-             workers: Sequence[int] = (1,)) -> Iterator[tuple[list[Row], bool]]:
+             workers: Sequence[int] = (1,), tenants: int = 1) -> Iterator[tuple[list[Row], bool]]:
     """For each number of workers the row of a program, and whether the target was met. Without a service half of the
     runs come before, and half after.
 
     ``raw_ms`` of a row is the time of such a run, which reads the inputs and writes the result as bytes. ``run_ms`` is
-    what a worker takes to run a job whose inputs it has read ahead, and to store its result."""
+    what a worker takes to run a job whose inputs it has read ahead, and to store its result. ``tenant_changes``: jobs
+    that ran after one of another tenant."""
     begins = Steps(name)
     begins("planning the program")
     program = Program(folder, name, device)
     begins("making keys and a request, and storing them")
-    made = Prefilled(folder / f"rate-{name}", program, 1)
+    made = Prefilled(folder / f"rate-{name}", program, tenants)
     begins("loading the keys for runs without a service")
     session = program.bound(made.bundle)
     begins("the first run, which encodes constants")
@@ -65,11 +68,11 @@ def _measured(made: Prefilled, session: object, want: str, count: int, device: s
     with serving(made, workers, *on_device(device)) as running:
         begins(f"{_WARM} jobs of each worker, which loads the keys and encodes constants")
         before = _warm(made, running, workers)
-        begins(f"{count} jobs")
+        begins(f"{count} jobs of {len(made.seats)} tenants in turn")
         pids = running.pids("worker")
         cpu = -sum(map(processor_seconds, pids))
-        for _ in range(count):  # because this process is faster than a worker
-            made.submit(made.seats[0])
+        for i in range(count):  # because this process is faster than a worker
+            made.submit(made.seats[i % len(made.seats)])
         until(lambda: _done(made)[0] == before + count, "all jobs", 60 + 10 * raw * count)
         cpu += sum(map(processor_seconds, pids))
         _, times = _done(made)
@@ -77,17 +80,19 @@ def _measured(made: Prefilled, session: object, want: str, count: int, device: s
     again, again_cpu = _raw(program, session, made.body, count // 2)
     with made.store.read() as c:
         results = set(c.execute(sa.select(jobs.c.result)).scalars())
-        latest = sa.select(jobs.c.real_seconds).where(jobs.c.state == "done").order_by(jobs.c.finished.desc())
-        runs = c.execute(latest.limit(count)).scalars().all()
+        latest = sa.select(jobs.c.real_seconds, jobs.c.tenant).where(jobs.c.state == "done")
+        runs, tenants = zip(*c.execute(latest.order_by(jobs.c.finished.desc()).limit(count)), strict=True)
     raw, raw_cpu = (raw + again) / 2, (raw_cpu + again_cpu) / 2
     each = (times[-1] - times[before]) / (count - 1)
     each_cpu = max(cpu, TICK) / count  # a few small jobs may take less than a tick
-    long = 1000 * raw >= LONG_MS and workers == 1
-    print(f"{program.name}, workers: {workers}: {1000 * raw:.2f} ms without a service, {1000 * each:.2f} ms with it "
-          f"({100 * raw / each:.1f} % of the rate); processor {1000 * raw_cpu:.2f} and {1000 * each_cpu:.2f} ms "
-          f"({100 * raw_cpu / each_cpu:.1f} %)", flush=True)
+    long = 1000 * raw >= LONG_MS and workers == 1 and len(made.seats) == 1
+    print(f"{program.name}, workers: {workers}, tenants: {len(made.seats)}: {1000 * raw:.2f} ms without a service, "
+          f"{1000 * each:.2f} ms with it ({100 * raw / each:.1f} % of the rate); "
+          f"processor {1000 * raw_cpu:.2f} and {1000 * each_cpu:.2f} ms ({100 * raw_cpu / each_cpu:.1f} %)", flush=True)
     row: Row = {"name": "serve.rate", "value": round(1 / each, 4), "unit": "1/s", "params": {
-        "program": program.name, "preset": program.facts.parameters, "jobs": count, "tenants": 1, "workers": workers},
+        "program": program.name, "preset": program.facts.parameters, "jobs": count, "tenants": len(made.seats),
+        "workers": workers},
+        "tenant_changes": sum(a != b for a, b in itertools.pairwise(tenants)),
         "device": program.device_name, "backend": device.partition(":")[0],
         "request_bytes": len(made.body), "job_ms": round(1000 * each, 3), "raw_ms": round(1000 * raw, 3),
         "run_ms": round(1000 * sum(runs) / count, 3),
@@ -108,14 +113,14 @@ def _has_done(made: Prefilled, count: int) -> bool:
 
 
 def _warm(made: Prefilled, running: Running, workers: int) -> int:
-    """Sends jobs until each worker has done some. Returns how many are done then."""
+    """Sends jobs of every tenant until each worker has done some. Returns how many are done then."""
     sent, last = _done(made)[0], time.monotonic() + _START
     while min(by := _by_worker(running), default=0) < _WARM or len(by) < workers:
         if time.monotonic() > last:
             raise AssertionError(f"not in {_START:g} s: {workers} workers that have done {_WARM} jobs each")
-        for _ in range(workers):
-            made.submit(made.seats[0])
-        sent += workers
+        for seat in made.seats * workers:
+            made.submit(seat)
+        sent += workers * len(made.seats)
         until(functools.partial(_has_done, made, sent), "the first jobs", _START)
     return sent
 

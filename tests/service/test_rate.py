@@ -18,7 +18,12 @@ def test_each_step_is_told_when_it_begins(tmp_path, capsys):
     for step, word in zip(steps, ("planning", "keys and a request", "loading the keys", "first run", "1 runs without", "a service",
                                   "jobs of each worker", "2 jobs", "1 more runs"), strict=True):
         assert word in step
-    assert good and row["value"] > 0 and "of the rate" in said[-1]
+    assert good and row["value"] > 0 and "of the rate" in said[-1] and row["tenant_changes"] == 0
+
+
+def test_jobs_of_two_tenants_run_in_turn(tmp_path):
+    (row,), good = next(rate.measured(tmp_path, "square", 6, tenants=2))
+    assert good and row["params"]["tenants"] == 2 and row["tenant_changes"] >= 3
 
 
 def test_a_rate_needs_two_jobs(capsys):
