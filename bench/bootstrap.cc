@@ -314,7 +314,7 @@ class Benchmark {
   std::shared_ptr<const Params> params_;
   std::shared_ptr<const ckks::Context> context_;
   int batch_;          // ciphertexts per run
-  int slots_, level_;  // level of the inputs
+  int slots_, level_;  // of the inputs
   DryRun dry_;
   std::unique_ptr<Bootstrapper> bootstrapper_;
   Batch input_, output_;

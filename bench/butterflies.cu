@@ -27,7 +27,7 @@ using cuda::Shoup;
 
 constexpr int kWarps = 16, kThreads = 32 * kWarps, kPrimes = 8;
 constexpr int kValues = 16, kStages = 4, kTwiddles = kValues - 1, kRounds = 256;
-constexpr int kButterflies = kRounds * kStages * kValues / 2;  // values per thread
+constexpr int kButterflies = kRounds * kStages * kValues / 2;  // butterflies of a thread
 
 enum class Product { Shoup, Lazy, Montgomery, Unsigned, Barrett };
 

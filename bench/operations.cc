@@ -12,7 +12,7 @@
 namespace latticino::bench {
 namespace {
 
-constexpr int kKeys = 6;          // rotations of different ciphertexts, one after the other
+constexpr int kKeys = 6;          // different rotations, used in turn
 constexpr int kHoisted = 8;       // rotations that share one decomposition
 constexpr double kBytes = 240e6;  // bytes that one round over the ciphertexts moves at least
 

@@ -27,7 +27,7 @@ using switching::MatvecKey;
 using switching::MatvecPacker;
 using switching::MatvecShape;
 
-constexpr double kMinBits = 8;  // range of the phases, which is 1 / K
+constexpr double kMinBits = 8;  // the least precision of phases, whose range is 1 / K
 
 struct Counts {
   int key_switches = 0, products = 0;

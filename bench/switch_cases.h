@@ -39,7 +39,7 @@ class SwitchErrors {
   double largest() const { return largest_; }
   double argument_mean() const { return argument_sum_ / count_; }
   double argument_largest() const { return argument_largest_; }
-  double predicted() const { return predicted_; }  // standard deviation of mean()
+  double predicted() const { return predicted_; }  // what mean() should be
   // Whether the mean is within a tenth of the prediction, and five deviations of a mean of so many
   // values.
   bool agrees() const;

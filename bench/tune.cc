@@ -27,7 +27,7 @@
 namespace latticino::bench {
 namespace {
 
-constexpr std::size_t kPlaces = 12;  // places of one shape that are timed together
+constexpr std::size_t kPlaces = 12;  // records of one shape that are timed together
 // Fraction of the time below which a difference is noise, so the kernel's own rule stays.
 constexpr double kMinGain = 0.01;
 
@@ -249,7 +249,7 @@ class Tuner {
 
   int runs_;
   std::shared_ptr<Tuning> tuning_;
-  Backend* backend_ = nullptr;  // lines of this program, below the trace
+  Backend* backend_ = nullptr;  // the backend that computes, below the trace
   std::shared_ptr<Log> log_;
   std::set<std::uint64_t> done_;
   std::map<std::pair<std::string, int>, RotationTime> times_;  // times by set and batch

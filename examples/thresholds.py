@@ -20,7 +20,7 @@ from latticino._provenance import cpu_name
 from latticino.measure import records
 
 TRAIN, SAMPLE = 400, 32
-MOST = 7  # quantiles of a feature
+MOST = 7  # the largest size of a feature, which is the number of its thresholds
 WEIGHTS = 13  # sum of the sizes of a hidden unit's weights, before rounding
 VOTES = 20  # the same for the output layer
 

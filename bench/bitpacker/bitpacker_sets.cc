@@ -71,7 +71,7 @@ ParamsLiteral literal_of(PrimeChain chain) {
 
 // Levels at one scale above a base; then, with bootstrapping, those of EvalMod and CoeffToSlot.
 struct Levels {
-  int user = 1;  // scales of levels above 0
+  int user = 1;  // number of levels above 0
   bool bootstraps = false;
   Sizes bits;
 };

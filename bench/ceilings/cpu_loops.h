@@ -13,7 +13,7 @@ struct Loops {
   std::uint64_t (*multiply)(std::uint64_t steps);
   double (*fused)(std::uint64_t steps);
   std::uint64_t (*read)(const char* data, std::size_t bytes, std::uint64_t rounds);
-  int bytes;  // numbers in a register
+  int bytes;  // bytes of a register
 };
 
 const Loops& avx512_loops();

@@ -26,7 +26,7 @@ LATTICINO_HOST_DEVICE constexpr std::uint32_t sync_words(std::uint32_t blocks) {
 struct BarrierArgs {
   Sync sync;
   std::uint32_t* words;             // sync_words() words, 0 before the first launch
-  const std::uint16_t* neighbours;  // width of the lists of Neighbours
+  const std::uint16_t* neighbours;  // the lists of Neighbours, of `width` entries each
   std::uint32_t width;
 };
 

@@ -26,7 +26,7 @@ from options import not_negative, positive
 from setting import Setting, setting
 
 FLAT = 1.0  # percent of growth that is allowed
-_SAMPLES = 400  # length of the warm-up, as part of a run, about
+_SAMPLES = 400  # measurements of memory in a run, about
 _REST = 120.0  # seconds until everything that was sent has ended
 
 

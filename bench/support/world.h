@@ -38,7 +38,7 @@ struct Errors {
 // What a program needs and moves. `setup` may encode constants, which are not counted.
 struct DryRun {
   rlwe::KeyRequest request;
-  DryReport report;  // the plan's peak_bytes: everything except keys
+  DryReport report;  // its peak_bytes include everything except keys
   std::uint64_t key_bytes = 0;
 };
 using Program1 = std::function<void(const ckks::Evaluator&, const Ciphertext&)>;

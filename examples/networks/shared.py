@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import nn
 
-MOST_BYTES = 16 << 20  # version of a checkpoint
+MOST_BYTES = 16 << 20  # the most bytes of a checkpoint
 WARM = 0.2  # part of the steps in which the learning rate rises
 CLIP = 1.0  # largest norm of the gradients of a step
 

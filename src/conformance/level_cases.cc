@@ -95,8 +95,8 @@ Case mod_up(const Params& params, int level, Domain domain) {
 
 struct KeyShape {
   std::string name;
-  std::vector<std::uint32_t> galois;  // galois: one element for each target, modulo 2N
-  Basis half;                         // primes whose sums are also transformed to Half
+  std::vector<std::uint32_t> galois;  // one element for each target, modulo 2N
+  Basis half;                         // primes whose sums leave in Half
   bool add = false;
   Domain converted = Domain::Half;
   int groups = 1;
@@ -104,7 +104,7 @@ struct KeyShape {
   bool wide_keys = false;
   // Whether digits and addends belong to a product; every second group has a square.
   bool product = false;
-  bool one_key = false;  // one group for all targets
+  bool one_key = false;  // all targets have the same key
 };
 
 // `own`: the primes of each digit. The targets use the keys in turn, or all use one key.

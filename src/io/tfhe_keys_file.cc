@@ -15,7 +15,7 @@ namespace latticino::io {
 namespace {
 
 constexpr std::size_t kLongestText = 1 << 12;
-constexpr std::uint32_t kRowsPerRecord = 1024;  // polynomials of a bootstrapping key in one record
+constexpr std::uint32_t kRowsPerRecord = 1024;      // rows of a bootstrapping key in one record
 constexpr std::uint32_t kVersionWithPublicKey = 3;  // the public key adds a seed and a body
 
 std::uint64_t public_key_bytes(const tfhe::Context& context) {

@@ -15,7 +15,7 @@ namespace {
 // row is one input with at most one factor for each output.
 struct Tile {
   std::vector<int> rows;
-  bool repeats = false;  // factors of its first rows
+  bool repeats = false;  // whether the factors of its first rows repeat
   std::uint64_t read = 0, out = 0;
 };
 

@@ -54,7 +54,7 @@ struct LweKeySwitch {
 
   template <class Visitor>
   void fields(Visitor& v) const {
-    v.read(key, {.label = "key"});  // computed once for a batch; a backend does not change that
+    v.read(key, {.label = "key"});  // counts once for a batch, however often a backend reads it
     for (std::size_t i = 0; i < items.size(); ++i) {
       v.read(items[i].in, {.label = {"in of item", i}});
       v.write(items[i].out, {.label = {"out of item", i}});
@@ -124,7 +124,7 @@ struct LweSlots {
     LweView in;
     std::vector<std::int32_t> rows;
     double* out = nullptr;
-    std::uint32_t slots = 0, first = 0, count = 0;  // number of diagonals
+    std::uint32_t slots = 0, first = 0, count = 0;  // of diagonals
   };
   bool bodies = false;
   std::vector<Item> items;

@@ -101,7 +101,7 @@ struct KeyRecorder::State {
   // One for each level. They are never moved, because callers hold references while later requests
   // arrive.
   std::map<std::pair<KeyLabel, int>, SwitchKey> shapes;
-  std::map<KeyLabel, std::shared_ptr<MergedDigits>> merged;  // the sets for all levels of a label
+  std::map<KeyLabel, std::shared_ptr<MergedDigits>> merged;  // shared by all levels of a label
 };
 
 KeyRecorder::KeyRecorder(const Constants& constants) : state_(std::make_shared<State>(constants)) {}

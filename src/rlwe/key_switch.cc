@@ -251,7 +251,7 @@ DownItem down(const ExtendedPair& x, int h, const Basis& removed, const PolyView
 }
 
 struct Switched {
-  std::vector<std::vector<ExtendedPair>> sums;  // number of targets of each input
+  std::vector<std::vector<ExtendedPair>> sums;  // [input][target]
   std::vector<std::array<Poly, 2>> quotients;   // the targets of all inputs, if the plan divides
 };
 

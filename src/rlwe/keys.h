@@ -15,7 +15,7 @@
 
 namespace latticino::rlwe {
 
-// 128-bit identity of a secret key, drawn at random with it; Every object that is made under that
+// 128-bit identity of a secret key, drawn at random with it. Every object that is made under that
 // secret has this identity. So mixing keys is an error, and never gives a wrong result.
 struct KeyId {
   std::array<std::uint8_t, 16> bytes{};

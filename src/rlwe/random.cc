@@ -192,7 +192,7 @@ std::vector<std::int8_t> Random::ternary_weight(int n, int weight) {
     std::uint64_t equal = 0;
     for (int i = 1; i < n; ++i) {
       const std::uint64_t difference = (words[i] ^ words[i - 1]) >> 2;
-      equal |= ~(difference | (0 - difference)) >> 63;  // 1 if there is no key
+      equal |= ~(difference | (0 - difference)) >> 63;  // 1 if both keys are equal
     }
     // Whether keys were drawn again says nothing about the keys that are kept.
     crypto::declassify(&equal, sizeof equal);

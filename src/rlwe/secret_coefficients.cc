@@ -12,7 +12,7 @@ SecretCoefficients::SecretCoefficients(const Shape& shape,
                                        std::span<const std::int8_t> coefficients) {
   std::uint32_t nonzero = 0, outside = 0;
   for (const std::int8_t v : coefficients) {
-    nonzero += static_cast<std::uint32_t>(v) & 1;  // the value of a coefficient in range
+    nonzero += static_cast<std::uint32_t>(v) & 1;  // 0, 1 and -1 have a lowest bit of 0, 1 and 1
     outside |= static_cast<std::uint32_t>(shape.ternary ? v * v * v - v : v * v - v);
   }
   if (shape.weight == 0) nonzero = 0;

@@ -17,7 +17,7 @@ struct WorkCounts {
   std::uint64_t records = 0;
   std::uint64_t bytes_moved = 0;      // bytes that are moved at least (ops/operations.h)
   std::uint64_t key_switches = 0;     // key switches of CKKS: one for each polynomial under one key
-  std::uint64_t blind_rotations = 0;  // table look-ups of TFHE: one for each ciphertext
+  std::uint64_t blind_rotations = 0;  // blind rotations of TFHE: one for each ciphertext
   WorkCounts& operator+=(const WorkCounts& other);
 };
 

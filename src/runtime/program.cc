@@ -12,7 +12,7 @@ struct Program::State {
   std::shared_ptr<Block::Arena> arena;
   std::vector<Buffer> kept;
   std::unique_ptr<Backend::Replay> replay;
-  WorkCounts work;  // the steps of one run
+  WorkCounts work;  // what one run counts as
 
   ~State() {
     owner->finish([last = std::shared_ptr<Backend::Replay>(std::move(replay))]() mutable {

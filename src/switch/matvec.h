@@ -21,7 +21,7 @@ struct MatvecPlan {
   ckks::bootstrap::SinePolynomial sine;  // range_k: SwitchParams::overflow_range(rows)
   // Levels: that of the key, and that of the result, which is the same as with route Ring.
   int level = 0, output_level = 0;
-  double scale = 0;  // scales: that of the key, and that of the product after rescaling
+  double scale = 0;  // of the key, and of the product after rescaling
 };
 // Throws ShapeError, and ParameterError for a set with too few levels.
 MatvecPlan plan_matvec(const SwitchParams& params, const MatvecShape& shape);
@@ -63,7 +63,7 @@ class MatvecPacker {
   std::shared_ptr<const Context> context_;
   MatvecPlan plan_;
   ckks::bootstrap::EvalMod reduction_;
-  std::unique_ptr<const SlotTransform> transform_;  // members of plaintext_ring()
+  std::unique_ptr<const SlotTransform> transform_;  // of the degree of plaintext_ring()
 };
 
 }  // namespace latticino::switching

@@ -71,7 +71,7 @@ bool same(const Ciphertext& x, const Ciphertext& y) {
 double squared_norm(std::span<const Weighted> terms) {
   const auto square_of = [](const Weighted& t) { return t.factor * t.factor * t.x->norm2; };
   if (terms.size() == 1) return square_of(terms[0]);
-  if (terms.size() == 2) {  // most terms of a sum for which this is checked
+  if (terms.size() == 2) {  // most sums have two terms
     const double a = square_of(terms[0]), b = square_of(terms[1]);
     const Ciphertext &x = *terms[0].x, &y = *terms[1].x;
     if (!have_common_error(x, y)) {

@@ -37,7 +37,7 @@ void encrypt_rows(std::uint32_t* words, std::size_t stride, std::span<const std:
     crypto::expand_limb(seed, first + r, 0, m.q, {words, s.size()});
     const std::uint32_t noisy = add_mod(messages[r], reduce_s64(error[r], m), m.q);
     words[s.size()] = sub_mod(noisy, inner_product(words, s, m), m.q);
-    crypto::declassify(words, (s.size() + 1) * sizeof(std::uint32_t));  // one ciphertext
+    crypto::declassify(words, (s.size() + 1) * sizeof(std::uint32_t));  // a ciphertext is public
   }
 }
 

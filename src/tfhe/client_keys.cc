@@ -148,7 +148,7 @@ class BootstrapKeyMaker {
   struct {
     Buffer buffer;
     PolyArray view;
-  } product_;  // the masks and secrets, in Eval
+  } product_;  // of each row: the sum of masks times secrets, in Eval
 };
 
 // Row i * levels + j: s_i 2^exponent(j).

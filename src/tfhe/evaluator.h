@@ -123,7 +123,7 @@ class Evaluator {
   std::shared_ptr<const Context> context_;
   std::shared_ptr<Randomness> randomness_ = std::make_shared<Randomness>();
   std::shared_ptr<const ServerKeys> keys_;
-  rlwe::KeyId key_;        // messages of what `clear` makes
+  rlwe::KeyId key_;        // the key id of what `clear` makes
   Poly eighth_, quarter_;  // constant test polynomials of gates, and that of the sign
 };
 

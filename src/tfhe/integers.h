@@ -57,7 +57,7 @@ class Integers {
   // Several functions at once. If x (or the pair) has few messages, result blocks share a blind
   // rotation: four of them if the argument is a block, two if it is a block and a bit.
   struct Function {
-    int blocks;  // the type of the result
+    int blocks;  // the number of blocks of the result
     std::function<std::uint64_t(std::uint64_t)> f;
     Encoding out = Encoding::Padded;  // Full: the result is one message modulo 2^p, in one block
   };

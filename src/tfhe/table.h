@@ -19,7 +19,7 @@ struct Table {
   Poly polynomial;
   int log_many = 0, log_factor = 0;
   Encoding out = Encoding::Padded;
-  std::vector<std::uint32_t> largest;  // type of the result of each function
+  std::vector<std::uint32_t> largest;  // the largest result of each function
   std::uint32_t count() const { return 1u << log_many; }
 };
 

@@ -54,7 +54,7 @@ bool states_real(const std::optional<Note>& range) {
 }  // namespace
 
 std::string number_text(double x) {
-  constexpr int kMin = -4, kMax = 16;  // exponents from which numbers are written with an exponent
+  constexpr int kMin = -4, kMax = 16;  // below and from here on with an exponent
   const Decimal d = decimal(x);
   const std::string sign = d.negative ? "-" : "";
   const int count = static_cast<int>(d.digits.size());

@@ -21,7 +21,7 @@ from starlette.responses import FileResponse
 from uvicorn.server import ServerState
 
 _TIDY = 200  # number of requests after which stored data are deleted
-_QUEUED, _DONE = "1" * 32, "2" * 32  # number of jobs
+_QUEUED, _DONE = "1" * 32, "2" * 32  # ids of jobs
 _TURNS = 200  # turns of the event loop, enough for every answer that does not wait
 
 

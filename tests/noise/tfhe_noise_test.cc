@@ -74,7 +74,7 @@ Measured measure(TfheWorld& w, Encoding encoding, std::uint32_t count, int t) {
 }
 
 void expect_within_a_factor_2(double measured, double predicted, const char* what) {
-  EXPECT_LT(measured, 4 * predicted) << what;  // number of deviations
+  EXPECT_LT(measured, 4 * predicted) << what;  // variances: a factor of 2 in deviations
   EXPECT_GT(measured, predicted / 4) << what;
 }
 

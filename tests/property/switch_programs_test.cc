@@ -24,7 +24,7 @@ struct Case {
   }
 };
 
-constexpr int kColumns = 8;  // entries of matrices
+constexpr int kColumns = 8;  // of matrices, which are square
 // Values stay in this part of the bound, to leave a margin for errors.
 constexpr double kInside = 0.9;
 constexpr int kTables = 3;

@@ -183,7 +183,7 @@ struct ExactSet {
   Gadget gadget;
   int group = 1;
 
-  std::size_t polynomials() const {  // keys of a step
+  std::size_t polynomials() const {  // of the keys of a step
     return static_cast<std::size_t>((1 << group) - 1) * (k + 1) * (k + 1) * gadget.levels;
   }
 };

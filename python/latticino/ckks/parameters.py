@@ -76,7 +76,7 @@ def make_params(N: int = 2**16, levels: int | Sequence[float] | None = None, sca
         text = str(why)
         for field, value in (("levels=", levels if scales is None else None), ("word=", word), ("dnum=", dnum),
                              ("security=", security), ("a secret of weight ", None if secret == "ternary" else secret)):
-            if value is not None and _count(value, field) == 0:  # stands for None
+            if value is not None and _count(value, field) == 0:  # the core is given -1 for it, and names that
                 text = text.replace(f"had {field}-1", f"had {field}0")
         raise errors.ParameterError(text, _OPERATION) from None
 

@@ -19,13 +19,13 @@ class Switchers:
                  timed: tuple[str, int] | None = None, like: Switchers | None = None) -> None:
         self.sets, self.timed = sets, timed
         self.tables: ConstantCache[_native.SwitchTable] = ConstantCache(64 * 2**20, lambda t: t.bytes)
-        self.routes: dict[tuple[str, int, str], RepackRoute] = {}  # keys that a twin's program needs
-        self.keys: dict[str, _native.SwitchKeys] = {}  # routes of a twin
+        self.routes: dict[tuple[str, int, str], RepackRoute] = {}  # ways back that a twin's program takes
+        self.keys: dict[str, _native.SwitchKeys] = {}  # the keys of a twin, without data
         # Comparing the routes takes a second, so dry contexts share the choices.
         self._known: dict[tuple[str, int, bool, str], RepackRoute] = {} if like is None else like._known
         self._context, self._lock = context, lock
         self._contexts: dict[str, _native.SwitchContext] = {}
-        self._made: dict[tuple[Any, ...], _native.Switcher] = {}  # keys of a twin; other keys belong to bundles
+        self._made: dict[tuple[Any, ...], _native.Switcher] = {}  # of a twin; others lie with their bundles of keys
 
     def ordered(self, used: Sequence[str]) -> list[str]:
         """The names of the sets, the default one first. Sets with keys in use come before others."""

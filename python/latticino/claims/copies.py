@@ -17,7 +17,7 @@ Parts = tuple[float, float]  # the error that all copies of a value have in comm
 def of_spreads(error: float, switched: float, spreads: Sequence[tuple[int, int]], slots: int) -> Parts:
     """The errors of copies that are a step apart, for several steps and counts one after the other. `error`: before the
     rotations. `switched`: the error of each rotation."""
-    variance = of_sum = error * error  # sum of a copy, and of all copies divided by their number
+    variance = of_sum = error * error  # of a copy; of the sum of all copies, divided by their number
     copies = 1
     for step, count in spreads:
         around = count * step % slots == 0  # a window has all slots

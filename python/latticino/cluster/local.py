@@ -134,7 +134,7 @@ class _Worker:
         self.options, self.tries, self.ready, self.served = options, tries, False, False
         self.ticket: int | None = None
         self.opened: set[str] = set()
-        environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # the library has threads of its own, so no fork
+        environ = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy needs no threads: the library has its own
         # A session of its own, so that Ctrl-C goes to the program only, which then ends its workers.
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ,
                                         start_new_session=True)
@@ -144,7 +144,7 @@ class _Worker:
     def _read(self, events: queue.SimpleQueue[tuple[_Worker, str | None]]) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            if line.endswith("\n"):  # otherwise it was killed while it computed
+            if line.endswith("\n"):  # otherwise it was killed in the middle of the line
                 events.put((self, line.strip()))
         self.process.wait()
         events.put((self, None))

@@ -26,7 +26,7 @@ from .executor import require_following, shares_of
 
 NVLINK = 380e9  # bytes per second that NCCL's gathers reach of an H200's 450 GB/s: NVIDIA/nccl, issue 1264
 COLLECTIVE = 12e-6  # seconds that a gather takes, however little data it moves; an assumption
-DEVICES = (2, 4, 8)  # the most devices among which the limbs of a key switch are divided
+DEVICES = (2, 4, 8)  # numbers of devices among which the limbs of a key switch may be divided
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _WORD = 4  # bytes per coefficient of a limb
 

@@ -17,9 +17,9 @@ from ..serve.manifest import Manifest
 from ..serve.models import AnyKeys, Model, open_model
 from ..serve.sessions import Name, Sessions
 
-OWNER = "cluster"  # the store for all blobs of an executor
+OWNER = "cluster"  # the owner of all blobs of an executor
 READY = "ready"  # the line that a worker writes when it has started
-ARRAYS = "results"  # type of the blobs of encrypted arrays: results of one stage are inputs of the next one
+ARRAYS = "results"  # the area of encrypted arrays: results of one stage are inputs of the next one
 
 
 @dataclass(frozen=True)

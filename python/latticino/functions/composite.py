@@ -15,12 +15,12 @@ from .. import _native, arrays, errors
 from .chebyshev import Series, resolvable
 from .remez import minimax
 
-_DEGREES = (3, 5, 7, 11, 13, 15, 23, 27, 29, 31)  # compositions kept for each number of levels and products
+_DEGREES = (3, 5, 7, 11, 13, 15, 23, 27, 29, 31)  # of a stage: the largest for each number of levels and products
 _MAX_LEVELS, _MAX_PRODUCTS = 32, 96
 _MAX_BITS = 40.0
 _TABLE = 40  # number of intervals for which distances are computed once; between them they are interpolated
 _TABLE_POINTS = 600
-_WIDEST, _NARROWEST = 20.0, 0.02  # steps of -log(a)
+_WIDEST, _NARROWEST = 20.0, 0.02  # the ends of the table, as -log(a)
 _STAGE_BITS = 36  # smaller distances are lost in the rounding of doubles
 _GRID = 20001
 

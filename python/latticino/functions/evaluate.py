@@ -20,7 +20,7 @@ from .chebyshev import DEGREE, Fit, Series, as_bits, as_domain, fitted, resolvab
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
-_WORTH_A_NOTE = 2.0  # bits of precision by default
+_WORTH_A_NOTE = 2.0  # a note is worth its place if its advice keeps so many more bits
 # length relative to the values: for a shorter domain the coefficients of numpy's `convert` would be inexact
 _NARROW = 2.0**-20
 _MEAN = math.sqrt(math.pi) / 2  # mean of the modulus of a complex Gaussian, in units of its root mean square

@@ -53,7 +53,7 @@ def sign(x: Ciphertext, bound: float, gap: float | None, bits: float) -> Ciphert
 
 def compare(x: Ciphertext, y: Operand, bound: float, gap: float | None, bits: float | None) -> Ciphertext:
     """See Ciphertext.compare."""
-    bound = 2 * arrays.as_real(bound, "compare", "bound", above=0)  # the error of the difference
+    bound = 2 * arrays.as_real(bound, "compare", "bound", above=0)  # that of the difference
     bits = 20.0 if bits is None else arrays.as_real(bits, "compare", "bits", above=0)
     # The step is half of the sign.
     fit = composite.checked("compare", bound, gap, max(bits - 1, 1.0), margin(x))

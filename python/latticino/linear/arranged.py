@@ -45,7 +45,7 @@ FORMS: tuple[Form, ...] = ("outer", "inner")
 SIDES: tuple[Side, ...] = ("left", "right", "result", "before right")
 
 _MAX_CIPHERTEXTS = 64  # number of ciphertexts that the results of a block of matrices are spread over
-_MAX_VALUES = 1 << 24  # slots of one side
+_MAX_VALUES = 1 << 24  # the most values of one side
 _MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts at the same time
 _FEW_TURNS = 4  # rotations that have a key each
 

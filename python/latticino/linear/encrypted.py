@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
 
 _MAX_WORKING = 2 << 30  # bytes of rotated ciphertexts at the same time
-_MAX_DIAGONALS = 2048  # largest cost of the map of one factor; if it costs more, the factor is packed row by row first
+_MAX_DIAGONALS = 2048  # of the map of one factor; if it has more, a factor is packed row by row first
 _MAX_TERMS = 1 << 26  # products of single values up to which their errors are estimated one by one
 _PER_LEVEL = 60  # number of diagonals that count as much as a level
 _FEW_SHIFTS = 4  # the most rotations that have a key each

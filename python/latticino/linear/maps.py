@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
     from ..ckks.context import Context
 
-MAX_ENTRIES = 1 << 27  # bytes of one map: 3 GiB on the host
+MAX_ENTRIES = 1 << 27  # the most entries of one map: 3 GiB on the host
 _MEMORY = 4 << 30
 _MAX_LAYOUTS = 16  # number of layouts of arguments for which a map keeps its preparation
 Layouts = Callable[[Layout, int], Sequence[Layout]]  # layouts of results, for a layout of arguments and the most slots

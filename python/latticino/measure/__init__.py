@@ -11,7 +11,7 @@ from ..ckks.context import preset
 from . import records
 
 MEASURES = ("precision", "cpu", "gpu", "gates", "ablation", "systems", "switching", "exactness",
-            "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # the name of a device
+            "messages", "bitpacker", "workloads", "ceilings", "repacking", "host")  # those that run on a device
 PARTS = {"exactness": ("gates", "tables", "u8", "wide", "noise"), "bitpacker": ("counts", "chains", "errors", "study"),
          "workloads": ("words", "unpacked", "scales", "sorts", "predictions"),
          "counters": ("forms", "rotations", "bootstrap", "graph")}

@@ -8,7 +8,7 @@ from pathlib import Path
 from . import packing_counts, programs, records
 from .records import Row
 
-SCALES = "30,35,40,45,50,55,60"  # percentiles of the errors, as in the paper's Figs. 18 and 19
+SCALES = "30,35,40,45,50,55,60"  # log2 of the scales at which errors are measured, as in the paper's Figs. 18 and 19
 SAMPLES = 1_000_000
 SCHEDULES = 10_000
 ERRORS = {"bitpacker.rescale_error": "rescale", "bitpacker.adjust_error": "adjust"}

@@ -23,7 +23,7 @@ WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)  # these bases decide e
 BOOTSTRAPPINGS = {"BS19": (52.0, 55.0, 30.0), "BS26": (54.0, 60.0, 40.0)}
 LEVELS = (4, 8, 3)
 APPLICATIONS = (35.0, 45.0)
-MAX_LOG_Q = 1596.0  # limits of the paper's sets
+MAX_LOG_Q = 1596.0  # log2 Q of the paper's sets
 
 
 def is_prime(n: int) -> bool:

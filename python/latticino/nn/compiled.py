@@ -191,7 +191,7 @@ class Compiled(Network):
                          network.units[graph.output], machine.filled)
         self.plan = plan
         self.threads = 0  # CPU threads for the context; 0: all cores
-        self.key_budget: int | None = None  # tuning table of the context
+        self.key_budget: int | None = None  # of the context, in bytes; None: no limit
         # the steps by which the model was read: its graph, ranges and fits; not in files
         self.reading: Reading | None = None
         self._network, self._placement, self._machine = network, placement, machine

@@ -410,7 +410,7 @@ def _profiled(machine: Machine, placement: Placement, context: Context,
     first = graph.inputs[0]
     rows: list[_Row] = []
     added: list[Added] = []
-    operands: list[float] = []  # cost of the current step
+    operands: list[float] = []  # errors of the operands of the current step
     sums = [0.0, 0, 0, 0]
 
     def watch_operand(step: Step, k: int, x: Ciphertext) -> Ciphertext:

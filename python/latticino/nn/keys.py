@@ -16,7 +16,7 @@ from .placement import stand_in
 from .run import Form, refreshed
 
 _FORMS: tuple[Form, ...] = ("real", "merged", "complex")
-_NUMBERS = ("constant_bytes", "peak_bytes", "bootstraps", "bytes_moved", "operations")  # keys of a plan
+_NUMBERS = ("constant_bytes", "peak_bytes", "bootstraps", "bytes_moved", "operations")  # numbers of a plan
 
 
 class Refresh(NamedTuple):

@@ -218,7 +218,9 @@ class Affine:
             columns_of = columns_of.reshape(-1)
         counts = np.bincount(self.rows, minlength=self.size_out)
         starts = np.cumsum(counts) - counts
-        marks = np.random.default_rng(1).integers(0, 2**63, self.size_in, dtype=np.uint64)  # names of the column sets
+        # Each column has a random mark. A row is named by the sum of the marks of its columns: rows with the same
+        # columns have the same name.
+        marks = np.random.default_rng(1).integers(0, 2**63, self.size_in, dtype=np.uint64)
         names = np.zeros(self.size_out, np.uint64)
         np.add.at(names, self.rows, marks[columns_of])
         out = []

@@ -25,9 +25,9 @@ from .ranges import Ranges
 from .scales import numbers_of, scaled
 
 _AFFINE = ("linear", "conv", "conv_transpose", "along", "sparse", "scale", "permute")
-_STEP = 2.0**-10  # largest value of a step's polynomial, minus 1
+_STEP = 2.0**-10  # by how much the polynomial of a step may exceed 1
 _GROWTH = 4  # how many times more entries a product of maps may have than the maps themselves
-_MAX_SHIFT = 2  # size of all values of a square, in units of the bound: this costs two bits of their precision
+_MAX_SHIFT = 2  # how far a square may shift all values, in units of the bound: this costs two bits of precision
 # by how much a channel may be narrowed: this costs five bits of its precision, and it is nearly linear then
 _MAX_SHIFT_OF_ONE = 64
 _ROUNDED = 2.0**-48  # relative: smaller constants are rounding errors

@@ -16,7 +16,7 @@ from .graph import Graph
 MARGIN = 1.25
 ENOUGH = 1000  # with fewer inputs, ranges are reported as uncertain
 _SAMPLE = 1 << 14  # number of values of each node that are kept
-_LARGEST = 1e100  # values whose squares are added up together
+_LARGEST = 1e100  # the largest size of a value, because squares of values are added up
 _AT_ONCE = 1 << 25  # numbers that all nodes compute for one batch
 
 
@@ -204,7 +204,7 @@ class _Seen:
     def __init__(self, seed: int) -> None:
         self.low, self.high, self.count, self.mean, self.squares = math.inf, -math.inf, 0, 0.0, 0.0
         self.kept = np.zeros(0)
-        self.largest = np.zeros(0)  # the ten largest sizes of inputs, in order
+        self.largest = np.zeros(0)  # the largest sizes of values in one input each: the ten largest of these, in order
         self.random = np.random.default_rng(seed)
 
     def add(self, y: np.ndarray, low: float, high: float) -> None:

@@ -27,7 +27,7 @@ from .builder import Builder
 from .graph import Graph, Node, window_sums
 from .labels import ranks
 
-_MAX_PRODUCTS = 1 << 17  # the most values of one product of matrices
+_MAX_PRODUCTS = 1 << 17  # the most products of numbers of one matmul, and comparisons of one argmax
 _MAX_DEGREE = 16  # the largest degree of polynomials that are multiplied out
 
 
@@ -220,7 +220,7 @@ def _steps(build: Builder, node: Node, x: int) -> tuple[list[int], Callable[[int
     a, layer = node.arrays, node.layer
     steps, hidden = build.shape(x)[0], a["w_hh"].shape[1]
     bias = a.get("b_ih", np.zeros(len(a["w_ih"])))
-    if node.op != "gru":  # both biases are added once
+    if node.op != "gru":  # both biases are added here; a GRU multiplies b_hh by a gate first
         bias = bias + a.get("b_hh", 0.0)
     inputs = [build.linear(build.reshape(build.slice(x, 0, t, t + 1, 1, layer), build.shape(x)[1:], layer), a["w_ih"],
                            bias, layer)

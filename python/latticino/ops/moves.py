@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES = 1 << 26  # slots of the diagonals of one map: 2,048 diagonals of 32,768 slots
 MAX_VALUES = 1 << 27  # values of an array: 1 GiB of addresses on the host
-_SMALL_KEYS = 1 << 26  # so many keys may be listed in a table
+_SMALL_KEYS = 1 << 26  # numbers of diagonals (`Map._keys`) below this are looked up in a table, others are sorted
 _MAX_MAPS = 64  # sums and products that are remembered
 _LAST_BITS = 1e-15  # relative: smaller numbers are negligible for weights
 _EQUAL = 1e-10  # relative: sums of equal diagonals differ by rounding errors only
-_KINDS = 16  # the most slots of diagonals whose errors are computed
+_KINDS = 16  # the most kinds of diagonals whose errors are computed; rotations of one diagonal are one kind
 _FEW = 8  # number of diagonals up to which a repeated value is moved at once, and not spread by rotations
 
 
@@ -135,7 +135,7 @@ class Map:
         self._period, self._build = period, build
         self._groups: list[list[Group]] | None = None
         self._equal: _Equal | None = None
-        self._means: list[np.ndarray] | None = None  # number of diagonals, by target
+        self._means: list[np.ndarray] | None = None  # the mean weight of each diagonal, by target
         self.known = True  # False: only the positions of diagonals, for runs without data
         entries = build()
         self._sources = int(entries[1].max(initial=0)) // slots + 1

@@ -17,7 +17,7 @@ from ..claims.known import as_range
 from ..common import roles
 from ..common.captured import public_step
 
-Values = Mapping[str, Any]  # the most numbers of a program, by name
+Values = Mapping[str, Any]  # the numbers of a program, by name
 Box = tuple[float, float, float, float]  # real parts between the first two, imaginary parts between the last two
 _ONES: Box = (1.0, 1.0, 0.0, 0.0)
 _LARGEST_POWER = 64
@@ -245,9 +245,9 @@ class Numbers:
         self._native = None if context is None else context._native
         self.inputs = None if context is None else _native.ScalarInputs(context._native)
         self._values = values if values is not None else {name: s._middle() for name, s in declared.items()}
-        self._used: list[Scalar] = []
-        self._next: list[Scalar] = []  # arguments of this call of the function
-        self._thread: int | None = None  # the context in which it runs
+        self._used: list[Scalar] = []  # the numbers that a call has used: of the call that used the most
+        self._next: list[Scalar] = []  # those that the present call has used so far
+        self._thread: int | None = None  # the thread in which the function runs; None between calls
 
     @contextmanager
     def given(self) -> Iterator[dict[str, Scalar]]:

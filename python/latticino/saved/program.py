@@ -68,7 +68,7 @@ class Misfit(NamedTuple):
     output: int
     had: str
     needs: str
-    assumed: bool  # because the author of the program did not declare the range
+    assumed: bool  # whether the range is the assumed one, because the author of the program declared none
 
 
 def misfits_of(results: Sequence[Any]) -> tuple[Misfit, ...]:

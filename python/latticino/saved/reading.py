@@ -24,7 +24,7 @@ from .operations import MAX_VALUES
 from .program import AnyContext, Input, Misfit, Output, SavedFunction, Step, Steps, misfits_of
 
 _MAX_INPUTS = 1 << 10
-_MAX_CIPHERTEXTS = 1 << 16  # values of all inputs, because the plan has an object for each
+_MAX_CIPHERTEXTS = 1 << 16  # ciphertexts of all inputs, because the plan has an object for each
 MAX_RESULTS = 1 << 12  # results of a step
 _MAX_ALIVE = 1 << 26  # values of arrays that exist at the same time: the host stores the address of each one
 _KINDS = ("cpu", "cuda")

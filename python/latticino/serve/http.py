@@ -21,9 +21,9 @@ TRIES = 5
 FILE_BYTES = 2**34  # the most of a response with a file: an encrypted result, or a client's part of a model
 _JSON_BYTES = 2**26  # the most of any other response: a million hashes
 _PIECE = 2**20  # bytes that are read at once if a response does not state its length
-Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # lengths of fields, by their names
-KEY = re.compile(r"[\x21-\x7e]{1,128}")  # length of an idempotency key
-_PATH = re.compile(r"[\x21-\x7e]*")  # length of an address
+Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # the types of fields, by their names
+KEY = re.compile(r"[\x21-\x7e]{1,128}")  # the form of an idempotency key
+_PATH = re.compile(r"[\x21-\x7e]*")  # the form of an address
 _TIMEOUT = 90.0  # seconds to wait for a response; long polls take up to 30 s
 
 

@@ -34,9 +34,9 @@ Verdict = Literal["go on", "cancel", "late", "lost"]
 
 LEASE = 30.0  # in seconds
 RENEWAL = 10.0
-ATTEMPTS = 3
+ATTEMPTS = 3  # tries of a job
 SEEN = 30.0  # seconds since a worker last reported
-_ID = re.compile(r"[0-9a-f]{32}")  # tries of a job
+_ID = re.compile(r"[0-9a-f]{32}")  # the form of a job's id
 _WINDOW = 16  # candidates that a claim looks at
 _NEAR = 2.0  # predicted seconds by which a job whose keys are loaded may overtake others
 

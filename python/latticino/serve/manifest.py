@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NoReturn
 from .. import errors
 
 CHUNK = 8 << 20
-MAX_CHUNKS = 1 << 13  # bytes of a bundle: 64 GiB
+MAX_CHUNKS = 1 << 13  # the most chunks of a bundle, which are 64 GiB
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 

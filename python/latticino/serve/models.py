@@ -31,7 +31,7 @@ AnySession: TypeAlias = Session | tfhe.Session
 AnyKeys: TypeAlias = ServerKeys | tfhe.ServerKeys
 After = Callable[[float], None]  # called after each step with the fraction that is done; ends the run by an exception
 
-OPTIONS = ("final", "deadline", "key")  # an option of a job, which clients pass together with the numbers of a program
+OPTIONS = ("final", "deadline", "key")  # options of a job, which clients pass together with the numbers of a program
 
 
 @dataclass(frozen=True)

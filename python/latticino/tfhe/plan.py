@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .context import Context
 
 
-_MAX_VALUES = 1 << 28  # shape of an example
+_MAX_VALUES = 1 << 28  # the most values of an example
 
 
 class Shape(NamedTuple):

@@ -247,7 +247,7 @@ class Trainer:
         each = ciphertexts * 8 * params.n * params.limbs(self.start_level)
         if not recorded:
             return self.context.plan(self.cycle, state, *parts).peak_bytes + (count - 1) * each
-        levels = range(self.last_level, self.start_level + 1, LEVELS)  # the recordings that `record` makes
+        levels = range(self.last_level, self.start_level + 1, LEVELS)  # the levels at which `record` records a step
         steps = [self.context.plan(self._refreshed_step, state._replace(level=level), *parts, eta=ETA)
                  for level in levels]
         return reduce(or_, steps).recorded_peak_bytes + (count - len(steps)) * each  # a step already includes a batch

@@ -26,7 +26,7 @@ from . import helr
 from .sort import LARGE
 
 PRESET = "n16-d40-boot-v1"
-_COLUMNS = 256  # size of MNIST 14x14, padded
+_COLUMNS = 256  # values in a row: the 14 x 14 pixels of MNIST, padded
 COUNTED = ("records", "allocations", "copies_in", "copies_out", "waits", "replays")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import arrays, errors
 
-CALIBRATION = 1000  # the part of the data that a network was trained on
+CALIBRATION = 1000  # inputs of the training data that calibrate a network
 GENERATED = 200  # inputs to test with if there are no real ones
 # Mean and deviation of CIFAR-10's red, green and blue, from 0 to 1. The recipes normalise by these.
 MEAN, DEVIATION = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)

@@ -83,7 +83,7 @@ class Result:
     error: float = 0.0  # the worst error of scores, relative to the largest score of the input
     bits: float = 0.0  # bits of the mean error of scores, defined as in the plan
     worst_bits: float = 0.0
-    layer_bits: list[float] = field(default_factory=list)  # layers of one run
+    layer_bits: list[float] = field(default_factory=list)  # measured bits of each layer, in one run
     scores: tuple[np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0))  # scores of the shadow, and encrypted scores
     device: str = ""
     device_name: str = ""

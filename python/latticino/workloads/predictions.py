@@ -24,7 +24,7 @@ from . import data, demo, helr, networks, trees
 from . import sort as sorting
 
 NAME = "workload.prediction"
-PRESET = "n16-d40-boot-v1"  # inputs of the workloads that are no networks
+PRESET = "n16-d40-boot-v1"  # the set of the workloads that are no networks
 # Networks, and the batches of each beside that of its demo.
 _NETWORKS: tuple[tuple[Any, ...], ...] = (("resnet20", 16), ("resnet20-aespa", 16), ("squeezenet",), ("rnn", 512),
                                           ("transformer",), ("resnet18",))

@@ -18,7 +18,7 @@ from .random_weights import Before, Measuring, kernels, statistics
 from .resnet20_aespa import quadratic
 
 SIZE, WIDTH, CLASSES = 64, 64, 1000
-CALIBRATION, TESTED = 250, 100  # images per run
+CALIBRATION, TESTED = 250, 100  # numbers of images
 # Coefficients of a constant, x and x^2. They are close to a ReLU (Park et al., "AESPA", 2022), but with a sixth of its
 # curvature. No training kept the values of random weights small, and 17 squares one after the other make large values
 # larger and larger. With half of the curvature, the scores of one image in 120 were 2^32 times those of the others.

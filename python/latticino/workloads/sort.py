@@ -53,7 +53,7 @@ class Result:
     bits: float
     fit: Sorting
     sizes: dict[str, int]  # facts of the parameters and the data
-    bootstraps: int = 0  # levels of one sort
+    bootstraps: int = 0  # bootstrappings of one sort
     rows: list[Row] = field(default_factory=list)
     key_bytes: int = 0
     device_peak_bytes: int = 0

@@ -52,7 +52,7 @@ class Row:
     bits: float = 0.0  # bits of the mean of these errors, relative to the bound of scores, as in the plan
     key_bytes: int = 0
     peak_bytes: int = 0
-    compiling: float = 0.0  # seconds of a run
+    compiling: float = 0.0  # seconds that compiling took
     keys: float = 0.0
     # scores of the test inputs, shape (inputs, scores): of the model, of the shadow, and of those that ran encrypted
     scores: tuple[np.ndarray, ...] = (np.zeros((0, 1)),) * 3

@@ -78,8 +78,9 @@ void run(Executor& executor, const LweKeySwitch& op) {
   const LweKernels& k = *executor.kernels().lwe;
   const Modulus m = make_modulus(op.key.modulus);
   const std::size_t words = op.key.dimension + std::size_t{1};
-  // kTile ciphertexts share the rows of the key while these are in cache. kBlockRows rows are read
-  // together: a sum of so many terms below 2^(30 + log_base) stays within 62 bits.
+  // Up to kShare ciphertexts go through the rows of the key together, while these are in cache.
+  // Sums are reduced after each `block` rows: so many terms below 2^(30 + log_base) stay within 62
+  // bits.
   constexpr std::size_t kShare = 8;
   const std::size_t block = std::size_t{1} << std::min(10, 32 - op.gadget.log_base);
   const std::size_t share = std::clamp<std::size_t>(

@@ -105,7 +105,7 @@ class Bootstrapper {
 
  private:
   struct Plan;
-  using Pair = std::array<Poly, 2>;  // returns (b, a)
+  using Pair = std::array<Poly, 2>;  // (b, a)
   using Span = std::span<const Ciphertext>;
   // The same stages for several ciphertexts that run together. Halves: first all real ones; then
   // all imaginary ones, if they are needed and are ciphertexts of their own.

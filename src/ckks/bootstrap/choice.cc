@@ -32,7 +32,7 @@ struct Candidate {
   BootstrapOptions options;
   Form form;
   double bits = 0;
-  int spent = 0;  // levels, counted if the other order leaves more without an arcsine
+  int spent = 0;  // levels of an arcsine that the set itself does not have
 };
 
 // Mean square of the error of EvalMod's function on random slots themselves. Their parts are

@@ -33,7 +33,7 @@ class OverRaisedFactor {
  private:
   struct Term {
     std::uint32_t galois;
-    Plaintext factor;  // the key that turns back by the rotation, which is applied last
+    Plaintext factor;  // the diagonal, turned back by the rotation, which comes last
   };
   std::shared_ptr<const Context> context_;
   std::vector<Term> terms_;

@@ -1,6 +1,7 @@
-// Products and key switching. A product of two ciphertexts is tensor -> ModUp -> KeyMult with the
-// rest added times P -> one ModDown that also rescales (paper: Cheddar, Sec. 5 and 6). multiply()
-// stores no tensor: the passes that would read it compute the products themselves.
+// Products and key switching. A product of two ciphertexts takes four steps: the tensor of three
+// parts; ModUp of the third part; its products with the key (record KeyInner), to which the other
+// parts are added times P; one ModDown that also rescales (paper: Cheddar, Sec. 5 and 6).
+// multiply() stores no tensor: the passes that would read it compute the products themselves.
 #include <cmath>
 #include <string>
 
@@ -64,7 +65,7 @@ Ciphertext Evaluator::tensor(const Ciphertext& x0, const Ciphertext& y0) const {
   return out;
 }
 
-// The three parts of the products are never stored: ModUp and KeyMult multiply as they read.
+// The three parts of the products are never stored: ModUp and KeyInner multiply as they read.
 std::vector<Ciphertext> Evaluator::product(const char* operation, Span x0, Span y0) const {
   for (std::size_t i = 0; i < x0.size(); ++i) {
     require(operation, x0[i], y0[i]);

@@ -23,8 +23,8 @@ using Block = BlockTransform::Block;
 // Rotations as giant + baby. With a unit u, which is odd, the rotation r = u k has the baby u (k
 // mod n): for rotations 127, 254, 381 .. and u = 127 that finds the same steps as for 1, 2, 3 ..
 struct Steps {
-  int slots = 1;
-  int unit = 1, inverse = 1;  // number of slots: rotations are modulo this
+  int slots = 1;              // rotations are numbers modulo this
+  int unit = 1, inverse = 1;  // of each other, modulo `slots`
   int size = 1;               // number n of baby steps
   std::vector<int> babies, giants;
 

@@ -138,7 +138,7 @@ class DoubleHoisting {
   std::vector<ExtendedPair> giant_sum(std::vector<ExtendedPair> inner) const {
     if (sum_.giants.back() == 0) return inner;
     std::vector<ExtendedPair> still, turning;
-    std::vector<int> turns;  // addends of `turning`
+    std::vector<int> turns;  // the rotations of `turning`
     for_rows([&](std::size_t k, std::size_t, int giant) {
       (giant == 0 ? still : turning).push_back(std::move(inner[k]));
       if (giant != 0) turns.push_back(giant);

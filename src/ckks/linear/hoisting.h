@@ -1,4 +1,4 @@
-// sum_g rot_g( sum_b factor_(g,b) * rot_b(x) ): the two ways of evaluating it; The hoisted one also
+// sum_g rot_g( sum_b factor_(g,b) * rot_b(x) ): two ways of evaluating it. The hoisted one also
 // takes several ciphertexts x, the sources, and computes several such sums of them, the targets.
 #pragma once
 
@@ -23,7 +23,7 @@ struct HoistedSum {
       rows;            // target by target, one for each giant; empty if there is no term
   bool merged = true;  // divides by P and by the rescale factor together
   bool rotates() const { return babies.back() != 0 || giants.back() != 0; }
-  const Plaintext& any_factor() const;  // whether there is at least one term
+  const Plaintext& any_factor() const;  // that of some term; there must be one
   HoistedSum expanded() const;          // the terms, with the polynomials of all compact factors
   std::size_t bytes() const;            // bytes of the factors, as they are stored
 };

@@ -18,8 +18,8 @@ struct RoundedNumber {
 // factor sum_k a_k b_k + sum_t c_t x_t + constant, and a rescaling. Values are named by numbers: 0
 // is the argument y, and i + 1 is the result of step i.
 struct EvaluationStep {
-  int level = 0;     // scale of the result
-  double scale = 0;  // level of the result; 0 if there are no parameters
+  int level = 0;     // level of the result
+  double scale = 0;  // scale of the result; 0 if there are no parameters
   double factor = 1;
   // With these parts, a key switch comes before the rescaling.
   std::vector<std::pair<int, int>> products;

@@ -26,7 +26,7 @@ struct Set {
   std::uint32_t terminals = 0, mains = 0;
   bool aux = false;
   int beside = 0;       // additional runs of a level without a digit that lies among its mains
-  bool source = false;  // runs of a conversion
+  bool source = false;  // whether a conversion reads it
   auto operator<=>(const Set&) const = default;
 };
 

@@ -30,7 +30,8 @@ PackedChain chain_of(const Supply& supply, const Candidate& user, const RaisedLe
 struct Attempt {
   std::optional<PackedChain> chain;
   packing::Found found;
-  int user = 0, stuck = -1;  // the candidate with the most raised levels, and how many it has
+  // The candidate that gets furthest in the raised levels, and the step at which it fails.
+  int user = 0, stuck = -1;
 };
 
 Attempt pack(const Supply& supply, Terminals layout) {

@@ -24,9 +24,9 @@ constexpr int kNearest = 6;     // primes of one size from which groups of new t
 const Log2 kGrid = log2_fixed(0.125);
 // Bits by which a level may miss its goal while pools are compared.
 const Log2 kGoalTolerance = log2_fixed(0.4);
-const Log2 kMinLog = log2_fixed(0.5);  // bits of Q_l / Q_(l-1)
+const Log2 kMinLog = log2_fixed(0.5);  // the least log2 of Q_l / Q_(l-1)
 
-constexpr std::size_t kMaxLevels = 200;  // the goals of a plan
+constexpr std::size_t kMaxLevels = 200;  // the most levels of a plan
 using LevelSet = std::bitset<kMaxLevels>;
 
 // A pool in the search, and the levels that it serves if scales stay on their targets.

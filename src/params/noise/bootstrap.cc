@@ -13,7 +13,7 @@ namespace {
 // From this slot error of the last merged division on, a separate rescaling is worth its additional
 // pass.
 constexpr double kMergedError = 0x1p-22;
-constexpr int kRuns = 20;  // number of slot errors over which the largest one is predicted
+constexpr int kRuns = 20;  // number of runs over which the largest slot error is predicted
 constexpr double kTwoPi = 2 * std::numbers::pi;
 
 // Mean square of one coefficient's I after ModRaise: a sum of weight + 1 uniforms on [-1/2, 1/2].

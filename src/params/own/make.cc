@@ -16,8 +16,8 @@ using std::to_string;
 
 constexpr std::size_t kMaxFixes = 3;
 constexpr int kNearPacks = 2;   // searches for packed chains that each tried change may take
-constexpr int kMaxPacked = 10;  // changes of several fields that are searched for together
-constexpr int kKindPacked = 4;  // the same for changes of one kind
+constexpr int kMaxPacked = 10;  // changes that take a search, in all
+constexpr int kKindPacked = 4;  // the same for one kind of change
 // Combinations of which one change is left out, to see whether it is needed.
 constexpr int kMaxOmissions = 4;
 // Distance in bits between scales that are tried instead of a refused one.
@@ -281,7 +281,7 @@ std::shared_ptr<const Params> make_params(const ParamsRequest& request) {
   }
   // Brings fields into range one after the other, then asks for what the request still lacks.
   std::vector<Fix> before = {fault->fix};
-  constexpr int kMaxFaults = 200;  // this concerns mostly the levels of a list
+  constexpr int kMaxFaults = 200;  // a list may have a fault in every level
   for (int i = 0; i < kMaxFaults; ++i) {
     const std::optional<own::Fault> next = own::fault_of(before.back().request);
     if (!next) break;

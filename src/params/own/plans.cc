@@ -71,7 +71,7 @@ Sizes sizes_of(const Schedule& s) { return {s.log_n + 2.0, s.word}; }
 struct Cycle {
   double main = 0, unit = 0;
   int terminals = 0;  // terminals of a unit
-  int units = 0;      // the most terminals
+  int units = 0;      // the most units
   bool down = true;   // whether levels give units back
   int within = 0;     // mains that a level inside the cycle adds
   int jump = 0;       // mains that the last level of a cycle adds (negative: gives back)

@@ -29,7 +29,7 @@ struct Schedule {
 struct Draft {
   ChainPlan chain;
   std::int64_t limbs = 0;  // limbs of all levels together, by which drafts are compared
-  int primes = 0;          // bits of Q
+  int primes = 0;          // primes of Q
   int family = 0;          // drafts of the same cycle on other bases form one family
   double log_q = 0;
 };

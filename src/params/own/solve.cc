@@ -21,7 +21,7 @@ constexpr int kMaxFailedPerCount = 2;  // drafts of one family that are tried in
 constexpr int kMaxFailed = 6;
 constexpr int kMaxDigits = 3;   // choices of digits that are built for one draft
 constexpr int kMaxAlpha = 40;   // the most auxiliary primes
-constexpr int kLeastWord = 28;  // the words that pack_primes takes
+constexpr int kLeastWord = 28;  // the smallest word that pack_primes takes
 // Bits by which the largest primes may be smaller than a word.
 constexpr double kPrimeShortfall = 0.02;
 constexpr double kEstimateTolerance = 1;  // bits by which an estimate of log2(P Q) may be too large

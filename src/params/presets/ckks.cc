@@ -187,7 +187,7 @@ std::optional<ParamsLiteral> literal_named(const std::string& name) {
   return std::nullopt;
 }
 
-constexpr std::size_t kMaxNames = 256;  // hashes of sets, whether presets or not
+constexpr std::size_t kMaxNames = 256;  // names of sets that were asked for, whether presets or not
 
 // Generating primes takes milliseconds, so the text of each preset is made once.
 std::optional<std::string> text_named(const std::string& name) {

@@ -24,7 +24,7 @@ struct TfheLiteral {
   // Deviation of the bootstrapping key, in units of 1 modulo the product of the primes.
   double glwe_sigma = 0;
   Gadget bootstrap, key_switch;
-  bool ternary = false;  // distribution of the LWE key; a GLWE key is binary
+  bool ternary = false;  // the LWE key is ternary, not binary; a GLWE key is binary
   int group = 1;         // LWE coefficients per step of the blind rotation (multi-bit), 1 to 4
   // Blocks of message_bits + carry_bits below one padding bit; 0 and 0: booleans at +-q/8.
   int message_bits = 0, carry_bits = 0;

@@ -15,7 +15,7 @@ namespace latticino {
 namespace session {
 namespace {
 
-constexpr std::size_t kMaxCiphertexts = std::size_t{1} << 16;  // shape of an example
+constexpr std::size_t kMaxCiphertexts = std::size_t{1} << 16;  // the most ciphertexts of an example
 
 // An array without data, with the shape that the example would have once encrypted.
 Array stand_in(const ContextStatePtr& twin, const ContextState& original, const Example& example) {

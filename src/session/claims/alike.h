@@ -18,7 +18,7 @@ namespace latticino::session {
 
 struct Alike {
   struct Diagonal {
-    std::size_t target = 0, source = 0;  // number of ciphertexts
+    std::size_t target = 0, source = 0;  // the indices of its ciphertexts
     std::size_t distance = 0;
     std::size_t group = 0;  // equal diagonals of a target have the same number
     double sign = 1;  // or those that differ only by this sign, because their errors do so too

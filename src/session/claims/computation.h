@@ -33,7 +33,7 @@ class Random {
   // leave it locked.
   static Random& of_this_thread();
   double uniform();               // uniform in (-1, 1)
-  std::complex<double> normal();  // complex normal with mean square 1
+  std::complex<double> normal();  // complex normal; each part has mean square 1
 
  private:
   std::uint64_t state_;

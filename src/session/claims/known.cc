@@ -35,8 +35,8 @@ constexpr double kMinAboveReplicas = 1.3, kMaxAboveReplicas = 5;
 // cancel in the sample.
 constexpr double kCancellationRatio = 2;
 const double kLarger = std::exp2(0.5), kMuchLarger = 4;
-constexpr double kSigmasSmallSample = 6;  // deviation of other data, for each of few values
-constexpr double kSigmasLargest = 4;      // distances between the largest values of other data sets
+constexpr double kSigmasSmallSample = 6;  // deviations of other data, for each of few values
+constexpr double kSigmasLargest = 4;      // deviations of the largest values of other data sets
 // Means of the modulus of a complex Gaussian and of its real part, in units of its root mean
 // square.
 const double kMean = std::sqrt(std::numbers::pi) / 2;

@@ -45,7 +45,7 @@ struct Refreshing {
   Uneven uneven;          // how it differs between slots
   double sine_ratio = 0;  // at this ratio, a sine without arcsine loses as much as EvalMod does
   double message_ratio = 0;
-  int log_message_ratio = 0;  // ratio of the parameters
+  int log_message_ratio = 0;  // that of the parameter set
   int arcsine = 0;            // degree of the arcsine; 0: the largest one
   bool slots_first = false;   // SlotToCoeff comes first: then errors depend on slots
   int slots = 0;
@@ -82,7 +82,7 @@ class Known {
   // The same error as the sample shows it, if there is a sample. Claims may be pessimistic and add
   // up when results are used again; the errors that a shadow shows do not.
   double error_seen() const;
-  double rms_seen() const;          // range of the values: that of the sample if there is one
+  double rms_seen() const;          // of the values: measured on the sample if there is one
   Claim claim() const;              // what the claim is based on
   std::string within() const;       // the same in words, for people
   std::string origin_text() const;  // the same, and whether other data may have larger values

@@ -25,8 +25,8 @@ const char* name_of(Claim claim);
 struct Range {
   Claim claim = Claim::Declared;
   Interval re, im;
-  double bound = 0;  // root mean square of the complex modulus
-  // Mean of the complex modulus over the slots; a bound on it if there is no sample.
+  double bound = 0;  // bound on the complex modulus
+  // Root mean square of the complex modulus over the slots; a bound on it if there is no sample.
   double rms = 0;
   // Values without structure: no mean and no pattern, so that all coefficients are small.
   bool random_like = false;

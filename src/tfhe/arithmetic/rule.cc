@@ -11,7 +11,7 @@ namespace latticino::tfhe {
 namespace {
 
 constexpr auto kBoth = {BlindRotateArithmetic::Exact, BlindRotateArithmetic::Fft64};
-// Larger batches take as long for each ciphertext as this many do.
+// Larger batches take as long per ciphertext as a batch of this size, so none is compared.
 constexpr std::uint32_t kMaxAtOnce = 4096;
 
 struct Point {

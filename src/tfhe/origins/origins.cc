@@ -9,7 +9,7 @@
 namespace latticino::tfhe {
 namespace {
 
-constexpr std::size_t kMaxListed = 256;  // identities of larger sums are compared as a whole
+constexpr std::size_t kMaxListed = 256;  // the errors of a larger sum count as one error
 // Words that are compared to tell masks apart: over 400 bits.
 constexpr std::size_t kMaskWords = 16;
 

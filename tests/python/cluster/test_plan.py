@@ -41,7 +41,7 @@ def test_a_batch(files):
     program = lt.load_program(files["first"])
     facts, s = Model(program, answers=False).facts(), program.prepared_seconds
     encoding = program.predicted_seconds - s
-    assert encoding > 0  # bytes of the matrices of the bootstrapping
+    assert encoding > 0  # of the matrices of the bootstrapping
     made = predicted([program], [1000], 4, 10, 1e6)
     assert made.one == s and made.computing == pytest.approx(3 * s)  # a worker has 3 of the 10 items
     assert made.traffic.keys == 4 * (facts.key_bytes // 2) and made.traffic.programs == 4000

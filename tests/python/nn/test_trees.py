@@ -12,7 +12,7 @@ from latticino.nn.ranges import Normal
 from latticino.nn.reading import read
 
 pytest.importorskip("sklearn")
-SMALL = "test-n10-boot-insecure"  # values in one of 512 slots each
+SMALL = "test-n10-boot-insecure"  # a ciphertext has 512 slots
 
 
 def rng(seed=0):

@@ -228,7 +228,7 @@ def came_of(attempt):
         attempt()
     except OSError as why:
         return why.errno
-    except RuntimeError as why:  # the name of the thread's attribute without a number
+    except RuntimeError as why:  # threading raises this, and it has no number
         assert "can't start new thread" in str(why)
         return 1
     return "done"

@@ -563,7 +563,7 @@ TEST(SessionKnown, PartnersAreTheOtherOfTwoCiphertexts) {
   for (std::size_t i = 0; i < 20; ++i) {
     const double want = i < 8    ? static_cast<double>(i + 9)
                         : i < 16 ? -static_cast<double>(i - 7)
-                                 : 0;  // the third has no other one
+                                 : 0;  // the third ciphertext has no partner
     EXPECT_EQ(exact(partners)[i], Complex(want)) << i;
   }
 }

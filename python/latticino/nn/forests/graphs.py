@@ -28,7 +28,7 @@ _UNDECIDED = 1e-3  # for one tree: part of the comparisons on paths of the calib
 _MAX_UNDECIDED = 2e-2  # the same for many trees, whose errors average out
 _FINEST, _WIDEST = 2.0**-14, 0.25  # the gaps that are tried, as parts of the range
 _FINE_GRID = 2.0**-9  # if values are on a grid with a smaller gap than this, the grid is ignored
-_INSIDE = 0.98  # part of the distance to the nearest grid value that is left for noise
+_INSIDE = 0.98  # part of the distance to the nearest grid value that the gap may fill; the rest is for noise
 _MAX_COPIES = 1 << 17  # the most slots
 _STEPS = 1 << 14  # the most values of a grid
 _ROUNDING = 1e-3  # tolerance, as part of a grid's step
@@ -45,7 +45,7 @@ class Comparisons:
     feature: np.ndarray
     threshold: np.ndarray
     width: np.ndarray
-    index: list[dict[int, int]] = field(default_factory=list)  # comparisons of each tree's nodes
+    index: list[dict[int, int]] = field(default_factory=list)  # for each tree: the comparison of each node
     gap: float = _WIDEST
     exact: bool = False  # whether values on the grids are never within the gap
 

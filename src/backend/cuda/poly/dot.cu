@@ -362,7 +362,7 @@ class DotBatch {
   int n_ = 0, outputs_a_tile_ = 1;
   DotArgs args_{};
   int tiles_ = 0, rows_ = 0, layouts_ = 0;
-  bool repeating_ = false;  // number of factors in this launch
+  bool repeating_ = false;  // whether the factors of this launch repeat
 };
 
 }  // namespace

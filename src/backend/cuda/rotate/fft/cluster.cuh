@@ -55,7 +55,7 @@ template <class S, int COUNT, int APART, int KEY_APART>
 struct KeyRing {
   static constexpr int kStep = COUNT * APART;
   double2 *slots, *slot;  // [step of the ring][number][thread]
-  const double2* next;    // the number of the next step to copy, for ring place 0
+  const double2* next;    // number 0 of the next step to copy
   std::uint32_t left;     // number of steps still to copy
 
   __device__ __forceinline__ KeyRing(double2* shared, const double2* key, std::uint32_t steps)

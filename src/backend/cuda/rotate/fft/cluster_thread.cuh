@@ -102,7 +102,7 @@ struct FourierClusterShape : FourierSlice<LOG_N, LOG_BLOCKS> {
   // The place of coefficient i of a class, and that in the vectors of what a class was before.
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t coefficient(std::uint32_t i) { return i; }
   LATTICINO_HOST_DEVICE static constexpr std::uint32_t before_place(std::uint32_t i) {
-    const std::uint32_t v = i / 32;  // values per lane
+    const std::uint32_t v = i / 32;  // number of the value in its lane
     return (v / kVectorValues * 32 + i % 32) * kVectorValues + v % kVectorValues;
   }
 

@@ -13,7 +13,7 @@ namespace latticino::cuda {
 // Eight numbers per thread in every ring.
 template <int LOG_N>
 using FourierGroupUnit = FourierShape<LOG_N, 3>;
-constexpr int kMaxGroupThreads = 256;  // held in registers
+constexpr int kMaxGroupThreads = 256;  // limited by registers
 constexpr int kMaxSelectors = 16;      // words of shared memory per ciphertext
 
 // Numbers of a key that a thread computes together; they are neighbours.

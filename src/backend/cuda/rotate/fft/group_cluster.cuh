@@ -69,7 +69,7 @@ struct KeyMaker {
   int maker, place, point, first;  // place: of its selectors; first: the first of its numbers
   std::uint32_t root;              // exponent of X at the position
   double2 key[S::kEach][S::kKeyCount];
-  const double2* next;  // the next step to load
+  const double2* next;  // the numbers of the next step to load
   std::uint32_t left;   // number of steps still to load
 
   __device__ __forceinline__ explicit KeyMaker(const FourierClusterUnit<S>& u)
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     u.product_arrivals().expect(S::kProductBytes);
   }
   if (u.warp >= S::kFrontWarps) {
-    __syncthreads();  // loading of the exponents
+    __syncthreads();  // the exponents have arrived
     KeyMaker<S> maker(u);
     maker.select(u, 0);
     __syncthreads();

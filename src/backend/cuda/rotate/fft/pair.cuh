@@ -11,7 +11,7 @@
 
 namespace latticino::cuda {
 
-constexpr int kMaxPairThreads = 256;  // held in registers
+constexpr int kMaxPairThreads = 256;  // limited by registers
 
 template <class S, int PRIMES>
 struct FourierPair {
