@@ -34,7 +34,7 @@ from latticino.nn.placement import Rates
 from latticino.nn.ranges import MARGIN
 from latticino.nn.reading import Reading, read
 from latticino.nn.run import Machine
-from latticino.nn.scaling import scaled
+from latticino.nn.units import scaled
 from papers.cheddar import AT_FOUR_SCALES
 
 ROOT = Path(__file__).resolve().parents[1]

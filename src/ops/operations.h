@@ -450,8 +450,7 @@ struct ExpandUniform {
 // (runtime/queue.h). So neither the record nor what a backend makes of it (launch parameters, the
 // queue of a driver) holds a secret that nobody would clear. No two items may have the same seed
 // and index, because equal errors reveal the difference of two messages.
-inline constexpr int kMaxSampleEntries =
-    56;  // the most entries of the table: sigma = 4 has so many
+inline constexpr int kMaxSampleEntries = 56;  // the table for sigma = 4 has so many
 struct SampleGaussian {
   static constexpr bool kLimbsApart = true;
   struct Item {

@@ -33,7 +33,8 @@ class Evaluator {
   std::vector<Ciphertext> gates(std::span<const Gate> gates, std::span<const Ciphertext> x,
                                 std::span<const Ciphertext> y) const;
   Ciphertext logical_not(const Ciphertext& x) const;  // takes no bootstrapping
-  // S ? x : y. It takes two bootstrappings, which run in one batch; the result has norm2 = 2.
+  // s ? x : y, element by element. It takes two bootstrappings, which run in one batch; the result
+  // has norm2 = 2.
   Ciphertext mux(const Ciphertext& s, const Ciphertext& x, const Ciphertext& y) const;
 
   // Whether a table on a padded (or full) sum of this norm2 fails as rarely as the set states.

@@ -129,7 +129,7 @@ class OfNumpy:
         first = isinstance(inputs[0], OfNumpy)
         of = inputs[0] if first else inputs[1]
         name = names[0] if first else names[1]
-        # Not by getattr on the class: `int | str` uses getattr of the class, so it would be answered as well.
+        # Not getattr: every class has `__or__`, for types such as `int | str`, and getattr would find that for |.
         own = inspect.getattr_static(of, name, None) if name else None
         if own is None or own is getattr(type(of), "_of_integers", None):
             self._refuse(ufunc.__name__, roles.name_of(type(self)), "numbers in the clear", self._remedy(ufunc))

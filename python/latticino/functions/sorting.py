@@ -15,7 +15,7 @@ from ..common.layout import Layout
 from ..common.progress_bar import Task
 from ..ops import align, refreshing
 from ..ops.levels import more_levels
-from . import composite, evaluate, network, sign
+from . import composite, evaluate, sign, sorting_network
 from .chebyshev import as_domain
 from .composite import Sign
 from .sign import STEP
@@ -58,11 +58,11 @@ class Sorting:
 
     @property
     def stages(self) -> int:
-        return len(network.stages(self.count))
+        return len(sorting_network.stages(self.count))
 
     @property
     def comparisons(self) -> int:
-        return sum(stage.lower.size for stage in network.stages(self.count))
+        return sum(stage.lower.size for stage in sorting_network.stages(self.count))
 
     @property
     def levels(self) -> int:
@@ -91,7 +91,7 @@ class Sorting:
                 "sort", f"values from {values.min():g} to {values.max():g}", f"values within {low:g} to {high:g}",
                 "name the domain that all values lie in")
         y = (values - self.centre) * self.factor
-        for stage in network.stages(self.count):
+        for stage in sorting_network.stages(self.count):
             lower, upper = stage.lower, stage.lower + stage.distance
             moved = sign.product(self.sign, STEP, y[..., lower] - y[..., upper])
             y[..., lower] -= moved
@@ -133,7 +133,7 @@ def _chosen(operation: str, count: int, domain: tuple[float, float], bits: Any, 
 @lru_cache(maxsize=64)
 def _fitted(operation: str, count: int, domain: tuple[float, float], bits: float, gap: float | None, margin: float,
             deepest: int) -> Sorting:
-    length, stages = domain[1] - domain[0], max(1, len(network.stages(count)))
+    length, stages = domain[1] - domain[0], max(1, len(sorting_network.stages(count)))
     found = []
     for more in (0.0, 0.2, 0.4, 0.7, 1.0, 2.0, 3.0):  # additional bits, because values are scaled to a shorter interval
         wanted = bits + math.log2(length / _BOUND) + more
@@ -202,7 +202,7 @@ class _Pairs(NamedTuple):
 class _SplitRotation:
     """A rotation by ``up - down`` slots, as one by ``up`` and one back by ``down``: so all stages share few keys."""
 
-    def __init__(self, stage: network.Stage, stride: int, slots: int) -> None:
+    def __init__(self, stage: sorting_network.Stage, stride: int, slots: int) -> None:
         self.slots = slots
         self.parts = (stage.up * stride % slots, -stage.down * stride % slots)
         self.whole = sum(self.parts) % slots
@@ -218,10 +218,10 @@ class _SplitRotation:
 @lru_cache(maxsize=256)
 def _few_pairs(count: int, index: int, stride: int, size: int, slots: int) -> tuple[_SplitRotation, list[_Pairs]]:
     """Those of a stage of a sort of few values, by its number: another sort of as many values has the same."""
-    return _pairs(network.stages(count)[index], count, stride, size, slots)
+    return _pairs(sorting_network.stages(count)[index], count, stride, size, slots)
 
 
-def _pairs(stage: network.Stage, count: int, stride: int, size: int,
+def _pairs(stage: sorting_network.Stage, count: int, stride: int, size: int,
            slots: int) -> tuple[_SplitRotation, list[_Pairs]]:
     """The rotation of a stage in slots, and its pairs, for rows of `count` values that lie `stride` apart among
     `size` values."""
@@ -314,7 +314,7 @@ class _Run:
             x.context.note("sort: the bits are a bound for any values of the range, to which every stage adds; a plan "
                            "of sample values claims what data of their kind keep")
         with Task("sorting", fit.stages) as step:
-            for i, stage in enumerate(network.stages(fit.count)):
+            for i, stage in enumerate(sorting_network.stages(fit.count)):
                 name = ("sort", x.size, fit.count, self.stride, slots, i)
                 where = (fit.count, self.stride, x.size, slots)
                 y = self._exchanged(y, name, *(_few_pairs(fit.count, i, *where[1:]) if x.size <= _FEW

@@ -30,8 +30,8 @@ from .labels.decisions import Decision
 from .placement import Placement
 from .plan import NetworkPlan
 from .run import Machine, Step, by_layer, result_of_layer
-from .scaling import Scaled
 from .shadow import Errors, Shadow, bits_of
+from .units import Scaled
 
 if TYPE_CHECKING:
     from ..ckks.client import Client, ServerKeys

@@ -36,8 +36,8 @@ from .products.arranging import arranged
 from .ranges import MARGIN, Normal
 from .reading import captured, collected, read
 from .run import Machine, Step, by_layer, result_of_layer
-from .scaling import Scaled, scaled
 from .shadow import Added, Errors, Shadow, bits_of
+from .units import Scaled, scaled
 
 _FEW_PRODUCTS = 1 << 14  # products of numbers; more of them take several times as long as a product of matrices
 _SAMPLES = 32  # number of calibration inputs on which the noise of a plan is simulated

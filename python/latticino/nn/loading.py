@@ -26,7 +26,7 @@ from .memory import fitted
 from .placement import Placement
 from .plan import LayerPlan, NetworkPlan
 from .run import Machine
-from .scaling import Scaled
+from .units import Scaled
 
 
 def load(path: str | os.PathLike[str], device: str | None = None, *, memory: int | str | None = None) -> Network:

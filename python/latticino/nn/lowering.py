@@ -18,11 +18,11 @@ import numpy as np
 from .. import errors
 from . import matrices
 from .activations import Fit, Term, monomials
+from .divisors import divided, divisors_of
 from .graph import Graph
 from .graph import Node as ModelNode
 from .lowered import Affine, Lowered, Node, Series
 from .ranges import Ranges
-from .scales import numbers_of, scaled
 
 _AFFINE = ("linear", "conv", "conv_transpose", "along", "sparse", "scale", "permute")
 _STEP = 2.0**-10  # by how much the polynomial of a step may exceed 1
@@ -53,8 +53,8 @@ def lowered_with_fit_requests(graph: Graph, ranges: Ranges, fits: Mapping[int, F
     ``known``: matrices of an earlier call for the same graph."""
     structure = _Structure(graph, ranges, fits, Known() if known is None else known)
     output = structure.result()
-    numbers = numbers_of(structure.nodes, output)
-    nodes, output = scaled(structure.nodes, output)
+    divisors = divisors_of(structure.nodes, output)
+    nodes, output = divided(structure.nodes, output)
     requests: dict[int, float] = {}
     for node in nodes:
         series = node.series
@@ -64,7 +64,7 @@ def lowered_with_fit_requests(graph: Graph, ranges: Ranges, fits: Mapping[int, F
         low, high = series.domain
         if low == -high and high < 1:
             requests[source] = max(requests.get(source, 0.0), half / high)
-    return Lowered(tuple(nodes), output, {**(facts or {}), "units": numbers}), requests
+    return Lowered(tuple(nodes), output, {**(facts or {}), "units": divisors}), requests
 
 
 class Known:

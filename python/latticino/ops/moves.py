@@ -10,7 +10,8 @@ step           levels  rotations of each ciphertext
 `windows`      0       about log2(n) for sums of n slots, a step apart
 =============  ======  =====================================================================
 
-Range and error of the result are tracked here, and in `sums` and `matrix`, but not in the modules above.
+Range and error of the result are tracked here and in the modules `sums` and `matrix`. Modules that use these need not
+track them.
 """
 
 from __future__ import annotations

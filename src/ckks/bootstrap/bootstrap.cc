@@ -140,8 +140,9 @@ std::vector<Bootstrapper::Pair> Bootstrapper::raised_parts(const Evaluator& eval
   const Params& params = plan_->params;
   Queue& queue = plan_->context->queue();
   const Ring& ring = plan_->context->ring();
-  // The a-part is raised to P as well, which is its own ModUp for the switch back. With
-  // OverModRaise both parts are.
+  // The switch back to the dense secret needs the a-part modulo P as well. Raising it there makes
+  // the ModUp of that switch unnecessary. OverModRaise multiplies both parts modulo Q P, so it
+  // needs both of them there.
   const Basis all = params.extended(like.level), q = params.basis(like.level);
   Transform down, up;
   ModRaise raise;
@@ -230,7 +231,8 @@ std::vector<Ciphertext> Bootstrapper::raised_sparse(const Evaluator& evaluator,
 
 namespace {
 
-// z + conj(z) and, if both, i (conj(z) - z): twice the real and the imaginary parts of the slots.
+// z + conj(z), and if `both` is set also i (conj(z) - z): twice the real and the imaginary parts of
+// the slots.
 Batch halves(const Evaluator& evaluator, const Batch& z, bool both) {
   const Batch conjugate = evaluator.conjugate(z);
   const auto sum = [&](Complex c, Complex d) {
@@ -286,7 +288,7 @@ std::vector<Ciphertext> Bootstrapper::back(const Evaluator& evaluator, Span x,
   }
   for (Ciphertext& c : z) {
     c.slots = plan.slots;
-    // The plan's constants were chosen for this case.
+    // The constants of the plan were chosen so that this is the scale, apart from rounding.
     c.scale = plan.params.scale(plan.scales.end_level);
   }
   return z;

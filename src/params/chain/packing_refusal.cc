@@ -17,8 +17,7 @@ namespace {
 constexpr int kMaxTries = 3;        // scales that are tried on either side of a refused one
 constexpr double kScaleStep = 0.2;  // bits between them
 const Log2 kSearchRadius = log2_fixed(24.0);  // range of log2 Q around a refused one
-constexpr std::int64_t kMaxWork =
-    8'000'000;  // comparisons of the search for factors that can be met
+constexpr std::int64_t kMaxWork = 8'000'000;  // comparisons of the search for factors
 
 std::string number(double x) { return formatted("%.2f", x); }
 

@@ -75,7 +75,7 @@ struct Contents {
                       const Places* where = nullptr) const;
   // `same`: whether y is this array. ScaleError if the error would exceed the product.
   Contents times(const ckks::Evaluator& e, const Contents& y, bool same) const;
-  // C must be below kMaxInteger in size. This takes no level.
+  // `c` must be below kMaxInteger in size. This takes no level.
   Contents times_integer(const ckks::Evaluator& e, std::int64_t c) const;
   // This takes levels_of(c) levels, or always one if `always_rescaled`.
   Contents times_number(const ckks::Evaluator& e, ckks::Complex c,

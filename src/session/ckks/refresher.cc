@@ -15,8 +15,8 @@ namespace {
 using ckks::bootstrap::Choice;
 using Message = ckks::BootstrapOptions::Message;
 
-// A precision in bits that is always enough. Below it, a faster form may be chosen if it has at
-// most so many bits less than the most precise one.
+// A way is precise enough if it has kEnoughBits bits, or at most kBitsLostForSpeed bits less than
+// the most precise way. Of these the fastest one is taken.
 constexpr double kEnoughBits = 18, kBitsLostForSpeed = 0.5;
 // Times within this factor count as equal: then the more precise form is taken.
 constexpr double kEqualTimes = 1.05;

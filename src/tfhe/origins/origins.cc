@@ -9,7 +9,7 @@
 namespace latticino::tfhe {
 namespace {
 
-constexpr std::size_t kMaxListed = 256;  // the errors of a larger sum count as one error
+constexpr std::size_t kMaxListed = 256;  // a sum of more errors overlaps with every batch
 // Words that are compared to tell masks apart: over 400 bits.
 constexpr std::size_t kMaskWords = 16;
 

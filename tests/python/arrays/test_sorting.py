@@ -11,7 +11,7 @@ import pytest
 
 import latticino as lt
 from latticino import cli
-from latticino.functions import network
+from latticino.functions import sorting_network
 from latticino.workloads import sort as workload
 
 PRESET = "test-n10-boot-insecure"
@@ -36,7 +36,7 @@ def kinds(count, low=0.0, high=1.0):
 def test_networks_sort_all_zeros_and_ones(count):
     """A network that sorts all zeros and ones sorts everything (Knuth, volume 3, section 5.3.4, theorem Z)."""
     values = np.arange(2**count)[:, None] >> np.arange(count) & 1
-    for stage in network.stages(count):
+    for stage in sorting_network.stages(count):
         distance, lower = stage.distance, stage.lower
         assert len(np.unique(np.concatenate([lower, lower + distance]))) == 2 * len(lower)
         assert all(part & (part - 1) == 0 for part in (stage.up, stage.down)) and distance == stage.up - stage.down > 0
@@ -47,8 +47,8 @@ def test_networks_sort_all_zeros_and_ones(count):
 
 @pytest.mark.slow
 def test_the_network_of_the_papers_has_105_stages():
-    assert len(network.stages(2**14)) == 105 and len(network.stages(1)) == 0 and len(network.stages(2)) == 1
-    assert len(network.stages(2**14 - 1)) == 105
+    assert len(sorting_network.stages(2**14)) == 105 and len(sorting_network.stages(1)) == 0 and len(sorting_network.stages(2)) == 1
+    assert len(sorting_network.stages(2**14 - 1)) == 105
     assert lt.fit_sort(8).comparisons == 19
 
 

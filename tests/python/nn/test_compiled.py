@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from test_lowered import conv_entries, rng
-from test_scaling import gate, residual, squares
+from test_units import gate, residual, squares
 
 import latticino as lt
 from claimed import LUCK

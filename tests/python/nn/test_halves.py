@@ -18,7 +18,7 @@ from latticino.nn.halves import filling
 from latticino.nn.halves.values import across, packed, unpacked
 from latticino.nn.loading import _loaded
 from latticino.nn.lowered import Affine, Node, Series
-from latticino.nn.scaling import scaled
+from latticino.nn.units import scaled
 
 SQUARE = Series((0.5, 0.0, 0.5), (-1.0, 1.0))
 

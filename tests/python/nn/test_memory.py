@@ -13,7 +13,7 @@ from latticino.nn.lowered import Affine, Node
 from latticino.nn.maps.transforms import Transform
 from latticino.nn.memory import Shared, _first, planned
 from latticino.nn.placement import stand_in
-from latticino.nn.scaling import scaled
+from latticino.nn.units import scaled
 
 
 def bits(x):

@@ -14,7 +14,7 @@ from latticino.nn.reading import read
 from latticino.nn.repeats import common, groups
 from latticino.nn.rewrites import simplified
 from latticino.nn.run import Machine
-from latticino.nn.scaling import scaled
+from latticino.nn.units import scaled
 
 WIDTH = 8
 

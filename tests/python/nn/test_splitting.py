@@ -13,7 +13,7 @@ from latticino.nn.maps import splitting
 from latticino.nn.placement import Rates, placed
 from latticino.nn.reading import read
 from latticino.nn.run import Machine
-from latticino.nn.scaling import scaled
+from latticino.nn.units import scaled
 
 BOOT = "test-n10-boot-insecure"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ..lowered import HALVES, Affine, Lowered, Node
 from ..packing import renames
-from ..scaling import Scaled
+from ..units import Scaled
 
 _OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}  # number of operands
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..lowered import Affine, Grid, Lowered, Node
 from ..packing import gaps_of, plane_of
-from ..scaling import Scaled
+from ..units import Scaled
 
 _MARGIN = 1.25  # tolerance on the bound of parts for values that samples do not show, relative to the result's bound
 

@@ -1,8 +1,11 @@
-"""The scales of a lowered graph: what each node holds is its true value divided by a number.
+"""The divisors of a graph while a model is lowered: a node holds its true value divided by a number, its divisor.
 
-Both sides of a sum have the same number, and the number of a product is the product of its factors' numbers. Affine
-maps and polynomials can give any number. So the map before a polynomial brings its values into -1 to 1. The last
-polynomial of a sign brings the product of a ReLU into the range of the sum after it.
+For example, a polynomial has the domain -8 to 8. The map before it gets the divisor 8, which goes into its weights.
+Then the polynomial reads values within -1 to 1, and no level is spent on a scaling.
+
+Both sides of a sum have the same divisor, and that of a product is the product of its factors' divisors. Affine maps
+and polynomials can have any divisor. The last polynomial of a sign brings the product of a ReLU into the range of the
+sum after it. Compiling divides the values once more, by units: see `units`.
 """
 
 from __future__ import annotations
@@ -17,18 +20,18 @@ from .lowered import PRODUCTS, Affine, Lowered, Node, Series
 _SAME = 1e-12
 
 
-def scaled(nodes: Sequence[Node], output: int) -> tuple[list[Node], int]:
-    """The graph with every node divided by its number. The number is 1 for the input and for the result, and the bound
-    elsewhere."""
+def divided(nodes: Sequence[Node], output: int) -> tuple[list[Node], int]:
+    """The graph with every node divided by its divisor. The divisor is 1 for the input and for the result. For other
+    nodes it is the bound of their values, or the end of the domain of the polynomial that reads them."""
     nodes, output = _with_free_maps(list(nodes), output)
-    numbers = _Numbers(nodes, output).all()
-    return [_divided(n, numbers[i], [numbers[j] for j in n.inputs]) for i, n in enumerate(nodes)], output
+    divisors = _Divisors(nodes, output).all()
+    return [_divided_node(n, divisors[i], [divisors[j] for j in n.inputs]) for i, n in enumerate(nodes)], output
 
 
-def numbers_of(nodes: Sequence[Node], output: int) -> dict[str, float]:
-    """The numbers by which `scaled` divides nodes, by name."""
+def divisors_of(nodes: Sequence[Node], output: int) -> dict[str, float]:
+    """The divisor of each node, by name."""
     nodes, output = _with_free_maps(list(nodes), output)
-    return {n.name: float(number) for n, number in zip(nodes, _Numbers(nodes, output).all())}
+    return {n.name: float(divisor) for n, divisor in zip(nodes, _Divisors(nodes, output).all())}
 
 
 def _groups(nodes: list[Node]) -> list[int]:
@@ -49,7 +52,7 @@ def _groups(nodes: list[Node]) -> list[int]:
 
 
 def _adjustable(nodes: list[Node], groups: list[int], users: list[list[int]], i: int) -> int | None:
-    """The factor of a product that no other node reads and that can have any number."""
+    """The factor of a product that no other node reads and that can have any divisor."""
     sizes = np.bincount(groups, minlength=len(nodes))
     a, b = nodes[i].inputs
     if nodes[i].op == "matmul":  # its factors come through maps, which should not be needed only for a square
@@ -69,7 +72,7 @@ def _turned(nodes: list[Node], i: int, other: int) -> bool:
 
 def _with_free_maps(nodes: list[Node], output: int) -> tuple[list[Node], int]:
     """The nodes, with a map after each input and each fixed product that is a part of a sum or the result. This map can
-    have any number."""
+    have any divisor."""
     groups, users = _groups(nodes), Lowered(tuple(nodes), output).users
     sizes = np.bincount(groups, minlength=len(nodes))
     fixed = {i for i, n in enumerate(nodes) if n.op in PRODUCTS and _adjustable(nodes, groups, users, i) is None}
@@ -95,8 +98,8 @@ def _with_free_maps(nodes: list[Node], output: int) -> tuple[list[Node], int]:
     return out, copies.get(output, moved[output])
 
 
-class _Numbers:
-    """Chooses the number of every node."""
+class _Divisors:
+    """Chooses the divisor of every node."""
 
     def __init__(self, nodes: list[Node], output: int) -> None:
         self.nodes, self.output = nodes, output
@@ -108,7 +111,7 @@ class _Numbers:
         members: dict[int, list[int]] = {}
         for i, g in enumerate(self.groups):
             members.setdefault(g, []).append(i)
-        later: dict[int, int] = {}  # factors whose number follows from that of their product
+        later: dict[int, int] = {}  # factors whose divisor follows from that of their product
         for i, n in enumerate(self.nodes):
             if n.op in PRODUCTS:
                 j = _adjustable(self.nodes, self.groups, self.users, i)
@@ -127,20 +130,20 @@ class _Numbers:
         return [self._of(i, later) for i in range(len(self.nodes))]
 
     def _follows(self, i: int) -> bool:
-        """Whether a node is multiplied with itself in another order. It then has the same number."""
+        """Whether another order of a node's values is multiplied with the node itself. It then has the same divisor."""
         return any(self.nodes[j].op == "mul" and any(_turned(self.nodes, i, k) for k in self.nodes[j].inputs)
                    for j in self.users[i])
 
     def _of(self, i: int, later: dict[int, int]) -> float:
         if i in self.chosen:
             return self.chosen[i]
-        product = later[i]  # its number is that of the product divided by that of the other factor
+        product = later[i]  # its divisor is that of the product, divided by that of the other factor
         a, b = self.nodes[product].inputs
         return self.chosen[product] / self._of(b if i == a else a, later)
 
-    def _choose(self, members: list[int], number: float) -> None:
+    def _choose(self, members: list[int], divisor: float) -> None:
         for i in members:
-            self.chosen[i] = number
+            self.chosen[i] = divisor
 
     def _wish(self, members: list[int]) -> float:
         """The best divisor for the nodes of a group."""
@@ -156,7 +159,7 @@ class _Numbers:
                     *(self.nodes[i].bound for i in members)]) if not domains or len(members) > 1 else max(domains)
 
 
-def _divided(node: Node, own: float, of_inputs: list[float]) -> Node:
+def _divided_node(node: Node, own: float, of_inputs: list[float]) -> Node:
     node = replace(node, bound=node.bound / own)
     if node.op == "affine":
         maps = tuple(m if n == own else m.scaled(n / own) for m, n in zip(node.maps, of_inputs))

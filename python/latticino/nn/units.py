@@ -1,4 +1,5 @@
-"""Units of the values of a network: what a ciphertext holds is a value divided by the unit of its node.
+"""Units of a lowered graph that is compiled: what a ciphertext holds is a value of the graph divided by the unit of its
+node. (Lowering has divided the values of the model before: see `divisors`.)
 
 With units near the largest values everything lies within -1 and 1, as bootstrapping needs it. Units cost no level: they
 become factors of the weights of affine maps and of the coefficients of polynomials. Operands and results of a sum have
@@ -31,7 +32,7 @@ class Scaled:
 
     @property
     def before(self) -> tuple[float, ...]:
-        """The numbers by which the values of each node were divided before, when the model was lowered."""
+        """The divisors by which lowering has divided the values of each node (`divisors`)."""
         known = self.graph.facts.get("units", {})
         out: list[float] = []
         for node in self.graph.nodes:  # nodes that the planner inserted have the values of their input

@@ -5,7 +5,7 @@ import pytest
 from test_lowered import rng
 
 from latticino.nn.lowered import Affine, Lowered, Node, Series
-from latticino.nn.scaling import scaled
+from latticino.nn.units import scaled
 
 
 def dense(n, m, seed=0):
