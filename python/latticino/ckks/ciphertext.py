@@ -847,7 +847,8 @@ class Ciphertext(NumpyMethods):
         """
         if not isinstance(other, Ciphertext):
             raise errors.ShapeError.explain(
-                "bootstrap_with", f"a {type(other).__name__}", "ciphertexts", "encrypt it, or use * for plain values")
+                "bootstrap_with", f"a {type(other).__name__}", "a second ciphertext",
+                "call bootstrap() for a single one; plain values need no bootstrapping")
         return refreshing.bootstrap_pair(self, other, minimal_keys, slot_to_coeff_first, over_mod_raise, arcsine,
                                     log_message_ratio, random_like)
 

@@ -137,5 +137,5 @@ def _called(had: str, call: Callable[..., int], *arguments: object) -> None:
 
 def _unsupported(had: str) -> errors.Error:
     return errors.UnsupportedError.explain(
-        "serve", had, "Linux with seccomp on x86-64 or aarch64, which closes in the process that reads bundles of "
+        "serve", had, "Linux with seccomp on x86-64 or aarch64, which confines the process that reads bundles of "
         "strangers", "run the service there; in a container, with a profile that allows prctl and seccomp")

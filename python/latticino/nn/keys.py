@@ -53,7 +53,7 @@ def plan_of(head: Note, context: Context) -> Plan:
     try:
         sizes = {label: int(_native.key_bytes(twin._native, label, level)) for label, level in keys.items()}
     except errors.Error as why:
-        raise errors.FileError.explain("load", f"keys of levels that they have not ({why})",
+        raise errors.FileError.explain("load", f"keys for levels that its parameters do not have ({why})",
                                        "a file that enc.save wrote", "obtain it again") from why
     counts: dict[str, Any] = {name: integer(head, name) for name in _NUMBERS}
     told = "recorded_peak_bytes" in head._fields  # files of older versions say nothing about recordings
