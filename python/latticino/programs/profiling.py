@@ -351,8 +351,8 @@ class profile:
         roles.require_kind("profile", context, (Context, tfhe.Context), "pass the context that computes")
         if not context.encrypted or context.device == "dry":
             raise errors.UnsupportedError.explain(
-                "profile", "a context without a device", "one that encrypts",
-                'take the device "cpu" or "cuda"; ctx.plan(program, x) predicts without one')
+                "profile", "a context that computes nothing on ciphertexts", "one with a device, which encrypts",
+                'take the device "cpu" or "cuda"; ctx.plan(program, x) predicts times without one')
         self._profile = Profile(context)
 
     def __enter__(self) -> Profile:

@@ -35,9 +35,9 @@ struct Candidate {
   int spent = 0;  // levels of an arcsine that the set itself does not have
 };
 
-// Mean square of the error of EvalMod's function on random slots themselves. Their parts are
-// uniform in [-1, 1].
-double taken_from_random_slots(const SinePolynomial& sine, double ratio) {
+// Mean square of the error of EvalMod's function if it acts on random slots, whose parts are
+// uniform in [-1, 1] (SlotToCoeff first).
+double sine_error_on_random_slots(const SinePolynomial& sine, double ratio) {
   constexpr int kPoints = 64;
   double sum = 0;
   for (int i = 0; i < kPoints; ++i) {
@@ -47,12 +47,12 @@ double taken_from_random_slots(const SinePolynomial& sine, double ratio) {
   return 2 * sum / kPoints;
 }
 
-// Mean square of the error of EvalMod's function, for random slots in the unit box.
-double taken_from_random(const Params& params, const Candidate& c) {
+// Mean square in a slot of the error of EvalMod's function, for random slots in the unit box.
+double sine_error_on_random(const Params& params, const Candidate& c) {
   const double ratio = c.form.plan.message_ratio, lost = kCubic * ratio * ratio;
   if (!c.form.sine.arcsine.empty()) {
     // An arcsine corrects random slots noticeably. Random coefficients are too small for that.
-    return c.options.slot_to_coeff_first ? taken_from_random_slots(c.form.sine, ratio) : 0;
+    return c.options.slot_to_coeff_first ? sine_error_on_random_slots(c.form.sine, ratio) : 0;
   }
   if (c.options.slot_to_coeff_first) return 2 * lost * lost / 7;  // the mean of u^6 is 1/7
   // Coefficients are normal of variance 1 / (3 slots), and 2 slots of their cubes add up.
@@ -63,7 +63,7 @@ double taken_from_random(const Params& params, const Candidate& c) {
 
 // Mean square of the error on the sample: of its slots, or of its coefficients, whose squares add
 // up in every slot.
-double taken_from_sample(const Candidate& c, const std::vector<Complex>& values) {
+double sine_error_on_sample(const Candidate& c, const std::vector<Complex>& values) {
   const double ratio = c.form.plan.message_ratio;
   double sum = 0;
   const auto add = [&](double m) {
@@ -192,10 +192,10 @@ class Chooser {
     const MessageProperties& known = request_.known;
     const double normal = std::numbers::pi / 4, noise = c.form.noise.total();
     if (!known.sample.empty()) {
-      const double taken = taken_from_sample(c, is_first(c) ? known.sample : coefficients_);
-      return -0.5 * std::log2(noise * normal + taken);
+      const double of_sine = sine_error_on_sample(c, is_first(c) ? known.sample : coefficients_);
+      return -0.5 * std::log2(noise * normal + of_sine);
     }
-    const double random = (noise + taken_from_random(params_, c)) * normal;
+    const double random = (noise + sine_error_on_random(params_, c)) * normal;
     if (known.random_like) return -0.5 * std::log2(random);
     // All slots are equal: then one coefficient has that size, or every slot does.
     const double ratio = c.form.plan.message_ratio;

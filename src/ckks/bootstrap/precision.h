@@ -10,7 +10,8 @@
 
 namespace latticino::ckks::bootstrap {
 
-// What follows from options without a device: EvalMod's function, levels, scales and noise.
+// What the options of a bootstrapping determine, without a device: EvalMod's function, levels,
+// scales and noise.
 struct Form {
   SinePolynomial sine;
   ScalePlan plan;
@@ -23,7 +24,8 @@ Form form_of(const Params& params, const BootstrapOptions& options);
 // the slots where it is, and the factor there, compared with the root mean square of all.
 std::pair<double, double> largest_of_eval_mod(const BootstrapLiteral& literal);
 
-// In 20 runs. The noise is drawn from the model, and the error of the sine is computed exactly.
+// The precision over 20 simulated runs. Their noise is drawn from the model, and the error of the
+// sine is computed exactly.
 // `message`: the slots; empty: random slots in the unit box.
 Bootstrapper::Precision predict_precision(const Params& params, const BootstrapOptions& options,
                                           std::span<const Complex> message = {});

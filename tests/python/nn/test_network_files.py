@@ -226,7 +226,7 @@ def test_keys_of_other_levels(saved):
     for name in ("client.network", "server.network"):
         head, _ = opened(saved[2] / name)
         assert any("over-raise" in label for label in head["key_names"])
-        with pytest.raises(lt.FileError, match="keys of levels that they have not"):
+        with pytest.raises(lt.FileError, match="keys for levels that its parameters do not have"):
             changed(saved[2] / name, {"key_levels": [7] * len(head["key_levels"])})
 
 
