@@ -50,8 +50,8 @@ class KeyStore {
 
   struct Use {
     std::string id;
-    std::uint64_t bytes = 0,
-                  host_bytes = 0;  // bytes of device memory, or of host memory if it is there
+    std::uint64_t bytes = 0;       // of device memory; if it is in host memory, what it took before
+    std::uint64_t host_bytes = 0;  // of the copy in host memory, which stays once it is made
     bool resident = false, pinned = false;
     double last_use = 0;  // seconds since 1970
     std::uint64_t evictions = 0;

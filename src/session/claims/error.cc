@@ -11,7 +11,7 @@ namespace latticino::session {
 namespace {
 
 constexpr std::size_t kMaxParts = 24;
-constexpr double kAll = HUGE_VAL;  // the most values that have the same error
+constexpr double kAll = HUGE_VAL;  // all values may have the same error
 
 // Expected largest modulus of n complex normal numbers of mean square 1.
 double largest_of_normal(double n) { return std::sqrt(std::log(n) + 1); }

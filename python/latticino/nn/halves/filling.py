@@ -11,7 +11,7 @@ from ..lowered import HALVES, Affine, Lowered, Node
 from ..packing import renames
 from ..units import Scaled
 
-_OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}  # number of operands
+_OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}  # whether operands hold both halves
 
 
 def in_both(graph: Lowered) -> list[bool]:
