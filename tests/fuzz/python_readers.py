@@ -23,7 +23,7 @@ import atheris
 with atheris.instrument_imports(include=["latticino"]):
     import latticino as lt
     from latticino.files import saving, saving_tfhe
-    from latticino.measure.fuzz import of_saved
+    from latticino.measure.fuzz import saved_programs
     from latticino.nn import loading
     from latticino.nn.compiling import compiled
     from latticino.nn.files import CONTAINER as NETWORK
@@ -64,7 +64,7 @@ class Containers:
             try:
                 head, arrays = self.container.from_bytes(data + hashlib.sha256(data).digest())
                 fields = {k: v for k, v in head._fields.items() if k != "arrays"}
-                changed = of_saved.mutated([(fields, arrays)], rng)
+                changed = saved_programs.mutated([(fields, arrays)], rng)
                 changed = self.container.magic + changed[8:-_DIGEST]
                 if len(changed) <= most:
                     return changed
@@ -79,7 +79,7 @@ class Containers:
 
 
 def programs():
-    return [PROGRAM.to_bytes(head, arrays) for head, arrays in of_saved.seeds()]
+    return [PROGRAM.to_bytes(head, arrays) for head, arrays in saved_programs.seeds()]
 
 
 def networks():

@@ -17,14 +17,14 @@ from latticino.ckks.ciphertext import Ciphertext
 from latticino.common.layout import Layout
 from latticino.files import saving as files
 from latticino.measure import fuzz, records
-from latticino.measure.fuzz import jobs, of_ckks
+from latticino.measure.fuzz import ckks_programs, jobs
 from latticino.measure.fuzz.result import Claimed
 
 
 @pytest.mark.slow
 def test_random_programs_have_the_precision_that_they_claim(device):
     """A sample of what `latticino fuzz --part ckks --programs 10000` checks."""
-    results = list(islice(of_ckks.programs(device, 1, 1000), 900))
+    results = list(islice(ckks_programs.programs(device, 1, 1000), 900))
     assert [r for r in results if r.wrong] == []
     assert sum(bool(r.refused) for r in results) < 64
     found = fuzz.distribution([c for r in results for c in r.claims])
@@ -38,15 +38,15 @@ def test_results_of_numbers_of_a_range_count_as_declared(device):
     """Only bounds of such a number are known, and no sample of it. So the result has no sample either, and its claim may
     be too low by any number of bits. When these results counted as calibrated, 3.8 % of all calibrated claims seemed to
     be wrong."""
-    world = of_ckks.World(of_ckks.LEVELED, device, 1)
+    world = ckks_programs.World(ckks_programs.LEVELED, device, 1)
     kinds = set()
     for seed in range(771475, 771485):
-        found = of_ckks.run(world, seed, "calibrated", "numbers")
+        found = ckks_programs.run(world, seed, "calibrated", "numbers")
         assert not found.wrong
         of_a_number = any(name.endswith((" scalar", " expression")) for name in found.program.partition(": ")[2].split(", "))
         kinds |= {(of_a_number, claim.kind) for claim in found.claims}
     assert kinds <= {(True, "declared"), (True, "calibrated"), (False, "calibrated")} and (True, "declared") in kinds
-    assert all(c.kind == "declared" for c in of_ckks.run(world, 771475, "calibrated", "numbers").claims)
+    assert all(c.kind == "declared" for c in ckks_programs.run(world, 771475, "calibrated", "numbers").claims)
 
 
 def test_what_misses_a_claim_is_named():
@@ -100,12 +100,12 @@ def test_the_command_runs_programs_and_records_what_they_came_to(tmp_path, capsy
 @pytest.mark.slow
 def test_processes_share_the_programs_of_the_fuzz(device):
     """Each process has its seeds, so the same command runs the same programs. A failure in one process is reported."""
-    found = list(jobs.results(of_ckks.programs, device, 1, 5, 2, 7))
-    first = [islice(of_ckks.programs(device, 1, seed), count) for seed, count in ((5, 3), (5 + jobs.APART, 4))]
+    found = list(jobs.results(ckks_programs.programs, device, 1, 5, 2, 7))
+    first = [islice(ckks_programs.programs(device, 1, seed), count) for seed, count in ((5, 3), (5 + jobs.APART, 4))]
     assert sorted(r.program for r in found) == sorted(r.program for several in first for r in several)
     with pytest.raises(RuntimeError, match="(?s)a process of the fuzz failed:.*no device"):
-        list(jobs.results(of_ckks.programs, "no device", 1, 5, 2, 7))
-    endless = jobs.results(of_ckks.programs, device, 1, 5, 2, None)
+        list(jobs.results(ckks_programs.programs, "no device", 1, 5, 2, 7))
+    endless = jobs.results(ckks_programs.programs, device, 1, 5, 2, None)
     assert not next(endless).wrong
     endless.close()
     assert not multiprocessing.active_children()
@@ -673,8 +673,8 @@ def test_claims_of_a_training_do_not_grow_with_its_steps(ctx):
 @pytest.mark.slow
 def test_a_program_whose_sum_cancelled_in_the_sample_is_no_longer_wrong(device):
     """The results of this program of the fuzz were off by 3,000, although an error of 6e-7 was claimed."""
-    world = of_ckks.World(of_ckks.BOOTSTRAPPED, device, 1, auto_bootstrap=True)
-    result = of_ckks.run(world, 2000265, "calibrated", "auto")
+    world = ckks_programs.World(ckks_programs.BOOTSTRAPPED, device, 1, auto_bootstrap=True)
+    result = ckks_programs.run(world, 2000265, "calibrated", "auto")
     assert not result.wrong and "may add up in other data" in result.refused, result
 
 
@@ -692,8 +692,8 @@ def test_the_largest_error_of_a_few_large_values_is_claimed(device):
     """
     below = []
     for _ in range(40):
-        world = of_ckks.World(of_ckks.LEVELED, device, 1)
-        result = of_ckks.run(world, 100251, "calibrated", "recorded")
+        world = ckks_programs.World(ckks_programs.LEVELED, device, 1)
+        result = ckks_programs.run(world, 100251, "calibrated", "recorded")
         assert not result.wrong
         below.append([c.claimed_worst - c.worst for c in result.claims])
     assert np.count_nonzero(np.array(below) > 2, axis=0).max() < 16, below

@@ -10,7 +10,7 @@ import pytest
 
 import latticino as lt
 from conftest import PRESET
-from latticino.measure.fuzz import of_ckks
+from latticino.measure.fuzz import ckks_programs
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +110,8 @@ def test_recorded_programs_run_in_the_clear(clear):
 
 @pytest.mark.slow
 def test_random_programs_in_the_clear_claim_what_they_show():
-    world = of_ckks.World(of_ckks.LEVELED, "not-encrypted", 1)
-    results = [of_ckks.run(world, seed, "declared", "eager") for seed in range(100)]
+    world = ckks_programs.World(ckks_programs.LEVELED, "not-encrypted", 1)
+    results = [ckks_programs.run(world, seed, "declared", "eager") for seed in range(100)]
     assert [r for r in results if r.wrong] == []
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino.measure.fuzz import functions, missed, of_ckks
+from latticino.measure.fuzz import ckks_programs, functions, missed
 
 STEPS = {"approximate tanh", "approximate exp", "approximate sin", "inverse", "inverse_sqrt", "sqrt", "quotient", "abs", "relu", "clip", "maximum",
          "real", "imag", "cumsum", "times variance", "diagonal map", "convolve", "to_level", "file", "encrypted matmul", "times product",
@@ -17,7 +17,7 @@ def deep():
 
 
 def drawn(context, seed, mode="functions"):
-    return of_ckks.drawn_program(np.random.default_rng(seed), context, mode)
+    return ckks_programs.drawn_program(np.random.default_rng(seed), context, mode)
 
 
 def test_every_step_is_drawn_and_a_seed_names_a_program(deep):
@@ -34,18 +34,18 @@ def test_every_step_is_drawn_and_a_seed_names_a_program(deep):
 
 @pytest.mark.slow
 def test_programs_with_functions_are_right_and_claim_what_they_keep(deep):
-    world, found = of_ckks.World(deep, "cpu", 1), []
+    world, found = ckks_programs.World(deep, "cpu", 1), []
     for seed in range(12):
-        found += [of_ckks.run(world, seed, kind, "functions") for kind in ("calibrated", "declared")]
+        found += [ckks_programs.run(world, seed, kind, "functions") for kind in ("calibrated", "declared")]
     claims = [c for r in found for c in r.claims]
     assert [r for r in found if r.wrong] == [] and len(claims) > 12 and {c.kind for c in claims} <= {"fitted", "declared"}
     assert all(c.claimed_mean - c.mean <= 3 for c in claims if c.slots >= 256)
 
 
 def test_a_wrong_function_is_found(deep, monkeypatch):
-    world = of_ckks.World(deep, "not-encrypted", 1)
+    world = ckks_programs.World(deep, "not-encrypted", 1)
     monkeypatch.setattr(functions, "convolve", lambda x, w, mode: lt.convolve(x, w[::-1], mode))
-    found = [of_ckks.run(world, seed, "declared", "functions") for seed in range(40)]
+    found = [ckks_programs.run(world, seed, "declared", "functions") for seed in range(40)]
     wrong = [r for r in found if r.wrong]
     assert wrong and all("convolve" in r.program for r in wrong)
 

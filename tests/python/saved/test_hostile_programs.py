@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import latticino as lt
 from latticino.files import containers
-from latticino.measure.fuzz import of_saved
+from latticino.measure.fuzz import saved_programs
 from latticino.saved import files
 from latticino.saved.arguments import PROGRAM, Decoder
 
@@ -27,7 +27,7 @@ ARRAY = {"array": {"name": "0", "dtype": "float64", "shape": [8]}}
 
 @pytest.fixture(scope="module")
 def known():
-    return of_saved.seeds()
+    return saved_programs.seeds()
 
 
 @pytest.fixture(scope="module")
@@ -198,5 +198,5 @@ def test_any_argument_is_read_or_refused(value):
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_changed_programs_are_refused_or_loaded(known, seed):
     """`latticino fuzz --part program-files` does the same without end."""
-    result = of_saved.attempt(seed, of_saved.mutated(known, random.Random(seed)))
+    result = saved_programs.attempt(seed, saved_programs.mutated(known, random.Random(seed)))
     assert not result.wrong, result.program

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import latticino as lt
-from latticino.measure.fuzz import of_ckks, of_saved
+from latticino.measure.fuzz import ckks_programs, saved_programs
 from latticino.saved import files, operations
 from latticino.saved.arguments import PROGRAM
 
@@ -189,11 +189,11 @@ for name, (count, numbers, results) in json.loads((folder / "programs.json").rea
 @pytest.mark.slow
 def test_random_programs_give_the_same_bits(device):
     """Programs of the CKKS fuzz."""
-    world = of_ckks.World(of_ckks.LEVELED, device, 1)
-    results = [of_saved.run(world, seed) for seed in range(50)] + [of_saved.run(world, seed, "shapes") for seed in range(30)]
+    world = ckks_programs.World(ckks_programs.LEVELED, device, 1)
+    results = [saved_programs.run(world, seed) for seed in range(50)] + [saved_programs.run(world, seed, "shapes") for seed in range(30)]
     assert [r for r in results if r.wrong] == [] and sum(bool(r.refused) for r in results) < 5
-    auto = of_ckks.World(of_ckks.BOOTSTRAPPED, device, 1, auto_bootstrap=True)
-    assert [r for r in (of_saved.run(auto, seed) for seed in range(2)) if r.wrong] == []
+    auto = ckks_programs.World(ckks_programs.BOOTSTRAPPED, device, 1, auto_bootstrap=True)
+    assert [r for r in (saved_programs.run(auto, seed) for seed in range(2)) if r.wrong] == []
 
 
 def test_what_a_program_says_of_itself(ckks):

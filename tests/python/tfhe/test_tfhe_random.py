@@ -3,7 +3,7 @@
 import pytest
 
 from conftest import DEVICES
-from latticino.measure.fuzz.of_tfhe import ANY, BITS, GATES, INTEGERS, NUMBERS, WIDTHS, Machine, World, run
+from latticino.measure.fuzz.tfhe_programs import ANY, BITS, GATES, INTEGERS, NUMBERS, WIDTHS, Machine, World, run
 
 
 @pytest.fixture(scope="module", params=["exact", "fft64"])

@@ -18,12 +18,13 @@ from ..._provenance import cpu_name
 from ...common import devices
 from ...common.progress_bar import Task
 from .. import records
-from . import jobs, of_ckks, of_saved, of_switching, of_tfhe
+from . import ckks_programs, jobs, saved_programs, switching_programs, tfhe_programs
 from .result import Claimed, Result
 
 Part = Callable[[str, int, int], Iterator[Result]]
-PARTS: dict[str, Part] = {"ckks": of_ckks.programs, "tfhe": of_tfhe.programs, "switching": of_switching.programs,
-                         "saved": of_saved.programs, "program-files": of_saved.hostile}
+PARTS: dict[str, Part] = {"ckks": ckks_programs.programs, "tfhe": tfhe_programs.programs,
+                         "switching": switching_programs.programs, "saved": saved_programs.programs,
+                         "program-files": saved_programs.hostile}
 EXACT = 200.0  # in bits: smaller errors count as none
 SHOWN = 10  # number of wrong programs of each part that are printed
 
@@ -64,7 +65,7 @@ class Count:
         return missed(distribution(self.claims))
 
     def row(self, device: str, index: int, args: argparse.Namespace) -> records.Row:
-        params = _native.tfhe_preset(of_tfhe.GATES)
+        params = _native.tfhe_preset(tfhe_programs.GATES)
         rule = _native.TfheArithmetic.choose(params, "exact", device, index, 1, True)
         name = _native.TfheContext.create(params, device, index, 1, True, "", rule).device[
             "name"] if device == "cuda" else cpu_name()

@@ -19,7 +19,7 @@ _FEW = 64  # most values of an array for which steps with many diagonals are dra
 
 
 class Drawing(Protocol):
-    """What a step uses of the program that is being drawn. The class `Drawing` in of_ckks.py has these members."""
+    """What a step uses of the program that is being drawn. `Drawing` of ckks_programs.py has these members."""
 
     clear: list[np.ndarray]
     others: list[list[np.ndarray]]

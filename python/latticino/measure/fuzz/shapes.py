@@ -17,7 +17,7 @@ _TO_MOVE = 1  # levels that an operation takes if the values are not in the layo
 
 
 class Drawing(Protocol):
-    """The interface of the program that a step is drawn for: `Drawing` of of_ckks.py implements it."""
+    """The interface of the program that a step is drawn for: `Drawing` of ckks_programs.py implements it."""
 
     clear: list[np.ndarray]
     rng: np.random.Generator

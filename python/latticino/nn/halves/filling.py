@@ -11,7 +11,8 @@ from ..lowered import HALVES, Affine, Lowered, Node
 from ..packing import renames
 from ..units import Scaled
 
-_OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}  # whether operands hold both halves
+# Whether operands of these operations hold both halves.
+_OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}
 
 
 def in_both(graph: Lowered) -> list[bool]:

@@ -22,7 +22,7 @@ from ...ops.scalar import Scalar
 from ...saved import files
 from ...saved.arguments import PROGRAM
 from ...tfhe.functions import where
-from . import of_ckks, of_tfhe
+from . import ckks_programs, tfhe_programs
 from .result import Result
 
 _MAX_NUMBER = 1 << 22  # the largest random number that replaces another one
@@ -52,8 +52,9 @@ def difference(have: Any, want: Any) -> str:
 
 def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
     """Programs of the CKKS fuzz without end. Each runs, and runs again after it was saved and loaded."""
-    worlds = [of_ckks.World(of_ckks.LEVELED, device, threads), of_ckks.World(of_ckks.BOOTSTRAPPED, device, threads),
-              of_ckks.World(of_ckks.BOOTSTRAPPED, device, threads, auto_bootstrap=True)]
+    worlds = [ckks_programs.World(ckks_programs.LEVELED, device, threads),
+              ckks_programs.World(ckks_programs.BOOTSTRAPPED, device, threads),
+              ckks_programs.World(ckks_programs.BOOTSTRAPPED, device, threads, auto_bootstrap=True)]
     while True:
         for world in worlds:
             yield run(world, seed)
@@ -61,14 +62,15 @@ def programs(device: str, threads: int, seed: int) -> Iterator[Result]:
         seed += 1
 
 
-def run(world: of_ckks.World, seed: int, mode: str = "") -> Result:
-    """One program of a mode of `of_ckks.run`: left out, "auto" if the context bootstraps by itself, else "numbers"."""
+def run(world: ckks_programs.World, seed: int, mode: str = "") -> Result:
+    """One program of a mode of `ckks_programs.run`. The default is "auto" if the context bootstraps automatically,
+    and "numbers" otherwise."""
     context, rng = world.context, np.random.default_rng(seed)
     mode = mode or ("auto" if context.auto_bootstrap else "numbers")
-    drawn, (operands, *_), levels = of_ckks.drawn_program(rng, context, mode)
+    drawn, (operands, *_), levels = ckks_programs.drawn_program(rng, context, mode)
     title = f"saved {context.params.name} {mode} seed {seed}: {', '.join(drawn.names)}"
     scalars = {name: Scalar(-value, value) for name, value in drawn.numbers.items()}
-    inputs = [world.client.encrypt(x, level, range=of_ckks.declared(x)) for x, level in zip(operands, levels)]
+    inputs = [world.client.encrypt(x, level, range=ckks_programs.declared(x)) for x, level in zip(operands, levels)]
     try:
         program = loaded_again(context, drawn, inputs, scalars)
         whole = context.plan(drawn, *inputs, **scalars)  # a program may contain steps that no result needs
@@ -84,7 +86,8 @@ def run(world: of_ckks.World, seed: int, mode: str = "") -> Result:
 
 def seeds() -> list[tuple[dict[str, Any], dict[str, np.ndarray]]]:
     """Programs to start with: their heads and arrays."""
-    ckks, exact = Context(of_ckks.BOOTSTRAPPED, "cpu", threads=1), tfhe.Context(of_tfhe.INTEGERS, "cpu", threads=1)
+    ckks = Context(ckks_programs.BOOTSTRAPPED, "cpu", threads=1)
+    exact = tfhe.Context(tfhe_programs.INTEGERS, "cpu", threads=1)
     pool = convolution_map(np.ones((2, 1, 3, 3)), (1, 8, 8), stride=2)
 
     def many(x: Any, y: Any, eta: Any) -> Any:
