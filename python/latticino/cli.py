@@ -201,8 +201,8 @@ def _info(_: argparse.Namespace) -> int:
 
 
 def _explain(args: argparse.Namespace) -> int:
-    of_tfhe = args.preset in tfhe.presets()
-    print((tfhe.preset if of_tfhe else preset)(args.preset).explain())
+    is_tfhe = args.preset in tfhe.presets()
+    print((tfhe.preset if is_tfhe else preset)(args.preset).explain())
     return 0
 
 
