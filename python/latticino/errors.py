@@ -34,7 +34,7 @@ class Error(RuntimeError):
         return cls(f"{operation}: had {had}; needs {needs}; {remedy}", operation)
 
 
-def of_numpy(why: Exception) -> type[ShapeError]:
+def class_for_numpy_error(why: Exception) -> type[ShapeError]:
     """The class for what numpy's indexing or reshaping refused."""
     return IndexError if isinstance(why, builtins.IndexError) else ShapeError
 

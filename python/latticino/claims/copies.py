@@ -11,39 +11,39 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-Parts = tuple[float, float]  # the error that all copies of a value have in common, and the own error of each copy
+CopyErrors = tuple[float, float]  # the error that all copies of a value have in common, and the own error of each copy
 
 
-def of_spreads(error: float, switched: float, spreads: Sequence[tuple[int, int]], slots: int) -> Parts:
+def errors_after_spreads(error: float, switched: float, spreads: Sequence[tuple[int, int]], slots: int) -> CopyErrors:
     """The errors of copies that are a step apart, for several steps and counts one after the other. `error`: before the
     rotations. `switched`: the error of each rotation."""
-    variance = of_sum = error * error  # of a copy; of the sum of all copies, divided by their number
+    variance = sum_variance = error * error  # of a copy; of the sum of all copies, divided by their number
     copies = 1
     for step, count in spreads:
         around = count * step % slots == 0  # a window has all slots
         rotated = switched * switched * (count - 1)
         # Later rotations add up the errors of 1, 2, 4 .. earlier ones. As many copies share these errors.
         widths = [1 << k for k in range((count - 1).bit_length())]
-        of_rotations = sum(_of_windows(w, w, around) for w in widths) / max(sum(widths), 1)
-        of_sum = of_sum * _of_windows(count, count, around) + rotated * of_rotations
+        of_rotations = sum(_window_variance(w, w, around) for w in widths) / max(sum(widths), 1)
+        sum_variance = sum_variance * _window_variance(count, count, around) + rotated * of_rotations
         variance = variance * count + rotated
         copies *= count
-    return _parts(variance, of_sum, copies)
+    return _parts(variance, sum_variance, copies)
 
 
-def of_runs(error: float, switched: float, bits: int) -> Parts:
+def errors_after_runs(error: float, switched: float, bits: int) -> CopyErrors:
     """Runs of copies that consist of windows of 1, 2, 4 .. slots, of so many bits."""
     widths, count = [1 << k for k in range(bits)], 1 << bits
     each = error * error + switched * switched
-    return _parts(each * sum(widths), each * sum(_of_windows(w, count, False) for w in widths), count)
+    return _parts(each * sum(widths), each * sum(_window_variance(w, count, False) for w in widths), count)
 
 
-def _of_windows(width: int, count: int, around: bool) -> float:
+def _window_variance(width: int, count: int, around: bool) -> float:
     """The variance of the sum of `count` neighbouring windows of values of variance 1, divided by their number."""
     squares = width * width * count
     return (squares if around else squares - (width**3 - width) / 3) / count
 
 
-def _parts(variance: float, of_sum: float, copies: int) -> Parts:
-    common = min(max((of_sum - variance) / (copies - 1), 0.0), variance) if copies > 1 else 0.0
+def _parts(variance: float, sum_variance: float, copies: int) -> CopyErrors:
+    common = min(max((sum_variance - variance) / (copies - 1), 0.0), variance) if copies > 1 else 0.0
     return math.sqrt(common), math.sqrt(variance - common)

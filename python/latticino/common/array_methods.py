@@ -45,7 +45,7 @@ class ArrayMethods(OfNumpy):
         try:
             places: np.ndarray = np.asarray(move(np.arange(own.size).reshape(own.shape)))
         except Exception as why:  # raised by numpy, or by any conversion of the object
-            raise errors.of_numpy(why).explain(
+            raise errors.class_for_numpy_error(why).explain(
                 operation, f"an array of shape {own.shape} ({_first_line(why)})",
                 "indices, axes and shapes that exist", "check the arguments") from why
         if not places.size:

@@ -59,13 +59,13 @@ def product(x: Ciphertext, y: Ciphertext) -> Ciphertext:
         return (x * vector.expand_dims(-2)).sum(-1).reshape(shape)
     lead = shape[:-2]
     if not lead:
-        return _of_matrices(x, y)
+        return _matrix_product(x, y)
     if math.prod(shape) * x.shape[-1] <= x.context.slots:  # computes everything at once, in one ciphertext
         # because the values would have to move by too many distances
         with contextlib.suppress(errors.UnsupportedError):
             return (x.expand_dims(-1) * y.expand_dims(-3)).sum(-2)
     xs, ys = (v.broadcast_to((*lead, *v.shape[-2:])) for v in (x, y))
-    every = [_of_matrices(xs[at], ys[at]) for at in itertools.product(*map(range, lead))]
+    every = [_matrix_product(xs[at], ys[at]) for at in itertools.product(*map(range, lead))]
     out = moves.joined(every, np.stack, "matmul") if len(every) > 1 else every[0]
     return moves.taken(out, np.arange(out.size).reshape(shape))
 
@@ -162,7 +162,7 @@ def _diagonals(source: Layout, places: np.ndarray, index: np.ndarray, slots: int
     return int(np.unique(s // source.slots * slots + distance).size)
 
 
-def _of_matrices(x: Ciphertext, y: Ciphertext) -> Ciphertext:
+def _matrix_product(x: Ciphertext, y: Ciphertext) -> Ciphertext:
     (r, n), m, most = x.shape, y.shape[1], x.context.slots
     found = list(_tilings(r, n, m, _row_stride(y), most))
     if not found or r * n * m > _MAX_TERMS:

@@ -84,7 +84,7 @@ class Shadow:
         for step, added in zip(self.steps, self.errors.steps):
             i = step.node
             if step.form is not None:
-                y = _of_halves(held[i], noise) if step.form == "merged" else held[i].real
+                y = _after_join(held[i], noise) if step.form == "merged" else held[i].real
                 held[i] = _noisy(y, added.result, noise, both[i])
                 continue
             node = self.graph.nodes[i]
@@ -96,7 +96,7 @@ class Shadow:
             else:
                 found = {j: _noisy(held[j], e, noise, both[j]) for j, e in zip(node.inputs, added.operands)}
                 y = _result(node, [found.get(j, held[j]) for j in node.inputs])
-            held[i] = _noisy(_of_halves(y, noise) if both[i] else y, _of_result(node, added), noise, both[i])
+            held[i] = _noisy(_after_join(y, noise) if both[i] else y, _new_deviation(node, added), noise, both[i])
             out[i] = held[i].real
         return out
 
@@ -134,14 +134,14 @@ def _mapped(node: Node, held: Mapping[int, np.ndarray], errors: Sequence[float],
     return real if imaginary is None else real + 1j * imaginary
 
 
-def _of_result(node: Node, added: Added) -> float | np.ndarray:
+def _new_deviation(node: Node, added: Added) -> float | np.ndarray:
     """The deviation of the errors of each result that are new in a step."""
     if not any(added.rotated):
         return added.result
     return np.sqrt(sum(((e * m.gains) ** 2 for m, e in zip(node.maps, added.rotated)), added.result**2))
 
 
-def _of_halves(x: np.ndarray, noise: np.random.Generator | None) -> np.ndarray:
+def _after_join(x: np.ndarray, noise: np.random.Generator | None) -> np.ndarray:
     """Real values after a join: the error in the imaginary part of one image is added to the real part of another."""
     if noise is None or not np.iscomplexobj(x):
         return x.real

@@ -510,11 +510,11 @@ class Move:
         rest = float(abs(elsewhere.mean())) if elsewhere.size else 0.0
         return np.ascontiguousarray(profile.reshape(-1)[target.places.reshape(-1)]), rest
 
-    def of_copies(self, error: float, switched: float) -> copies.Parts:
+    def errors_of_copies(self, error: float, switched: float) -> copies.CopyErrors:
         """The error after the rotations that repeat the map's results, each of which adds the error `switched`."""
         if self.runs is not None:
-            return copies.of_runs(error, switched, self.runs[1])
-        return copies.of_spreads(error, switched, self.spreads, self.map.slots)
+            return copies.errors_after_runs(error, switched, self.runs[1])
+        return copies.errors_after_spreads(error, switched, self.spreads, self.map.slots)
 
     @property
     def cost(self) -> float:
@@ -655,7 +655,8 @@ def placed(x: Ciphertext, target: Layout, operation: str) -> Ciphertext:
     where = target.with_rest(plan.rest, x._known.reach)
     name = int.from_bytes(target.name[:8], "little")
     if plan.spreads or plan.runs is not None:
-        (added, added_to_each), (rounded, rounded_in_each) = plan.of_copies(added, switched), plan.of_copies(rounded, 0)
+        added, added_to_each = plan.errors_of_copies(added, switched)
+        rounded, rounded_in_each = plan.errors_of_copies(rounded, 0)
         known = known.copied(name, flat_index(x.layout.places), added, rounded, added_to_each, rounded_in_each)
     else:
         known = known.placed(name, added, rounded)

@@ -19,7 +19,7 @@ def moved(x: Ciphertext, move: Callable[[np.ndarray], Any], operation: str) -> C
     try:
         places = np.asarray(move(np.arange(x.size).reshape(x.shape)))
     except Exception as why:  # raised by numpy, or by any conversion of the object
-        raise errors.of_numpy(why).explain(
+        raise errors.class_for_numpy_error(why).explain(
             operation, f"an array of shape {x.shape} ({first_line(why)})", "indices, axes and shapes that exist",
             "check the arguments") from why
     if not places.size:

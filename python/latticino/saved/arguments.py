@@ -117,7 +117,7 @@ class Encoder:
 
     def _object(self, operation: str, value: Any) -> Any:
         if isinstance(value, _native.Range):
-            return {"range": of_range(value)}
+            return {"range": range_fields(value)}
         if isinstance(value, Fit):
             return {"fit": self._fit(operation, value)}
         if isinstance(value, Tabulated):
@@ -158,7 +158,7 @@ class Encoder:
         if layouts is not None and not isinstance(layouts, Multiplexed):
             _refuse(operation, "a map with layouts of its own")
         entries = {"rows": m._rows, "columns": m._columns, "values": m._values}
-        given = {name: of_layout(where) for name, where in (("source", m._source), ("target", m._target))
+        given = {name: layout_fields(where) for name, where in (("source", m._source), ("target", m._target))
                  if where is not None}
         return {"shape_in": list(m.shape_in), "shape_out": list(m.shape_out), "keep": m.keep, "memory": m.memory,
                 "operation": m._operation, "shared": m._shared, **given,
@@ -193,13 +193,13 @@ def _as_stored(plain: np.ndarray) -> np.ndarray:
     return plain.view(np.int64) if plain.dtype == np.uint64 else plain.astype(np.int64)
 
 
-def of_range(r: _native.Range) -> dict[str, Any]:
+def range_fields(r: _native.Range) -> dict[str, Any]:
     """The range that a sample has shown is stated as a declared range."""
     return {"claim": r.claim if r.claim == "assumed" else "declared", "random": r.random,
             "numbers": [r.low, r.high, r.imag_low, r.imag_high, r.bound, r.rms]}
 
 
-def of_layout(where: Layout) -> dict[str, Any]:
+def layout_fields(where: Layout) -> dict[str, Any]:
     return {"shape": list(where.shape), "slots": where.slots, "count": where.count, "rest": where.rest,
             "bound": where.bound, "runs": where.runs()}
 

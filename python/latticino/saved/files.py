@@ -83,17 +83,17 @@ def captured(program: Callable[..., Any], context: AnyContext, examples: tuple[A
     if not examples:
         raise errors.ShapeError.explain("save_program", "no example", "one for each argument", "pass lt.Shape(shape)")
     plain = reading.planning(context)
-    described = [writing.of_input(_example(x, i, context, plain)) for i, x in enumerate(examples)]
+    described = [writing.input_fields(_example(x, i, context, plain)) for i, x in enumerate(examples)]
     given = [reading.example_of(Note(row), plain) for row in described]
     log = Log("tfhe" if of_tfhe else "ckks")
     first = plain.plan(log.capturing(function), *given, **scalars)
     steps, outputs = log.used()
-    head = {"kind": writing.FUNCTION, **writing.of_context(plain), "inputs": described,
-            "scalars": writing.of_scalars(scalars), "steps": steps, "outputs": outputs, "single": log.single}
+    head = {"kind": writing.FUNCTION, **writing.context_fields(plain), "inputs": described,
+            "scalars": writing.scalar_fields(scalars), "steps": steps, "outputs": outputs, "single": log.single}
     head = json.loads(json.dumps(head, allow_nan=False))
     again = reading.function_of(Note(head), log.encoder.arrays, "", context=plain)
     _require_same(first, again.plan)
-    return PROGRAM.to_bytes({**head, "plan": writing.of_plan(again.plan)}, log.encoder.arrays)
+    return PROGRAM.to_bytes({**head, "plan": writing.plan_fields(again.plan)}, log.encoder.arrays)
 
 
 def _require_same(first: Any, again: Any) -> None:

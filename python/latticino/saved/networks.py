@@ -34,10 +34,10 @@ class SavedNetworkClient(SavedProgram):
         self.plan, self.scalars = network._program, {}
         held = Packing(network._packing, both=network._filled)
         x = stand_in(context, held, network.level, network._bound / network._unit)
-        self.inputs = (Input(x.shape, str(x.dtype), x.level, x.scale, x.range, sizes.of_fresh(x),
-                             sizes.most_of(context.params, x.level, len(x._parts))),)
+        self.inputs = (Input(x.shape, str(x.dtype), x.level, x.scale, x.range, sizes.fresh_bytes(x),
+                             sizes.most_bytes(context.params, x.level, len(x._parts))),)
         shape, level = network._shape_of_results, self.plan.levels[-1]
-        most = sizes.most_of(context.params, level, math.prod(shape) if count is None else count)
+        most = sizes.most_bytes(context.params, level, math.prod(shape) if count is None else count)
         self.outputs = (Output(shape, "complex128" if network._filled else "float64", level, bits, most),)
 
     def encrypt(self, client: Any, *values: Any) -> tuple[Ciphertext, ...]:

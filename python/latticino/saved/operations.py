@@ -86,7 +86,7 @@ def operation(scheme: str, name: str) -> Operation | None:
     if name not in names(scheme):
         return None
     if name.startswith("scalar."):
-        return _of_scalars(name)
+        return _scalar_operation(name)
     if name in FUNCTIONS:
         return Operation(name, FUNCTIONS[name], inspect.signature(FUNCTIONS[name]))
     of: type = EncryptedArray if scheme == "tfhe" else Ciphertext
@@ -100,7 +100,7 @@ def operation(scheme: str, name: str) -> Operation | None:
     return Operation(name, call, inspect.signature(getattr(of, method)))
 
 
-def _of_scalars(name: str) -> Operation:
+def _scalar_operation(name: str) -> Operation:
     """Arithmetic of Scalars, and of the numbers that replace them in a run."""
     function = _OF_SCALARS[name.removeprefix("scalar.")]
 

@@ -22,7 +22,7 @@ from ..common import display, roles
 from ..ops.scalar import Numbers, Scalar, taken
 from ..tfhe.array import EncryptedArray
 from . import operations, writing
-from .arguments import Ref, of_range
+from .arguments import Ref, range_fields
 from .operations import Operation
 
 _REMEDY = "encrypt it with program.encrypt(client, ..)"
@@ -401,7 +401,7 @@ class SavedFunction(SavedClient):
             raise errors.ScaleError.explain(
                 "run", f"values {x.range.described()} as input {i}", f"values {example.range.described()}",
                 "encrypt with the program's client, scale the data, or save the program for this range")
-        if not x.range.only_bounds or x._known.shadow or of_range(x.range) == of_range(example.range):
+        if not x.range.only_bounds or x._known.shadow or range_fields(x.range) == range_fields(example.range):
             return x
         stands = example.range.of_a_sample() if x.range.claim == "calibrated" else example.range
         return x._like(x._parts, _native.Known.fresh(stands, x._known.error), layout=example.layout)

@@ -109,10 +109,11 @@ def input_of(example: Any, context: AnyContext) -> Input:
     params = context.params
     if isinstance(example, Ciphertext):
         return Input(example.shape, str(example.dtype), example.level, example.scale, example.range,
-                     sizes.of_fresh(example), sizes.most_of(params, example.level, len(example._parts)))
+                     sizes.fresh_bytes(example), sizes.most_bytes(params, example.level, len(example._parts)))
     bits = types.bits_of(example.dtype, params, "load")
     return Input(tuple(example.shape), types.name_of(bits), None, None, None,
-                 sizes.of_fresh_tfhe(params, example.shape, bits), sizes.most_of_tfhe(params, example.shape, bits))
+                 sizes.fresh_tfhe_bytes(params, example.shape, bits),
+                 sizes.most_tfhe_bytes(params, example.shape, bits))
 
 
 def output_of(y: Any) -> Output:
@@ -120,8 +121,8 @@ def output_of(y: Any) -> Output:
     params = y.context.params
     if isinstance(y, Ciphertext):
         return Output(y.shape, str(y.dtype), y.level, y.expected_bits,
-                      sizes.most_of(params, max(p.level for p in y._parts), len(y._parts)))
-    return Output(y.shape, y.dtype, None, math.inf, sizes.most_of_tfhe(params, y.shape, y.bits))
+                      sizes.most_bytes(params, max(p.level for p in y._parts), len(y._parts)))
+    return Output(y.shape, y.dtype, None, math.inf, sizes.most_tfhe_bytes(params, y.shape, y.bits))
 
 
 # ---- steps ----

@@ -17,40 +17,40 @@ _ENTRY, _SEED, _LENGTH = 18, 32, 4  # bytes of a ciphertext's or batch's fields,
 _LONGEST_NOTE = 1 << 16
 
 
-def _around(note: int, entries: int) -> int:
+def _framing_bytes(note: int, entries: int) -> int:
     """All bytes except seeds and payload."""
     return _HEADER + _LENGTH + note + _LENGTH + entries * _ENTRY + 2 * _DIGEST
 
 
-def of_fresh(x: Ciphertext) -> int:
+def fresh_bytes(x: Ciphertext) -> int:
     """Bytes of an array like this one, if the owner of the key has just encrypted it with the range that it claims."""
     params, level, count = x.context.params, x.level, len(x._parts)
     known = _native.Known.fresh(x.range, noise.fresh(params, x.scale, x.slots))
     if x.layout.is_plain:  # a fresh array has zeros after its values, whatever this one has there
         x = Ciphertext(x.context, x._parts, Layout.plain(x.shape, x.slots), known)
     note = saving.note_of(x, known, as_declared=True)
-    return _around(len(note.encode()), count) + count * (_SEED + _limbs(params, level))
+    return _framing_bytes(len(note.encode()), count) + count * (_SEED + _limb_bytes(params, level))
 
 
-def most_of(params: _native.Params, level: int, count: int) -> int:
+def most_bytes(params: _native.Params, level: int, count: int) -> int:
     """An upper bound on the bytes of a signed file of so many ciphertexts at a level, whatever is known about them."""
-    return _around(_LONGEST_NOTE, count) + count * (_SEED + 2 * _limbs(params, level)) + _SIGNATURE
+    return _framing_bytes(_LONGEST_NOTE, count) + count * (_SEED + 2 * _limb_bytes(params, level)) + _SIGNATURE
 
 
-def _limbs(params: _native.Params, level: int) -> int:
+def _limb_bytes(params: _native.Params, level: int) -> int:
     return int(params.limbs(level)) * int(params.n) * 4
 
 
-def of_fresh_tfhe(params: _native.TfheParams, shape: tuple[int, ...], bits: int) -> int:
+def fresh_tfhe_bytes(params: _native.TfheParams, shape: tuple[int, ...], bits: int) -> int:
     """The same for encrypted booleans or integers of a type."""
     batches, note = _batches(params, bits), json.dumps({"shape": shape, "dtype": types.name_of(bits)})
-    return _around(len(note), batches) + batches * (_SEED + 4 * math.prod(shape))
+    return _framing_bytes(len(note), batches) + batches * (_SEED + 4 * math.prod(shape))
 
 
-def most_of_tfhe(params: _native.TfheParams, shape: tuple[int, ...], bits: int) -> int:
+def most_tfhe_bytes(params: _native.TfheParams, shape: tuple[int, ...], bits: int) -> int:
     batches = _batches(params, bits)
     each = 4 * math.prod(shape) * (int(params.big_dimension) + 1)
-    return _around(_LONGEST_NOTE, batches) + batches * (_SEED + each) + _SIGNATURE
+    return _framing_bytes(_LONGEST_NOTE, batches) + batches * (_SEED + each) + _SIGNATURE
 
 
 def _batches(params: _native.TfheParams, bits: int) -> int:

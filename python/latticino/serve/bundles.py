@@ -16,13 +16,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from .blobs import Blobs
-from .logs import log, of_tenant
+from .logs import log, tenant_tag
 from .manifest import Joined, Manifest, is_hash
 from .models import Facts
 from .refusals import Refused, not_found
 from .store import Prepared, Store
 from .tables import bundles, chunks, jobs, models, storable, uses
-from .tenants import ACTIVE, Names, bytes_of, locked, of_models
+from .tenants import ACTIVE, Names, bytes_of, locked, with_model_named
 
 LEASE = 60.0  # seconds of a checker's lease
 ATTEMPTS = 3
@@ -40,18 +40,18 @@ _ROW, _LOCKED_ROW = Prepared(_NAMED), Prepared(_NAMED.with_for_update())
 
 
 @lru_cache(maxsize=64)
-def _of_tenant(names: Names) -> Prepared:
+def _bundles_of_tenant(names: Names) -> Prepared:
     """The bundles of a tenant, for models with these names."""
     return Prepared(sa.select(*_SHOWN).where(
-        bundles.c.tenant == sa.bindparam("tenant"), *of_models(bundles.c.model, names)).order_by(
+        bundles.c.tenant == sa.bindparam("tenant"), *with_model_named(bundles.c.model, names)).order_by(
         bundles.c.created.desc()))
 
 
 @lru_cache(maxsize=64)
-def _naming(names: Names) -> Prepared:
+def _bundle_with_chunk(names: Names) -> Prepared:
     """A bundle of a tenant, for a model with one of these names, whose manifest names a chunk."""
     return Prepared(sa.select(bundles.c.hash).where(
-        bundles.c.tenant == sa.bindparam("tenant"), *of_models(bundles.c.model, names),
+        bundles.c.tenant == sa.bindparam("tenant"), *with_model_named(bundles.c.model, names),
         bundles.c.manifest.like(sa.bindparam("chunk"))).limit(1))
 
 
@@ -109,7 +109,8 @@ class Bundles:
             row = None
             if is_hash(chunk):
                 row = c.execute(sa.select(chunks).where(chunks.c.tenant == tenant, chunks.c.hash == chunk)).first()
-            if row is None or not (names is None or _naming(names).first(c, tenant=tenant, chunk=f"%{chunk}%")):
+            if row is None or not (names is None
+                                   or _bundle_with_chunk(names).first(c, tenant=tenant, chunk=f"%{chunk}%")):
                 raise not_found("keys", "announced chunk")
             return row.size, bool(row.stored)
 
@@ -149,7 +150,7 @@ class Bundles:
     def of(self, tenant: str, names: Names = None) -> list[Any]:
         """The rows of a tenant's bundles, for models with these ``names``, without manifests."""
         with self._store.read() as c:
-            return _of_tenant(names).rows(c, tenant=tenant)
+            return _bundles_of_tenant(names).rows(c, tenant=tenant)
 
     def delete(self, tenant: str, model: str, hash_: str) -> None:
         """Removes a bundle, and its chunks that no other one has. Refused: 404; 409 while jobs need it."""
@@ -229,7 +230,7 @@ class Bundles:
                 if bad & set(_manifest(row).chunks):
                     c.execute(bundles.update().where(*_named(row)).values(
                         state="uploading", lease=None, lease_until=None, attempts=0, created=self._store.now(c)))
-        log("bundle.damaged", tenant=of_tenant(tenant), bundle=manifest.hash[:16], chunks=len(bad))
+        log("bundle.damaged", tenant=tenant_tag(tenant), bundle=manifest.hash[:16], chunks=len(bad))
         return len(bad)
 
     def file(self, tenant: str, manifest: Manifest) -> Joined:

@@ -16,7 +16,7 @@ from ..common import rights
 from .blobs import Blobs
 from .bundles import LEASE, Bundles, Check
 from .jobs import Jobs, Limits
-from .logs import log, of_tenant
+from .logs import log, tenant_tag
 from .registry import Registry
 from .store import STORE_ERRORS, Store
 
@@ -114,7 +114,7 @@ class Checker:
             self._bundles.refuse(check, verdict["refused"])
         else:
             self._bundles.accept(check, verdict["id"], verdict["bytes"])
-        log("bundle.checked", tenant=of_tenant(check.tenant), bundle=check.hash[:16],
+        log("bundle.checked", tenant=tenant_tag(check.tenant), bundle=check.hash[:16],
             verdict="retried" if verdict is None else "refused" if "refused" in verdict else "ready",
             seconds=round(time.monotonic() - start, 3))
         return True

@@ -295,7 +295,7 @@ def _config(args: argparse.Namespace, **more: Any) -> Config:
     from . import resources
     from .process import Config
 
-    found = resources.of_options(args)  # before anything is made
+    found = resources.resources_by_options(args)  # before anything is made
     _make_folder(args)
     return Config(_store_of(args), str((args.blobs or args.folder / "blobs").resolve()), resources=dict(vars(found)),
                   **more)
@@ -338,7 +338,7 @@ def _keys(args: argparse.Namespace) -> int:
 
     link = _link(args)
     if args.action == "list":
-        for row, name in _of_models(args, link, client.bundles_of(link)):
+        for row, name in _rows_by_model(args, link, client.bundles_of(link)):
             print(f"{row['hash']}  {row['state']:9}  {display.size(row['size'])}  key {row['key_id'] or '-'}{name}"
                   + (f"  {row['reason']}" if row["reason"] else ""))
         return 0
@@ -360,14 +360,15 @@ def _jobs(args: argparse.Namespace) -> int:
             client.chosen(client.models_of(link), args.model, "--model NAME")  # only checks the name
         print(json.dumps(client.cancelled(link, job)))
         return 0
-    for row, name in _of_models(args, link, client.jobs_of(link)):
+    for row, name in _rows_by_model(args, link, client.jobs_of(link)):
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["created"]))
         print(f"{row['id']}  {row['state']:9}  {when}  {row['progress']:.0%}{name}"
               + (f"  {row['error']}" if row["error"] else ""))
     return 0
 
 
-def _of_models(args: argparse.Namespace, link: Link, rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
+def _rows_by_model(args: argparse.Namespace, link: Link,
+                   rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
     """The rows of the named model, or of all models. Each has the name of its model, unless all are of the only one. A
     dash stands for a model that is served no longer."""
     from . import client

@@ -27,7 +27,7 @@ from .refusals import Refused, not_found
 from .spent import Spent
 from .store import Prepared, Store
 from .tables import bundles, facts, jobs, models, storable, tenants, workers
-from .tenants import ACTIVE, HELD, Names, Queued, bytes_of, locked, of_models
+from .tenants import ACTIVE, HELD, Names, Queued, bytes_of, locked, with_model_named
 
 Ended = Literal["done", "failed", "cancelled", "expired", "poisoned"]
 Verdict = Literal["go on", "cancel", "late", "lost"]
@@ -82,7 +82,8 @@ _LEARNT = Prepared(models.update().where(models.c.digest == _AT("model")).values
 @lru_cache(maxsize=64)
 def _latest_of(names: Names) -> Prepared:
     """The latest jobs of a tenant, of models with these names."""
-    return Prepared(sa.select(jobs).where(jobs.c.tenant == _AT("tenant"), *of_models(jobs.c.model, names)).order_by(
+    return Prepared(sa.select(jobs).where(
+        jobs.c.tenant == _AT("tenant"), *with_model_named(jobs.c.model, names)).order_by(
         jobs.c.created.desc(), jobs.c.id).limit(_AT("most")))
 
 
@@ -205,7 +206,7 @@ class Jobs:
     def states(self, ids: Collection[str]) -> dict[str, str]:
         """The states of jobs of any tenants."""
         with self._store.read() as c:
-            rows = c.execute(sa.select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(_of_few_lengths(ids))))
+            rows = c.execute(sa.select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(_padded_to_power_of_two(ids))))
             return {row.id: row.state for row in rows}
 
     def latest(self, tenant: str, names: Names = None, most: int = 100) -> list[Any]:
@@ -408,7 +409,7 @@ class Jobs:
             state=state, finished=self._store.now(c), lease=None, lease_until=None, **values)).rowcount)
 
 
-def _of_few_lengths(ids: Collection[str]) -> list[str]:
+def _padded_to_power_of_two(ids: Collection[str]) -> list[str]:
     """The ids, with one of them repeated until their number is a power of two. A connection keeps the last 128
     statements that it has prepared, one for each number of ids; that for 500 ids takes 0.1 MB."""
     found = list(ids)

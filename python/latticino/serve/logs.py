@@ -21,7 +21,7 @@ def log(event: str, **fields: Any) -> None:
         sys.stderr.flush()
 
 
-def of_tenant(tenant: str | None) -> str | None:
+def tenant_tag(tenant: str | None) -> str | None:
     """How a tenant appears in logs."""
     return None if tenant is None else hashlib.sha256(b"latticino tenant " + tenant.encode()).hexdigest()[:12]
 

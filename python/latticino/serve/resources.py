@@ -54,7 +54,7 @@ def share_of_gpu(free: int, workers: int) -> int:
     return max(share - share // _GAPS - _CONTEXT, 0)
 
 
-def of_options(args: argparse.Namespace) -> Resources:
+def resources_by_options(args: argparse.Namespace) -> Resources:
     """What each worker of this machine may take by the options of a command, which is printed. DeviceError where the
     device cannot be used."""
     if not args.workers:  # the machines of the workers have devices of their own

@@ -161,7 +161,7 @@ def hashed(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def of_models(column: Any, names: Names) -> tuple[Any, ...]:
+def with_model_named(column: Any, names: Names) -> tuple[Any, ...]:
     """The condition that the model, given by a column with its digest, has one of these names."""
     return () if names is None else (column.in_(sa.select(models.c.digest).where(models.c.name.in_(sorted(names)))),)
 

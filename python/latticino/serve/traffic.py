@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .. import errors
-from .logs import log, of_tenant
+from .logs import log, tenant_tag
 from .metrics import Metrics
 
 # bytes that the front reads from a connection at once, because hundreds of uploads come at the same time
@@ -104,7 +104,7 @@ class Traffic:
             self._metrics.seconds.observe(seconds)
         if route not in _QUIET:
             log("request", method=scope["method"], route=route, status=status, ms=round(1000 * seconds, 1),
-                tenant=of_tenant(scope["state"].get("tenant")))
+                tenant=tenant_tag(scope["state"].get("tenant")))
 
 
 class Protocol(HttpToolsProtocol):  # type: ignore[misc]

@@ -18,7 +18,7 @@ from .blobs import Blobs
 from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
 from .leases import ClaimedJob, Holder, Prefetcher, Stopped
-from .logs import log, of_tenant
+from .logs import log, tenant_tag
 from .models import AnyKeys, Facts, Given, Model, open_model
 from .registry import Registry
 from .resources import Resources, key_budgets
@@ -215,7 +215,7 @@ class Worker:
         finally:
             taken.holder.end()
         self._counters.count(ended)
-        log("job." + ended, worker=self.id, job=claim.id, tenant=of_tenant(claim.tenant), attempt=claim.attempt,
+        log("job." + ended, worker=self.id, job=claim.id, tenant=tenant_tag(claim.tenant), attempt=claim.attempt,
             seconds=round(time.monotonic() - taken.holder.since, 3),
             error=None if error is None else error.partition(":")[0])
 

@@ -337,7 +337,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         try:
             return np.asarray(move(self._places()))
         except Exception as why:  # raised by numpy, or by any conversion of the object
-            raise errors.of_numpy(why).explain(
+            raise errors.class_for_numpy_error(why).explain(
                 operation, f"an array of shape {self.shape} ({why})", "indices, axes and shapes that exist",
                 "check the arguments") from why
 

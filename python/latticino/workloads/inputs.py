@@ -61,7 +61,7 @@ def read(path: Path, names: tuple[str, ...] = (), doubles: bool = False,
 
 
 @contextlib.contextmanager
-def of_the_network(demo: str, needs: str, remedy: str) -> Iterator[None]:
+def wrong_arrays_as_file_errors(demo: str, needs: str, remedy: str) -> Iterator[None]:
     """Turns errors about arrays with a missing name or another shape into a FileError."""
     try:
         yield

@@ -23,7 +23,7 @@ from ..nn import reference
 from ..nn.forests.comparing import classes_of
 from ..nn.graph import Graph
 from . import trained
-from .inputs import Inputs, of_the_network
+from .inputs import Inputs, wrong_arrays_as_file_errors
 
 _AT_ONCE = 100  # inputs that are computed in doubles at a time
 _POINTS = 0.005  # by how much the shadow may be less accurate
@@ -112,7 +112,7 @@ def compiled(work: Workload, preset: str | None = None, device: str | None = Non
              memory: str | None = None, weights: Path | None = None, say: Callable[..., None] = print) -> Made:
     """The network of a workload on its own data, or on generated ones. ``weights``: a file of the recipe."""
     w = _weights(work, weights, say)
-    with of_the_network(f"demo {work.name}", f"the weights of {work.name}",
+    with wrong_arrays_as_file_errors(f"demo {work.name}", f"the weights of {work.name}",
                         f"name a file of its recipe, examples/networks/{work.file}.py, with --weights"):
         data, graph = work.data(w), work.network(w)
         calibration = work.prepared(w, data.calibration)

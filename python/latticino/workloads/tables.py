@@ -22,7 +22,7 @@ from . import data, demo, helr, networks, predictions
 from . import sort as sorting
 
 # BitPacker, Table 1: the workloads, with log2 of the scale in which the paper computes each (its Section 5).
-OF_WORDS = {"resnet20": 45, "resnet20-aespa": 45, "rnn": 45, "squeezenet": 35, "helr": 35}
+LOG_SCALES = {"resnet20": 45, "resnet20-aespa": 45, "rnn": 45, "squeezenet": 35, "helr": 35}
 WORDS = (28, 30)
 # Cheddar, Table 6: log2 of its scales.
 SCALES = (30, 35, 40, 48)
@@ -46,8 +46,8 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
         return [records.stamped(row) for row in made], True
     measured = args.device is not None and devices.choose(args.device)[0] == "cuda"
     rows: list[Row] = []
-    for parts, table in (((None, "words"), of_words), ((None, "unpacked"), of_unpacked), ((None, "scales"), of_scales),
-                         ((None, "scales", "sorts"), of_sorts)):
+    for parts, table in (((None, "words"), word_rows), ((None, "unpacked"), unpacked_rows),
+                         ((None, "scales"), scale_rows), ((None, "scales", "sorts"), sort_rows)):
         if args.part in parts:
             rows += [records.stamped(row) for row in table(measured, args.device, args.threads)]
     return rows, True
@@ -56,18 +56,18 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 # ---- BitPacker, Table 1 ----
 
 
-def of_words(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
+def word_rows(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
              say: Say = print) -> list[Row]:
     """For each workload, or those that are named, a row on the chain of words of 28 bits, and one on that of 30."""
-    return [_workload_row(name, packed(OF_WORDS[name], word), {"word": word}, measured, device, threads, say)
-            for name in names or OF_WORDS for word in WORDS]
+    return [_workload_row(name, packed(LOG_SCALES[name], word), {"word": word}, measured, device, threads, say)
+            for name in names or LOG_SCALES for word in WORDS]
 
 
-def of_unpacked(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
+def unpacked_rows(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
                 say: Say = print) -> list[Row]:
     """The same workloads on sets of the same scales that are not packed: primes of 25 and of 30 bits."""
-    return [_workload_row(name, unpacked(OF_WORDS[name]), {"chain": "25-30"}, measured, device, threads, say)
-            for name in names or OF_WORDS]
+    return [_workload_row(name, unpacked(LOG_SCALES[name]), {"chain": "25-30"}, measured, device, threads, say)
+            for name in names or LOG_SCALES]
 
 
 def _workload_row(name: str, preset: str, chosen: dict[str, Any], measured: bool, device: str | None, threads: int,
@@ -77,7 +77,7 @@ def _workload_row(name: str, preset: str, chosen: dict[str, Any], measured: bool
     else:
         network = networks.compiled(_workload(name), preset, device if measured else "cuda")
         made = _network_row(network, preset) | (_network_run(network, threads) if measured else {})
-    made["params"] |= {"workload": name, **chosen, "log_scale": OF_WORDS[name]}
+    made["params"] |= {"workload": name, **chosen, "log_scale": LOG_SCALES[name]}
     bits = f", {made['predicted_bits']:.1f} bits" if "predicted_bits" in made else ""
     primes = f"words of {chosen['word']} bits" if "word" in chosen else f"primes of {chosen['chain']} bits"
     say(f"{name:>15}, {primes}: {made['value']:.4g} {made['unit']} predicted{bits}", flush=True)
@@ -149,7 +149,7 @@ def _helr_run(preset: str, device: str | None, threads: int) -> Row:
 # ---- Cheddar, Table 6 ----
 
 
-def of_scales(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
+def scale_rows(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
               images: int = IMAGES, say: Say = print) -> list[Row]:
     """A row of ResNet-20 for each scale, and one of HELR where it runs."""
     rows = []
@@ -162,7 +162,7 @@ def of_scales(measured: bool, device: str | None, threads: int, scales: tuple[in
     return rows
 
 
-def of_sorts(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
+def sort_rows(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
              say: Say = print) -> list[Row]:
     """A row of a sort for each scale: as it ran, or what its plan says."""
     return [_at(scale, _sort(demo.OF_SCALES[scale], sorting.BITS_AT[scale], measured, device, threads), say)

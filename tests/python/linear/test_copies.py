@@ -43,7 +43,7 @@ def test_copies_of_spreads(rng, name, error, switched):
     for step, count in STEPS[name]:
         x, = moves.windows(e, [x], -step, count, SLOTS)
         places = (places[:, None] + step * np.arange(count)).reshape(-1) % SLOTS
-    variance, of_sum = made(copies.of_spreads(error, switched, STEPS[name], SLOTS), error, len(places))
+    variance, of_sum = made(copies.errors_after_spreads(error, switched, STEPS[name], SLOTS), error, len(places))
     assert x[:, places].var() == pytest.approx(variance, rel=0.3 if name == "no power of two" else 0.05)
     assert x[:, places].sum(axis=1).var() == pytest.approx(of_sum, rel=ROUGH.get(name, 0.08))
 
@@ -51,7 +51,7 @@ def test_copies_of_spreads(rng, name, error, switched):
 @pytest.mark.parametrize("bits", [1, 2, 4])
 def test_copies_of_runs(rng, bits):
     """A run of 15 copies has windows of 1, 2, 4 and 8 slots."""
-    count, (common, own) = 2**bits - 1, copies.of_runs(1.0, 0.0, bits)
+    count, (common, own) = 2**bits - 1, copies.errors_after_runs(1.0, 0.0, bits)
     total = np.zeros((20_000, SLOTS))
     for k in range(bits):
         window, = moves.windows(Rotations(rng, 0.0), [rng.normal(size=total.shape)], -1, 1 << k, SLOTS)
@@ -61,6 +61,6 @@ def test_copies_of_runs(rng, bits):
 
 
 def test_what_is_not_copied_has_its_own_error():
-    assert copies.of_spreads(2.0, 1.0, (), SLOTS) == (0.0, 2.0)
-    common, own = copies.of_spreads(1.0, 0.0, ((1, SLOTS),), SLOTS)
+    assert copies.errors_after_spreads(2.0, 1.0, (), SLOTS) == (0.0, 2.0)
+    common, own = copies.errors_after_spreads(1.0, 0.0, ((1, SLOTS),), SLOTS)
     assert common == pytest.approx(math.sqrt(SLOTS)) and own == pytest.approx(0.0, abs=1e-9)

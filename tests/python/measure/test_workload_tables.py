@@ -33,7 +33,7 @@ def small(monkeypatch):
                              lambda: ("random weights", w))
     monkeypatch.setattr(workloads, "_workload", lambda name: work)
     monkeypatch.setattr(workloads, "packed", lambda scale, word: SMALL)
-    monkeypatch.setattr(workloads, "OF_WORDS", {"tiny": 45, "helr": 35})
+    monkeypatch.setattr(workloads, "LOG_SCALES", {"tiny": 45, "helr": 35})
     monkeypatch.setattr(workloads, "SORTED", 8)
     monkeypatch.setattr(demo, "OF_SCALES", dict.fromkeys(workloads.SCALES, SMALL))
 
@@ -46,7 +46,7 @@ def small(monkeypatch):
 
 
 def test_each_workload_has_a_row_for_each_word_that_is_its_plan(capsys):
-    rows = workloads.of_words(False, None, 0, ("tiny", "helr"), say=lambda *a, **k: None)
+    rows = workloads.word_rows(False, None, 0, ("tiny", "helr"), say=lambda *a, **k: None)
     assert [(r["params"]["workload"], r["params"]["word"], r["params"]["log_scale"]) for r in rows] == [
         ("tiny", 28, 45), ("tiny", 30, 45), ("helr", 28, 35), ("helr", 30, 35)]
     made = networks.compiled(workloads._workload("tiny"), SMALL, "cuda", say=lambda *a: None)
@@ -63,11 +63,11 @@ def test_sets_that_are_not_packed_have_the_same_rows_on_their_scales(monkeypatch
     """Of the same workloads, so that bits stand beside those of packed chains."""
     asked = []
     monkeypatch.setattr(workloads, "unpacked", lambda scale: asked.append(scale) or SMALL)
-    rows = workloads.of_unpacked(False, None, 0, say=lambda *a, **k: None)
+    rows = workloads.unpacked_rows(False, None, 0, say=lambda *a, **k: None)
     assert asked == [45, 35]
     assert [(r["params"]["workload"], r["params"]["chain"], r["params"]["log_scale"]) for r in rows] == [
         ("tiny", "25-30", 45), ("helr", "25-30", 35)]
-    packed = workloads.of_words(False, None, 0, say=lambda *a, **k: None)
+    packed = workloads.word_rows(False, None, 0, say=lambda *a, **k: None)
     for row, beside in zip(rows, (packed[0], packed[2])):
         assert row.keys() == beside.keys() and "word" not in row["params"]
         assert all(row[k] == beside[k] for k in ("value", "limbs", "bootstraps", "key_bytes", "preset"))
@@ -81,12 +81,12 @@ def test_the_sets_of_both_tables_are_there_at_the_papers_scales():
 
 @pytest.mark.slow
 def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_sort(monkeypatch):
-    network_row, = workloads.of_scales(False, None, 0, (40,), 20, say=lambda *a, **k: None)
+    network_row, = workloads.scale_rows(False, None, 0, (40,), 20, say=lambda *a, **k: None)
     assert network_row["name"] == "resnet20.accuracy" and network_row["params"]["log_scale"] == 40
     assert network_row["value"] == network_row["shadow_accuracy"] == 100 and network_row["outside"] == 0
     assert abs(network_row["shadow_bits"] - network_row["predicted_bits"]) < 1
     monkeypatch.setattr(sorting, "BITS_AT", {30: 8.0, 40: 10.0, 48: 18.0})
-    few, more, refused = workloads.of_sorts(False, None, 0, (30, 40, 48), say=lambda *a, **k: None)
+    few, more, refused = workloads.sort_rows(False, None, 0, (30, 40, 48), say=lambda *a, **k: None)
     assert few["name"] == more["name"] == "sort.plan" and more["bootstraps"] > 0 and more["params"]["bits"] == 10
     assert 8 < few["value"] < more["value"] < 14 and few["value"] > few["worst_bits"] and few["params"]["log_scale"] == 30
     assert refused["name"] == "sort.refused" and "needs" in refused["why"] and refused["params"]["log_scale"] == 48
@@ -96,13 +96,13 @@ def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_so
 def test_what_runs_is_measured_beside_its_plan(monkeypatch, capsys):
     """As with --device cuda, on a CPU."""
     monkeypatch.setattr(demo, "run", functools.partial(demo.run, iterations=2, rows=32))
-    planned = workloads.of_words(False, "cpu", 1, ("tiny",))[0]
-    measured = workloads.of_words(True, "cpu", 1, ("tiny",))[0]
+    planned = workloads.word_rows(False, "cpu", 1, ("tiny",))[0]
+    measured = workloads.word_rows(True, "cpu", 1, ("tiny",))[0]
     for name in ("name", "preset", "level", "limbs", "bootstraps", "key_count", "key_bytes", "predicted_bits"):
         assert measured[name] == planned[name], name
     assert measured["measured"] > 0 and measured["inputs"] == 20 and measured["measured_worst_bits"] > 5
     monkeypatch.setattr(sorting, "BITS_AT", {40: 8.0})
-    rows = workloads.of_scales(True, "cpu", 1, (40,), 20) + workloads.of_sorts(True, "cpu", 1, (40,))
+    rows = workloads.scale_rows(True, "cpu", 1, (40,), 20) + workloads.sort_rows(True, "cpu", 1, (40,))
     assert [r["name"] for r in rows] == ["resnet20.accuracy", "helr.iteration", "sort.run"]
     assert rows[0]["inputs"] == 20 and rows[0]["measured"] > 0 and all(r["params"]["log_scale"] == 40 for r in rows)
     assert rows[2]["median_of"] == workloads.SORTS and rows[2]["params"]["bits"] == 8
