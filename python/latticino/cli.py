@@ -170,7 +170,7 @@ def _helr_at_scales(args: argparse.Namespace) -> int:
 
     rows, worst = [], 0
     for scale in args.scales:
-        result = demo.run(demo.OF_SCALES[scale], args.device, args.data, args.iterations, args.rows, args.threads,
+        result = demo.run(demo.PRESET_BY_SCALE[scale], args.device, args.data, args.iterations, args.rows, args.threads,
                           args.repeat, not args.separate, args.recorded)
         rows.append(records.stamped(demo.row(result)))
         worst = max(worst, demo.verdict(result))
@@ -259,11 +259,11 @@ def _security(text: str) -> int | None:
 
 
 def _scales(text: str) -> list[int]:
-    from .workloads.demo import OF_SCALES
+    from .workloads.demo import PRESET_BY_SCALE
 
     scales = [_whole(part) for part in text.split(",")]
-    if unknown := [s for s in scales if s not in OF_SCALES]:
-        known = ", ".join(map(str, sorted(OF_SCALES)))
+    if unknown := [s for s in scales if s not in PRESET_BY_SCALE]:
+        known = ", ".join(map(str, sorted(PRESET_BY_SCALE)))
         raise argparse.ArgumentTypeError(f"no set at 2^{unknown[0]}; there are {known}")
     return scales
 

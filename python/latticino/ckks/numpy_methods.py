@@ -9,7 +9,7 @@ import numpy as np
 from .. import arrays
 from ..common.array_methods import ArrayMethods
 from ..common.naming import public
-from ..common.remedies import OF_SHAPES
+from ..common.remedies import SHAPE_REMEDIES
 from ..functions.chebyshev import as_domain
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SORTED = "lt.sort(x, domain, bits), and take the value in its place"
 _DECRYPT = "decrypt first: it cannot be computed on approximate numbers without a look at them"
 
 REMEDIES: dict[str, str] = {
-    **OF_SHAPES,
+    **SHAPE_REMEDIES,
     **{name: f"lt.{name}(x, domain, bits)" for name in ("exp", "log", "sin", "cos", "tanh")},
     "sqrt": "x.sqrt(domain, bits)", "reciprocal": "x.inverse(domain, bits)", "absolute": "x.abs(bound, bits)",
     "fabs": "x.abs(bound, bits)", "sign": "x.sign(bound, gap, bits)", "maximum": "x.maximum(y, bound, bits)",

@@ -18,7 +18,7 @@ from .ufuncs import DEFAULT_REMEDY, OfNumpy
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_OF_NUMPY = frozenset(name for name in dir(np.ndarray) if not name.startswith("_"))
+_NUMPY_ATTRIBUTES = frozenset(name for name in dir(np.ndarray) if not name.startswith("_"))
 
 
 def _first_line(why: Exception) -> str:
@@ -33,7 +33,7 @@ class ArrayMethods(OfNumpy):
 
     def __getattr__(self, name: str) -> Any:
         """Python calls it for names that the array does not have."""
-        if name in self._REMEDY_OF or name in _OF_NUMPY:
+        if name in self._REMEDY_OF or name in _NUMPY_ATTRIBUTES:
             raise errors.AttributeError.explain(
                 name, f"{roles.name_of(type(self))}, which has no such attribute", "a method or function that it has",
                 self._REMEDY_OF.get(name, DEFAULT_REMEDY))

@@ -18,7 +18,7 @@ _TO_FILES = {np.save, np.savez, np.savez_compressed, np.savetxt}
 _PRINTING = {np.array2string, np.array_repr, np.array_str}
 # Functions that write into their first argument.
 _WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask}
-_OF_SHAPES = {np.shape, np.ndim, np.size}
+_SHAPE_FUNCTIONS = {np.shape, np.ndim, np.size}
 # Where functions without a signature in Python take the place for their result.
 _PLACES_OF_OUTPUTS = {"dot": 2, "concatenate": 2}
 
@@ -191,7 +191,7 @@ class PrivateArray(_Methods):
             plain = [a.unmarked() if isinstance(a, PrivateArray) else a for a in arguments]
             return str(function(*plain, **options)) + _MARK
         result = super().__array_function__(function, types, arguments, options)
-        if isinstance(result, numbers.Number) and not isinstance(result, bool) and function not in _OF_SHAPES:
+        if isinstance(result, numbers.Number) and not isinstance(result, bool) and function not in _SHAPE_FUNCTIONS:
             result = np.asarray(result)  # np.linalg.matrix_rank, for example, gives a number of Python
         return _marked(result)
 

@@ -1,7 +1,7 @@
 """Advice for numpy functions that the encrypted arrays of neither scheme have."""
 
 # For functions that only rearrange values.
-OF_SHAPES = {
+SHAPE_REMEDIES = {
     "append": "lt.concatenate([x, y], axis)", "column_stack": "lt.stack([x, y], axis=-1)",
     "dstack": "lt.stack([x, y], axis=-1)", "tile": "lt.concatenate([x] * n, axis)",
     **dict.fromkeys(("insert", "delete"), "lt.concatenate of slices"),

@@ -26,7 +26,7 @@ _OPERATORS: dict[np.ufunc, tuple[str, str | None]] = {
     np.conjugate: ("conj", None), np.positive: ("_itself", None), np.square: ("_squared", None)}
 DEFAULT_REMEDY = "decrypt first, or use the array's own methods and the functions of latticino"
 _RENAMED = {"newshape": "shape", "a_min": "min", "a_max": "max"}  # numpy before 2.1 calls this argument newshape
-_OF_SHAPES = (np.shape, np.ndim, np.size)
+_SHAPE_FUNCTIONS = (np.shape, np.ndim, np.size)
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -75,7 +75,7 @@ class OfNumpy:
         if function in _FUNCTIONS:
             return self._by_function(name, _FUNCTIONS[function], arguments, options)
         if arguments and arguments[0] is self:
-            if function in _OF_SHAPES:
+            if function in _SHAPE_FUNCTIONS:
                 return function(np.broadcast_to(np.False_, self.shape), *arguments[1:], **options)
             if name in self._METHODS and getattr(np, name) is function:
                 return self._by_method(name, inspect.signature(function).bind(*arguments, **options))

@@ -39,7 +39,7 @@ _NAME = "lowered graph"
 _MAX_SIZE = 1 << 31  # largest length of a vector, because two indices make one integer of 64 bits
 _MAX_ENTRIES = 1 << 28  # most entries of one matrix
 _IN_CACHE = 1 << 14  # values of a polynomial that are computed together
-_OF_VALUES = ("_blocks", "digest", "gains")  # cached properties of a map that depend on its values
+_CACHED_FROM_VALUES = ("_blocks", "digest", "gains")  # cached properties of a map that depend on its values
 _EXACT = 1e-12  # relative: a factor that is 1 except for rounding
 OUTSIDE = 1e-9  # relative: how far rounding may move a value out of a domain
 
@@ -184,7 +184,7 @@ class Affine:
         if not (math.isfinite(factor) and factor):
             _refuse(f"an affine map times {factor}", "a finite factor that is not 0")
         out = Affine.__new__(Affine)
-        out.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _OF_VALUES})
+        out.__dict__.update({name: value for name, value in self.__dict__.items() if name not in _CACHED_FROM_VALUES})
         out.values = self.values * factor
         return out
 

@@ -215,12 +215,12 @@ def _worker(args: argparse.Namespace) -> int:
 
 
 # Options of an action of tenants, which other actions do not have.
-_OF_ACTION = {"add": ("most_bytes", "most_jobs", "most_seconds", "weight"), "token": ("models", "days")}
+_OPTIONS_OF_ACTION = {"add": ("most_bytes", "most_jobs", "most_seconds", "weight"), "token": ("models", "days")}
 
 
 def _require_used(args: argparse.Namespace) -> None:
     """UnsupportedError for an option of `tenants` that the action would not read."""
-    for action, options in _OF_ACTION.items():
+    for action, options in _OPTIONS_OF_ACTION.items():
         for option in options:
             if action != args.action and getattr(args, option) is not None:
                 raise errors.UnsupportedError.explain(

@@ -15,11 +15,11 @@ from .store import Store
 from .tables import bundles, jobs, workers
 from .tenants import ACTIVE
 
-_OF_WORKERS = {"key_hits": "jobs whose keys were in memory", "key_misses": "jobs whose keys had to be read",
-               "bundles_dropped": "bundles dropped from memory",
-               "evictions": "bundles moved from device to host memory",
-               "predicted_seconds": "predicted seconds of jobs that are done",
-               "real_seconds": "measured seconds of jobs that are done"}
+_WORKER_COUNTERS = {"key_hits": "jobs whose keys were in memory", "key_misses": "jobs whose keys had to be read",
+                    "bundles_dropped": "bundles dropped from memory",
+                    "evictions": "bundles moved from device to host memory",
+                    "predicted_seconds": "predicted seconds of jobs that are done",
+                    "real_seconds": "measured seconds of jobs that are done"}
 
 
 class Metrics:
@@ -64,7 +64,7 @@ class _FromStore:
         counters = {row.id: json.loads(row.counters) for row in alive}
         yield _gauge("resident_bytes", "bytes of keys on the device", "worker",
                      [(id_, found["resident_bytes"]) for id_, found in counters.items()])
-        for name, text in _OF_WORKERS.items():
+        for name, text in _WORKER_COUNTERS.items():
             family = CounterMetricFamily(f"latticino_worker_{name}", text, labels=["worker"])
             for id_, found in counters.items():
                 family.add_metric([id_], found[name])

@@ -33,7 +33,7 @@ def _step(operation: str) -> Callable[[_Method], _Method]:
     return lambda method: program_step(called(operation)(method))
 
 
-_OF_THE_CORE = {"subtract": "sub"}
+_CORE_NAMES = {"subtract": "sub"}
 
 
 class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
@@ -210,7 +210,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
         if self.bits < 0:
             return modular.arithmetic(name, *((y, x) if swap else (x, y)))
         x._integer(name)
-        return each(name, getattr(self._evaluator, _OF_THE_CORE.get(name, name)), x.bits, [y, x] if swap else [x, y])
+        return each(name, getattr(self._evaluator, _CORE_NAMES.get(name, name)), x.bits, [y, x] if swap else [x, y])
 
     # ---- operators ----
 

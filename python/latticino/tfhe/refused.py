@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .. import errors
-from ..common.remedies import OF_SHAPES
+from ..common.remedies import SHAPE_REMEDIES
 
 _TABLE = "for values of at most 4 bits take a table"
 _FRACTION = "use x itself: its values are integers from 0 on"
@@ -20,7 +20,7 @@ _MEAN = "x.sum(axis), and divide after you decrypt first, or // by a clear power
 
 # Advice for functions and methods of numpy.
 REMEDIES: dict[str, str] = {
-    **OF_SHAPES,
+    **SHAPE_REMEDIES,
     "maximum": "lt.maximum(x, y)", "minimum": "lt.minimum(x, y)", "logical_and": "x & y of booleans",
     "logical_or": "x | y of booleans", "logical_xor": "x ^ y of booleans", "logical_not": "~x of booleans",
     "add.reduce": "x.sum(axis)", "maximum.reduce": "x.max(axis)", "minimum.reduce": "x.min(axis)",

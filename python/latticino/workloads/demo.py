@@ -23,7 +23,7 @@ from ..key_generation import keygen
 from . import data, helr
 
 MIB = 2**20
-OF_SCALES = {scale: f"n16-d{scale}-boot-v1" for scale in (30, 35, 40, 45, 50)} | {48: "n16-d48-dr-boot-v1"}
+PRESET_BY_SCALE = {scale: f"n16-d{scale}-boot-v1" for scale in (30, 35, 40, 45, 50)} | {48: "n16-d48-dr-boot-v1"}
 
 
 @dataclass

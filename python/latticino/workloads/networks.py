@@ -113,7 +113,7 @@ def compiled(work: Workload, preset: str | None = None, device: str | None = Non
     """The network of a workload on its own data, or on generated ones. ``weights``: a file of the recipe."""
     w = _weights(work, weights, say)
     with wrong_arrays_as_file_errors(f"demo {work.name}", f"the weights of {work.name}",
-                        f"name a file of its recipe, examples/networks/{work.file}.py, with --weights"):
+                                     f"name a file of its recipe, examples/networks/{work.file}.py, with --weights"):
         data, graph = work.data(w), work.network(w)
         calibration = work.prepared(w, data.calibration)
     start = time.monotonic()

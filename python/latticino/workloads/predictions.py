@@ -80,16 +80,16 @@ def _network(name: str, batch: int | None = None) -> Case:
 
     def plans() -> Row:
         made = networks.compiled(work, None, "cuda", images, say=lambda *_: None)
-        return _of_network(made.enc.plan, 1 if work.unit == "s" else 1e3 / images)
+        return _network_row(made.enc.plan, 1 if work.unit == "s" else 1e3 / images)
 
     return Case(name, work.record, work.unit, images, {}, plans)
 
 
 def _trees(task: trees.Task) -> Row:
-    return _of_network(nn.compile(task.model, calibration=task.x_train, device="cuda").plan, 1e3)
+    return _network_row(nn.compile(task.model, calibration=task.x_train, device="cuda").plan, 1e3)
 
 
-def _of_network(plan: nn.NetworkPlan, factor: float) -> Row:
+def _network_row(plan: nn.NetworkPlan, factor: float) -> Row:
     return {"value": factor * plan.seconds, "first": factor * plan.first_seconds, "preset": plan.preset,
             "level": plan.level, "bootstraps": plan.bootstraps, "key_bytes": plan.program.key_bytes,
             "peak_bytes": plan.peak_bytes, "predicted_bits": plan.bits}
@@ -101,7 +101,7 @@ def _helr(chosen: data.Dataset, settings: helr.Settings) -> Row:
     batches = data.batches(chosen, settings.rows)[: settings.iterations]
     plan = trainer.context.plan(trainer.cycle, *trainer.examples(batches[0]))
     bits = _bits_of_training(chosen.name, settings)
-    return _of_plan(plan, 1e3 / trainer.steps_between) | {
+    return _plan_row(plan, 1e3 / trainer.steps_between) | {
         "peak_bytes": trainer.peak_bytes(batches[0], len(batches), True), "level": trainer.start_level,
         "predicted_bits": bits.mean, "predicted_worst_bits": bits.worst}
 
@@ -116,10 +116,10 @@ def _bits_of_training(name: str, settings: helr.Settings) -> Precision:
 
 def _sort() -> Row:
     plan = sorting.planned(Context._for_plans(PRESET, "cuda", False), sorting.LARGE, sorting.BITS)
-    return _of_plan(plan, 1) | {"predicted_bits": plan.bits[0][0], "level": None}
+    return _plan_row(plan, 1) | {"predicted_bits": plan.bits[0][0], "level": None}
 
 
-def _of_plan(plan: Plan, factor: float) -> Row:
+def _plan_row(plan: Plan, factor: float) -> Row:
     return {"value": factor * plan.prepared_seconds, "first": factor * plan.seconds, "preset": PRESET,
             "bootstraps": plan.bootstraps, "key_bytes": plan.key_bytes, "peak_bytes": plan.peak_bytes}
 

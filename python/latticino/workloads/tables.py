@@ -57,14 +57,14 @@ def run(args: argparse.Namespace) -> tuple[list[Row], bool]:
 
 
 def word_rows(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
-             say: Say = print) -> list[Row]:
+              say: Say = print) -> list[Row]:
     """For each workload, or those that are named, a row on the chain of words of 28 bits, and one on that of 30."""
     return [_workload_row(name, packed(LOG_SCALES[name], word), {"word": word}, measured, device, threads, say)
             for name in names or LOG_SCALES for word in WORDS]
 
 
 def unpacked_rows(measured: bool, device: str | None, threads: int, names: tuple[str, ...] = (),
-                say: Say = print) -> list[Row]:
+                  say: Say = print) -> list[Row]:
     """The same workloads on sets of the same scales that are not packed: primes of 25 and of 30 bits."""
     return [_workload_row(name, unpacked(LOG_SCALES[name]), {"chain": "25-30"}, measured, device, threads, say)
             for name in names or LOG_SCALES]
@@ -150,11 +150,11 @@ def _helr_run(preset: str, device: str | None, threads: int) -> Row:
 
 
 def scale_rows(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
-              images: int = IMAGES, say: Say = print) -> list[Row]:
+               images: int = IMAGES, say: Say = print) -> list[Row]:
     """A row of ResNet-20 for each scale, and one of HELR where it runs."""
     rows = []
     for scale in scales:
-        preset = demo.OF_SCALES[scale]
+        preset = demo.PRESET_BY_SCALE[scale]
         made = [_resnet20(preset, device if measured else None, threads, images)]
         if measured:
             made.append(demo.row(demo.run(preset, device, threads=threads)))
@@ -163,9 +163,9 @@ def scale_rows(measured: bool, device: str | None, threads: int, scales: tuple[i
 
 
 def sort_rows(measured: bool, device: str | None, threads: int, scales: tuple[int, ...] = SCALES,
-             say: Say = print) -> list[Row]:
+              say: Say = print) -> list[Row]:
     """A row of a sort for each scale: as it ran, or what its plan says."""
-    return [_at(scale, _sort(demo.OF_SCALES[scale], sorting.BITS_AT[scale], measured, device, threads), say)
+    return [_at(scale, _sort(demo.PRESET_BY_SCALE[scale], sorting.BITS_AT[scale], measured, device, threads), say)
             for scale in scales]
 
 

@@ -252,7 +252,7 @@ Error Error::at_values() const {
 namespace {
 
 // The part of weighted sums that is the same error in all of them.
-ErrorPart of_sums(ErrorPart part, double growth, double unused) {
+ErrorPart common_part_of_sums(ErrorPart part, double growth, double unused) {
   const double beside = part.rest * std::sqrt(unused);
   const double common = part.common_rest * unused;
   part.rms = std::hypot(part.rms * growth + common, beside);
@@ -274,7 +274,7 @@ double growth_of(const ErrorPart& part, double l1, double l2) {
 Error Error::summed(double l1, double l2, double unused) const {
   Error out;
   for (const ErrorPart& part : parts_) {
-    out.add(of_sums(part, growth_of(part, l1, l2), unused));
+    out.add(common_part_of_sums(part, growth_of(part, l1, l2), unused));
   }
   return out;
 }
@@ -283,7 +283,7 @@ Error Error::mapped(double l1, double l2, double correlation) const {
   Error out;
   for (const ErrorPart& part : parts_) {
     const double growth = growth_of(part, l1, l2);
-    ErrorPart sums = of_sums(part, growth, 0);
+    ErrorPart sums = common_part_of_sums(part, growth, 0);
     // Errors of results that are bounded by l1 grow by less, and those of their sums do not.
     const double together = growth > 0 ? l2 * std::sqrt(part.alike * correlation) / growth : 1;
     sums.alike = std::max(1.0, together * together);

@@ -125,7 +125,7 @@ double worst_of_few(const Shown& shown, double estimate) {
 // other data set has a largest value, and the distances between these are known. For few values,
 // only a deviation is known. Six deviations are exceeded once in 16,000 times if the deviation
 // comes from 12 data sets, and once in 250 times if it comes from four.
-std::optional<Range> of_others(const Sample& sample, const Range& own) {
+std::optional<Range> range_over_other_data(const Sample& sample, const Range& own) {
   std::vector<double> squares(sample.size);
   const NumbersView exact = sample.row(0);
   double largest = 0, mean_square = 0, sum = 0, sum_of_squares = 0;
@@ -175,7 +175,8 @@ Known::Known(Estimate estimate, SamplePtr sample, bool shadow, std::optional<dou
   white_noise_ = white;
   if (!shadow_) {
     estimate_.range = Range::of_sample(std::as_const(*sample_).row(0), range().is_real());
-    if (auto wider = sample_->others > 0 ? of_others(*sample_, range()) : std::nullopt) {
+    if (auto wider =
+            sample_->others > 0 ? range_over_other_data(*sample_, range()) : std::nullopt) {
       seen_ = estimate_.range;
       estimate_.range = *wider;
     }

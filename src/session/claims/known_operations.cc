@@ -67,7 +67,7 @@ template <class F>
 Rows both(const SamplePtr& x, const SamplePtr& y, double added, F f) {
   if (x == nullptr || y == nullptr) return nullptr;
   if (x->size != y->size) throw std::invalid_argument("samples of two sizes");
-  auto out = std::make_shared<Sample>(Sample::of_both(*x, *y));
+  auto out = std::make_shared<Sample>(Sample::with_common_rows(*x, *y));
   for (std::size_t r = 0; r < out->rows; ++r) {
     // The row of a shadow. It has one replica and no other data, so these are the first rows of
     // every sample.
@@ -646,7 +646,7 @@ Known Known::refreshed(double noise, double ratio, bool of_slots, int slots, con
   }
   SamplePtr rows = sample_;
   if (mixed && sample_ != nullptr && meant != nullptr) {
-    auto common = std::make_shared<Sample>(Sample::of_both(*sample_, *meant));
+    auto common = std::make_shared<Sample>(Sample::with_common_rows(*sample_, *meant));
     for (std::size_t r = 0; r < common->rows; ++r) {
       std::ranges::copy(std::as_const(*sample_).row(r), common->row(r).begin());
     }

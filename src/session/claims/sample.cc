@@ -136,7 +136,7 @@ void add_noise(Sample& sample, double rms) {
   }
 }
 
-Sample Sample::of_both(const Sample& x, const Sample& y) {
+Sample Sample::with_common_rows(const Sample& x, const Sample& y) {
   return {std::min(x.replicas, y.replicas), std::min(x.others, y.others), x.size};
 }
 

@@ -25,7 +25,7 @@ struct Sample {
         size(size),
         values(rows * size) {}
   // A sample with only the rows that two samples have in common.
-  static Sample of_both(const Sample& x, const Sample& y);
+  static Sample with_common_rows(const Sample& x, const Sample& y);
   std::span<std::complex<double>> row(std::size_t r) { return {values.data() + r * size, size}; }
   NumbersView row(std::size_t r) const { return {values.data() + r * size, size}; }
   std::size_t first_other() const { return 1 + replicas; }

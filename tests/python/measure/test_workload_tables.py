@@ -35,7 +35,7 @@ def small(monkeypatch):
     monkeypatch.setattr(workloads, "packed", lambda scale, word: SMALL)
     monkeypatch.setattr(workloads, "LOG_SCALES", {"tiny": 45, "helr": 35})
     monkeypatch.setattr(workloads, "SORTED", 8)
-    monkeypatch.setattr(demo, "OF_SCALES", dict.fromkeys(workloads.SCALES, SMALL))
+    monkeypatch.setattr(demo, "PRESET_BY_SCALE", dict.fromkeys(workloads.SCALES, SMALL))
 
     def training(preset):
         context = lt.Context._for_plans(preset, "cuda", False)
@@ -131,7 +131,7 @@ def test_predictions_of_each_card_beside_the_newest_run_of_the_same_plan(tmp_pat
     work = workloads._workload("tiny")
 
     def plans():
-        return predictions._of_network(networks.compiled(work, None, "cuda", say=lambda *_: None).enc.plan, 1e3)
+        return predictions._network_row(networks.compiled(work, None, "cuda", say=lambda *_: None).enc.plan, 1e3)
 
     case = predictions.Case("tiny", "tiny.input", "ms", 1, {}, plans)
     monkeypatch.setattr(predictions, "cases", lambda: [case])

@@ -23,8 +23,8 @@ from .result import Claimed, Result
 
 Part = Callable[[str, int, int], Iterator[Result]]
 PARTS: dict[str, Part] = {"ckks": ckks_programs.programs, "tfhe": tfhe_programs.programs,
-                         "switching": switching_programs.programs, "saved": saved_programs.programs,
-                         "program-files": saved_programs.hostile}
+                          "switching": switching_programs.programs, "saved": saved_programs.programs,
+                          "program-files": saved_programs.hostile}
 EXACT = 200.0  # in bits: smaller errors count as none
 SHOWN = 10  # number of wrong programs of each part that are printed
 

@@ -20,9 +20,9 @@ from ...claims.known import Range, RangeWarning
 from ...key_generation import keygen
 from ...ops.scalar import Scalar
 from ...programs.program import record
-from .functions import STEPS as OF_FUNCTIONS
+from .functions import STEPS as FUNCTION_STEPS
 from .result import Claimed, Result
-from .shapes import STEPS as OF_SHAPES
+from .shapes import STEPS as SHAPE_STEPS
 
 LEVELED, BOOTSTRAPPED = "test-n10-leveled-insecure", "test-n10-boot-insecure"
 # Other chains: one prime per level, two, and packed ones, with lists of terminals and with free ones.
@@ -128,7 +128,7 @@ class Drawing:
         self.clear, self.left = [np.asarray(x) for x in operands], left
         self.apart = [x.size for x in operands]  # number of values whose errors are independent of each other
         self.program, self.shape, self.of_shapes = Program([], []), operands[0].shape, mode == "shapes"
-        more = {"numbers": _OF_NUMBERS * 3, "shapes": OF_SHAPES * 2, "functions": OF_FUNCTIONS}.get(mode, [])
+        more = {"numbers": _NUMBER_STEPS * 3, "shapes": SHAPE_STEPS * 2, "functions": FUNCTION_STEPS}.get(mode, [])
         steps = _STEPS[::3] if mode == "functions" else _STEPS
         self.kinds = [*steps, *([_bootstrap] * 2 if bootstraps else []), *more]
         self._to_move = 0
@@ -187,7 +187,7 @@ class Drawing:
             step = self.kinds[int(self.rng.integers(len(self.kinds)))]
             if self.of_shapes:  # values of other shapes may first have to move
                 self.shape = self.clear[int(self.rng.integers(len(self.clear)))].shape
-                self._to_move = 0 if step in OF_SHAPES else 1
+                self._to_move = 0 if step in SHAPE_STEPS else 1
             step(self)
         self.last()
         self._to_move = 0
@@ -334,7 +334,7 @@ def _over_scalar(d: Drawing) -> None:
     d.add("over scalar", lambda v: v[i] / (3 * abs(given.numbers[name]) + given.given[name]), 1, i)
 
 
-_OF_NUMBERS: list[Callable[[Drawing], None]] = [_times_scalar, _times_expression, _plus_scalar, _over_scalar]
+_NUMBER_STEPS: list[Callable[[Drawing], None]] = [_times_scalar, _times_expression, _plus_scalar, _over_scalar]
 _STEPS: list[Callable[[Drawing], None]] = [
     _add, _add, _subtract, _multiply, _multiply, _times_array, _plus_array, _divide, _times_number, _times_integer,
     _plus_number, _power, _dot_of_pairs, _rotate, _conjugate, _spread_sum, _polyval, _polyval]

@@ -12,7 +12,7 @@ from ..packing import renames
 from ..units import Scaled
 
 # Whether operands of these operations hold both halves.
-_OF_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}
+_OPERANDS_IN_BOTH = {"split": True, "join": False, "squares": False, "polynomial": False, "mul": False}
 
 
 def in_both(graph: Lowered) -> list[bool]:
@@ -32,7 +32,7 @@ def are_consistent(graph: Lowered, filled: bool) -> bool:
     for node in graph.nodes:
         held = {both[j] for j in node.inputs}
         maps = node.op == "affine" and node.like is None and not renames(node)
-        wanted = both[node.like] if node.like is not None else True if maps else _OF_BOTH.get(node.op)
+        wanted = both[node.like] if node.like is not None else True if maps else _OPERANDS_IN_BOTH.get(node.op)
         if len(held) > 1 or node.op == "matmul" or (wanted is not None and held != {wanted}):
             return False
     return both[graph.output]

@@ -75,7 +75,7 @@ _HEADERS: dict[int, Json] = {
     401: {"WWW-Authenticate": {"required": True, "schema": _TEXT}},
     429: {"Retry-After": {"required": True, "description": "seconds", "schema": _COUNT}},
     503: {"Retry-After": {"required": True, "description": "seconds", "schema": _COUNT}}}
-_OF_FILE = {"ETag": {"required": True, "schema": _TEXT}, "Accept-Ranges": {"required": True, "schema": _TEXT}}
+_FILE_HEADERS = {"ETag": {"required": True, "schema": _TEXT}, "Accept-Ranges": {"required": True, "schema": _TEXT}}
 
 
 def _header(name: str, text: str, required: bool, schema: Json) -> Json:
@@ -133,7 +133,7 @@ def _of_answers(answers: dict[int, str | None], ranges: bool) -> Json:
         content = {} if name is None else {_FILE: {"schema": _BINARY}} if name == _FILE else {
             _JSON: {"schema": _ref(name)}}
         out[str(status)] = {"description": "the answer", **({"content": content} if content else {}),
-                            **({"headers": _OF_FILE} if ranges else {})}
+                            **({"headers": _FILE_HEADERS} if ranges else {})}
     return out
 
 
