@@ -149,7 +149,8 @@ std::vector<DftFactor> cts_factors(const FftTables& tables, int log_slots,
   int len = n, in = 0;  // `in`: a rotation that the input still needs
   for (std::size_t j = 0; j < stages.size(); ++j) {
     const bool last = j + 1 == stages.size();
-    const int next_len = len >> stages[j];  // block length of the next group, and the distance of diagonals
+    // block length of the next group, and the distance of diagonals
+    const int next_len = len >> stages[j];
     const int rotation = last ? 0 : next_len;
     const Matrix m = shifted(group(tables, n, len, stages[j], true), n, in, rotation);
     const Ends ends = last && halves == Halves::Apart ? Ends::Split : Ends::Plain;

@@ -14,7 +14,7 @@ from world import hash_of
 from latticino.serve.blobs import OPERATOR
 from latticino.serve.front import Front, Settings
 from latticino.serve.http import KEY
-from latticino.serve.metrics import _OF_WORKERS
+from latticino.serve.metrics import _WORKER_COUNTERS
 from latticino.serve.requests import openapi
 from latticino.serve.store import STORE_ERRORS
 from latticino.serve.tables import workers
@@ -75,7 +75,7 @@ def test_each_success_that_the_document_names_is_an_answer(world, rows):
     seen, rest = set(), [(method, route, {}) for method, route, _ in operations(world) if method != "delete" and (method, route, {}) not in announced]
     repeated = [("post", "/v1/jobs", {"headers": {"idempotency-key": "same"}})] * 2
     ends = [("delete", "/v1/jobs/{job}", {}), ("delete", "/v1/bundles/{bundle}", {"bundle": rows.bundle(world.tenant, world.model, "c")})]
-    counters = {**dict.fromkeys(_OF_WORKERS, 0), "resident_bytes": 0, "jobs": {"done": 1}}
+    counters = {**dict.fromkeys(_WORKER_COUNTERS, 0), "resident_bytes": 0, "jobs": {"done": 1}}
     with rows.store.write() as c:
         c.execute(workers.insert().values(id="w", seen=rows.store.now(c), device="cpu", counters=json.dumps(counters)))
     for method, route, more in (*announced, *rest, *repeated, ("get", "/v1/jobs/{job}/result", {"headers": {"range": "bytes=1-2"}}), *ends):
