@@ -67,7 +67,8 @@ class Outcome:
 
     @classmethod
     def of(cls, why: errors.Error, lost: bool = False) -> Outcome:
-        return cls((), type(why).__name__, str(why), lost)
+        public = next(kind.__name__ for kind in type(why).__mro__ if hasattr(errors, kind.__name__))
+        return cls((), public, str(why), lost)
 
     def raised(self) -> errors.Error:
         """The error as an exception."""

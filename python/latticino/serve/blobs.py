@@ -6,6 +6,7 @@ A service that handles a new name for each job would grow by some 200 bytes per 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -28,30 +29,37 @@ _OWNER = re.compile(r"[0-9a-z]{1,32}")
 _PIECE = 1 << 20  # bytes that are read at once of a file that is not needed as a whole
 
 
-class Blobs:
-    """Content-addressed files of several owners below a folder, which is made. Each owner has a folder of its own, so
-    that nobody learns from an upload whether another owner has the same bytes.
+class Away(errors.FileError):
+    """The folder of blobs does not answer, as if its disk is not mounted. No blob is lost by that."""
 
-    ``reserve``: bytes that stay free on the disk; `require_room` refuses what would take them.
+
+class Blobs:
+    """Content-addressed files of several owners below a folder. Each owner has a folder of its own, so that nobody
+    learns from an upload whether another owner has the same bytes.
+
+    ``reserve``: bytes that stay free on the disk; `require_room` refuses what would take them. ``make``: the folder is
+    made where it is not there. A process of a running service does not make it: if the disk is not mounted, an empty
+    folder would look as if all blobs were lost.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], reserve: int = 0) -> None:
+    def __init__(self, folder: str | os.PathLike[str], reserve: int = 0, make: bool = True) -> None:
         self.folder, self.reserve = Path(folder), reserve
         self._root = os.fspath(folder)
         self._held: BinaryIO | None = None
         try:
-            os.makedirs(self._root, mode=0o700, exist_ok=True)
             folders = [os.path.join(self._root, name) for name in (*AREAS, "tmp")]
-            for each in folders:
-                os.makedirs(each, exist_ok=True)
+            if make:
+                os.makedirs(self._root, mode=0o700, exist_ok=True)
+                for each in folders:
+                    os.makedirs(each, exist_ok=True)
             _sync(self._root)
             with self.writer(AREAS[0], OPERATOR):  # tests whether a file can be made, and removes it
                 pass
             disks = {os.stat(each).st_dev for each in folders}
         except OSError as why:
             raise errors.FileError.explain("blobs", f"{folder}: {why}", "a folder on a disk with room, that can be "
-                                           "written to", "make room or change its permissions, or name another one "
-                                           "with --blobs") from why
+                                           "written to", "make room or change its permissions, mount its disk, or "
+                                           "name another one with --blobs") from why
         if len(disks) > 1:  # files could not be renamed from one file system to the other
             raise errors.FileError.explain("blobs", f"{folder}, whose folders lie on {len(disks)} disks", "one disk",
                                            "move the whole folder, and name it with --blobs, in place of links in it")
@@ -75,35 +83,41 @@ class Blobs:
                                             "check the name")
         return os.path.join(self._root, area, owner, hash_[:2], hash_)
 
-    def has(self, area: str, owner: str, hash_: str) -> bool:
-        return os.path.isfile(self.path(area, owner, hash_))
+    def answers(self) -> bool:
+        """Whether the folder has what it had when it was opened: a disk that is not mounted leaves an empty one."""
+        return all(os.path.isdir(os.path.join(self._root, area)) for area in AREAS)
 
-    def open(self, area: str, owner: str, hash_: str) -> BinaryIO:
-        """The blob, opened for reading. FileError if it does not exist."""
-        try:
-            return open(self.path(area, owner, hash_), "rb")
-        except OSError as why:
-            raise errors.FileError.explain("blobs", f"no blob {hash_[:16]} in {area}", "one that was stored",
-                                           "restore the folder of blobs from its backup") from why
+    def has(self, area: str, owner: str, hash_: str) -> bool:
+        """Whether a blob is there. Away if the folder does not answer."""
+        if os.path.isfile(self.path(area, owner, hash_)):
+            return True
+        self._require_here(area)
+        return False
 
     def read(self, area: str, owner: str, hash_: str) -> bytes:
-        """All bytes of a blob, compared with its name. FileError where they differ."""
-        with self.open(area, owner, hash_) as file:
-            data = file.read()
+        """All bytes of a blob, compared with its name. FileError where they differ, or where there is none; Away if the
+        folder does not answer."""
+        try:
+            with open(self.path(area, owner, hash_), "rb") as file:
+                data = file.read()
+        except OSError as why:
+            self._require_lost(area, why)
+            raise errors.FileError.explain("blobs", f"no blob {hash_[:16]} in {area}", "one that was stored",
+                                           "restore the folder of blobs from its backup") from why
         if _hash_of(data) != hash_:
             raise errors.FileError.explain("blobs", f"other bytes in {area} than {hash_[:16]} names",
                                            "those that were stored", "restore the folder of blobs from its backup")
         return data
 
     def intact(self, area: str, owner: str, hash_: str) -> bool:
-        """Whether a blob is there and has the bytes that its name states. OSError if the folder cannot be read."""
+        """Whether a blob is there and has the bytes that its name states. Away if the folder does not answer."""
         found = hashlib.sha256()
         try:
             with open(self.path(area, owner, hash_), "rb") as file:
                 while piece := file.read(_PIECE):
                     found.update(piece)
-        except FileNotFoundError:
-            os.stat(os.path.join(self._root, area))  # if a disk is not mounted, no blob is lost
+        except OSError as why:
+            self._require_lost(area, why)
             return False
         return found.hexdigest() == hash_
 
@@ -134,7 +148,27 @@ class Blobs:
         return size <= self.room()
 
     def _free(self) -> int:
-        return shutil.disk_usage(self.folder).free
+        try:
+            return shutil.disk_usage(self.folder).free
+        except OSError as why:
+            raise self._away(why) from why
+
+    def _require_here(self, area: str) -> None:
+        """Away if the folder of an area is gone."""
+        try:
+            os.stat(os.path.join(self._root, area))
+        except OSError as why:
+            raise self._away(why) from why
+
+    def _require_lost(self, area: str, why: OSError) -> None:
+        """Away unless an error of reading means that this one blob is lost."""
+        if why.errno not in (errno.ENOENT, errno.EIO):
+            raise self._away(why) from why
+        self._require_here(area)
+
+    def _away(self, why: OSError) -> errors.Error:
+        return Away.explain("blobs", f"{self._root}, which does not answer ({why.strerror})",
+                            "the folder that the service has used", "mount its disk, or make it readable")
 
     def discard(self, area: str, owner: str, hash_: str) -> None:
         """Removes a blob, if it is there."""

@@ -182,7 +182,8 @@ class Bundles:
                 return None
             if row.attempts >= ATTEMPTS:
                 c.execute(bundles.update().where(*_named(row)).values(
-                    state="refused", lease=None, reason=f"its check did not end in {ATTEMPTS} tries"))
+                    state="refused", lease=None, reason=f"keys: had a bundle whose check did not end in {ATTEMPTS} "
+                    "tries; needs a check that ends; delete the bundle, then upload it again"))
                 return None
             lease = secrets.token_hex(16)
             c.execute(bundles.update().where(*_named(row)).values(
@@ -205,11 +206,12 @@ class Bundles:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
                 state="refused", lease=None, reason=storable(reason)))
 
-    def retry(self, check: Check) -> None:
-        """Gives a bundle back that could not be checked for reasons outside of it. It will be checked again."""
+    def retry(self, check: Check, blame: bool = True) -> None:
+        """Gives a bundle back that could not be checked for reasons outside of it. It will be checked again. Without
+        ``blame`` this does not count as a try."""
         with self._store.write() as c:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
-                state="uploaded", lease=None))
+                state="uploaded", lease=None, attempts=bundles.c.attempts - (not blame)))
 
     def withdraw_damaged(self, tenant: str, manifest: Manifest) -> int:
         """Reads all chunks of a bundle, and marks those as missing that are lost or damaged.
@@ -258,6 +260,12 @@ class Bundles:
         """Chunks that a manifest names, as (tenant, hash)."""
         with self._store.read() as c:
             return {(row.tenant, row.hash) for row in c.execute(sa.select(chunks.c.tenant, chunks.c.hash))}
+
+    @staticmethod
+    def chunks_in(store: Store) -> int:
+        """The number of chunks of all tenants that are stored."""
+        with store.read() as c:
+            return int(c.execute(sa.select(sa.func.count()).select_from(chunks).where(chunks.c.stored)).scalar())
 
     # ---- helpers ----
 

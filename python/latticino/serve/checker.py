@@ -22,6 +22,7 @@ from .store import STORE_ERRORS, Store
 
 PAUSE = 0.2  # seconds between two searches for uploads
 SWEEP, SWEEP_BLOBS = 2.0, 60.0  # seconds between two cleanups of rows, and of blobs
+_AWAY = 1.0  # seconds until another try if the folder of blobs does not answer
 _FRESH = 60.0  # seconds for which a blob without a row is kept, because its row may be about to come
 _UNFINISHED = 3600.0
 _SECONDS, _RATE = 120, 2 << 20  # a check may take `_SECONDS`, and one more for each `_RATE` bytes of the bundle
@@ -79,7 +80,7 @@ class Checker:
                     swept_blobs = time.monotonic()
                     self._bundles.sweep()
                     self.sweep_blobs(_FRESH)
-            except STORE_ERRORS as why:
+            except (*STORE_ERRORS, OSError) as why:
                 log("checker.trouble", error=type(why).__name__)
                 self._stop.wait(1.0)
             if not busy:
@@ -109,7 +110,10 @@ class Checker:
             thread.join()
         if verdict is None:
             self._bundles.withdraw_damaged(check.tenant, check.manifest)
-            self._bundles.retry(check)
+            away = not self._blobs.answers()
+            self._bundles.retry(check, blame=not away)
+            if away:
+                self._stop.wait(_AWAY)
         elif "refused" in verdict:
             self._bundles.refuse(check, verdict["refused"])
         else:

@@ -167,7 +167,8 @@ def _serve(args: argparse.Namespace) -> int:
     limits = {"seconds": float(args.most_queued), "keep_results": float(args.keep_results)}
     config = _config(args, page=page, limits=limits, rate=float(args.rate), burst=4.0 * args.rate,
                      polls=args.polls, reserve=args.reserve)
-    store, blobs = config.open()
+    _require_its_blobs(config)
+    store, blobs = config.open(make=True)
     # checked first, together with the address: a service that cannot start must not change the models of one that runs
     blobs.hold()
     service = Service(config, args.workers, (args.host, args.port), float(args.grace))
@@ -191,6 +192,26 @@ def _serve(args: argparse.Namespace) -> int:
     return 0
 
 
+def _require_its_blobs(config: Config) -> None:
+    """FileError for a store with keys of tenants beside no folder of blobs, as if its disk is not mounted. With a new
+    and empty folder, all keys would count as lost."""
+    from .bundles import Bundles
+    from .store import Store
+
+    if Path(config.blobs, "chunks").is_dir():
+        return
+    store = Store(config.store)
+    try:
+        count = Bundles.chunks_in(store)
+    finally:
+        store.close()
+    if count:
+        raise errors.FileError.explain(
+            "serve", f"{arrays.printable(config.blobs)}, which is no folder of blobs, and a store that names {count} "
+            "chunks of keys", "the folder that was used with this store", "mount its disk, restore it from a backup, or "
+            "name it with --blobs; to begin anew, name another store too")
+
+
 def _worker(args: argparse.Namespace) -> int:
     packages.require("worker")
     from .blobs import OPERATOR
@@ -202,7 +223,7 @@ def _worker(args: argparse.Namespace) -> int:
     quiet_environment()
     _require_own(args)
     config = _config(args)
-    store, blobs = config.open()
+    store, blobs = config.open(make=True)
     rows = Registry(store, blobs).active()
     lacking = [row.name for row in rows if not blobs.has("models", OPERATOR, row.digest)]
     store.close()

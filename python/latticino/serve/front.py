@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
 
 from .. import errors
-from .blobs import OPERATOR, Blobs
+from .blobs import OPERATOR, Away, Blobs
 from .bundles import Bundles
 from .http import KEY
 from .jobs import Jobs, Limits
@@ -286,6 +286,8 @@ class Front:
                 return row, None
             try:
                 return row, self._blobs.read("results", who.tenant, row.result)
+            except Away:
+                raise
             except errors.FileError as why:
                 raise self._damaged(row.id) from why
 
@@ -309,7 +311,7 @@ class Front:
         try:
             found = os.stat(path)
         except FileNotFoundError:
-            return self._blobs.intact(area, owner, name)  # False; or OSError if the whole folder is gone
+            return self._blobs.intact(area, owner, name)  # False; or Away if the whole folder is gone
         state = (found.st_ino, found.st_size, found.st_mtime_ns)
         with self._lock:
             if self._compared.get(path) == state:

@@ -47,8 +47,9 @@ class Config:
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
-    def open(self) -> tuple[Store, Blobs]:
-        return Store(self.store), Blobs(self.blobs, self.reserve)
+    def open(self, make: bool = False) -> tuple[Store, Blobs]:
+        """The store and the blobs. ``make`` as of `Blobs`."""
+        return Store(self.store), Blobs(self.blobs, self.reserve, make)
 
 
 class Signals:

@@ -41,7 +41,7 @@ class Child:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Starts it, unless it was started a moment ago."""
+        """Starts it, unless it was started a moment ago. A system that has no room for it is asked again later."""
         if time.monotonic() - self._started < _RESTART:
             return
         self._started = time.monotonic()
@@ -49,8 +49,13 @@ class Child:
         # A new session of the operating system keeps the terminal's Ctrl-C away from this process. The service itself
         # gets it, and ends its processes in the right order.
         environ = {**_FRONT, **os.environ} if self.role == "front" else None
-        self._process = subprocess.Popen([sys.executable, "-m", "latticino.serve.process", self.role], text=True,
-                                         stdin=subprocess.PIPE, pass_fds=sockets, start_new_session=True, env=environ)
+        try:
+            self._process = subprocess.Popen([sys.executable, "-m", "latticino.serve.process", self.role], text=True,
+                                             stdin=subprocess.PIPE, pass_fds=sockets, start_new_session=True,
+                                             env=environ)
+        except OSError as why:
+            log("process.failed", role=self.role, error=type(why).__name__, message=str(why))
+            return
         log("process.started", role=self.role, pid=self._process.pid)
         self.say(self._config.to_json())
 

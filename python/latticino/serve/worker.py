@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, BinaryIO, NoReturn, TypeAlias, cast
 
 from .. import errors
-from .blobs import Blobs
+from .blobs import Away, Blobs
 from .bundles import Bundles
 from .jobs import Claim, Jobs, Limits
 from .leases import ClaimedJob, Holder, Prefetcher, Stopped
@@ -190,6 +190,8 @@ class Worker:
             return partial(self._kept, claim, result, time.monotonic() - start)
         except Stopped as why:
             return partial(self._stopped, claim, why.why)
+        except Away as why:  # a FileError, for which no job is at fault
+            return partial(self._returned, claim, str(why))
         except _FAULTS as why:
             return partial(self._failed, claim, f"{type(why).__name__}: {why}")
         except _Full as why:
@@ -254,7 +256,7 @@ class Worker:
         try:
             stored = self._blobs.put("results", claim.tenant, result)
         except OSError as why:
-            return self._returned(claim, str(_Full(len(result), f" ({why})")))
+            return self._returned(claim, str(_Full(len(result), f" ({why.strerror})")))
         seconds += time.monotonic() - start
         if not self._jobs.finish(claim, stored, len(result), seconds):
             return "lost", None
@@ -267,7 +269,7 @@ class Worker:
         return "failed", error
 
     def _returned(self, claim: Claim, error: str) -> Ending:
-        """Gives a job back that is not at fault: it waits until the disk has room."""
+        """Gives a job back that is not at fault: it waits until the disk has room, or the folder of blobs answers."""
         self._jobs.release(claim, blame=False)
         log("worker.trouble", worker=self.id, error=error)
         self._stop.wait(_FULL)
@@ -353,6 +355,8 @@ def _raise(why: Exception) -> NoReturn:
 def _lacking(read: Any) -> Any:
     try:
         return read()
+    except Away:
+        raise
     except (errors.FileError, errors.KeyError, errors.ContextError) as why:
         raise _Lacking(str(why)) from why
 

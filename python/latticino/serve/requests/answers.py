@@ -82,7 +82,8 @@ async def gone(_: Request, why: Any) -> Response:
 
 async def of_disk(_: Request, why: Any) -> Response:
     if why.errno not in (errno.ENOSPC, errno.EDQUOT):
-        log("front.trouble", error=str(why))
+        # the text of an error of the system has the path of a file, and with it the id of a tenant
+        log("front.trouble", error=str(why) if isinstance(why, errors.Error) else why.strerror)
         return _answer(503, "service: had trouble with its files; needs its folder of blobs; send it again, and tell "
                        "its operator if that does not help", {"Retry-After": "2"})
     return _answer(507, "service: had a full disk; needs room; ask its operator")
