@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -27,6 +29,7 @@ from .tenants import ACTIVE, Names, bytes_of, locked, with_model_named
 LEASE = 60.0  # seconds of a checker's lease
 ATTEMPTS = 3
 MAX_BUNDLES = 1000  # the most bundles of a tenant
+_BATCH = 500  # files that are removed in one transaction, so that other writers can write in between
 KEEP_UPLOADS = 86_400.0  # seconds that an upload may take
 _USELESS = ("uploading", "refused")
 _SHOWN = [column for column in bundles.c if column.name != "manifest"]  # because manifests may have half a megabyte
@@ -71,6 +74,7 @@ class Bundles:
 
     def __init__(self, store: Store, blobs: Blobs) -> None:
         self._store, self._blobs = store, blobs
+        self._checked, self._checks = dict[str, int](), 0  # which check was the last one of a tenant
 
     # ---- for tenants ----
 
@@ -165,21 +169,31 @@ class Bundles:
             if waiting:
                 raise Refused.of(409, "keys", f"a bundle that {waiting} jobs need", "one without jobs",
                                  "cancel them, or wait for them")
-            self._remove(c, row)
+            useless = sorted(self._remove(c, row))
+        with suppress(OSError):  # files that stay are removed later
+            for at in range(0, len(useless), _BATCH):
+                self._discard(tenant, useless[at : at + _BATCH])
 
     # ---- for checkers and workers ----
 
     def claim(self) -> Check | None:
-        """The next bundle to check, or None."""
+        """The next bundle to check, or None. Tenants take turns, so that a thousand bundles of one tenant hold up those
+        of another one by a single check."""
         with self._store.write() as c:
             now = self._store.now(c)
-            row = c.execute(sa.select(bundles).where(sa.or_(
-                bundles.c.state == "uploaded",
-                sa.and_(bundles.c.state == "checking", sa.or_(
-                    bundles.c.lease_until < now, bundles.c.lease_until > now + 2 * LEASE)))).order_by(
-                    bundles.c.created).limit(1).with_for_update(skip_locked=True)).first()
+            waiting = sa.or_(bundles.c.state == "uploaded", sa.and_(bundles.c.state == "checking", sa.or_(
+                bundles.c.lease_until < now, bundles.c.lease_until > now + 2 * LEASE)))
+            oldest = {tenant: created for tenant, created in c.execute(sa.select(
+                bundles.c.tenant, sa.func.min(bundles.c.created)).where(waiting).group_by(bundles.c.tenant))}
+            if not oldest:
+                return None
+            following = min(oldest, key=lambda tenant: (self._checked.get(tenant, 0), oldest[tenant]))
+            row = c.execute(sa.select(bundles).where(waiting, bundles.c.tenant == following).order_by(
+                bundles.c.created).limit(1).with_for_update(skip_locked=True)).first()
             if row is None:
                 return None
+            self._checks += 1
+            self._checked[following] = self._checks
             if row.attempts >= ATTEMPTS:
                 c.execute(bundles.update().where(*_named(row)).values(
                     state="refused", lease=None, reason=f"keys: had a bundle whose check did not end in {ATTEMPTS} "
@@ -294,15 +308,29 @@ class Bundles:
             return None
         return (_LOCKED_ROW if lock else _ROW).first(c, tenant=tenant, model=model, hash=hash_)
 
+    def _discard(self, tenant: str, hashes: Sequence[str]) -> None:
+        """Removes the files of chunks that no bundle has. The tenant's row is locked, so that none is announced
+        meanwhile. Otherwise they would take room beside the quota until the next cleanup."""
+        with self._store.write() as c:
+            locked(c, tenant)
+            known = set(c.execute(sa.select(chunks.c.hash).where(
+                chunks.c.tenant == tenant, chunks.c.hash.in_(hashes))).scalars())
+            for hash_ in hashes:
+                if hash_ not in known:
+                    self._blobs.discard("chunks", tenant, hash_)
+
     @staticmethod
-    def _remove(c: Any, row: Any) -> None:
+    def _remove(c: Any, row: Any) -> set[str]:
+        """Deletes a row. Returns the chunks that no bundle has any more."""
         c.execute(bundles.delete().where(*_named(row)))
         own = set(_manifest(row).chunks)
         c.execute(_ONE_LESS, [{"of": row.tenant, "chunk": hash_} for hash_ in own])
-        useless = [{"of": row.tenant, "chunk": hash_} for hash_ in own - _used(c, row.tenant)]
+        useless = own - _used(c, row.tenant)
         if useless:
-            c.execute(_NO_USE, useless)
-            c.execute(_NO_CHUNK, useless)
+            these = [{"of": row.tenant, "chunk": hash_} for hash_ in useless]
+            c.execute(_NO_USE, these)
+            c.execute(_NO_CHUNK, these)
+        return useless
 
 
 def _used(c: Any, tenant: str) -> set[str]:

@@ -24,7 +24,8 @@ from .manifest import CHUNK, Manifest
 from .parts import part_of
 
 _ENDED = ("done", "failed", "cancelled", "expired", "poisoned")
-_PENDING = ("uploading", "uploaded", "checking")
+_PENDING = ("uploaded", "checking")
+_PUSHES = 3  # how often a bundle is sent whose chunks the service loses
 _WAIT = 20.0  # seconds of a long poll
 _UPLOADS = 4  # chunks that are sent at the same time
 # Fields of the service's answers that are used, and their types.
@@ -132,6 +133,15 @@ class Service:
         file.seek(0)
         with Task("reading keys", size, unit="bytes") as task:
             manifest = Manifest.of(file, task.advance)
+        for _ in range(_PUSHES):
+            self._send(file, manifest)
+            if self._checked(manifest.hash):
+                return manifest.hash
+        raise errors.ServiceError.explain("push", f"a bundle of which the service lost chunks {_PUSHES} times",
+                                          "a service that keeps them", "tell its operator that its disk may be damaged")
+
+    def _send(self, file: Any, manifest: Manifest) -> None:
+        """Sends what the service lacks of a bundle, and says that it is complete."""
         fields = {"model": self.name, "size": manifest.size, "chunks": list(manifest.chunks)}
         missing = self._link.row(self._link.json("POST", "/v1/bundles", fields), {"missing": list})["missing"]
         while missing:
@@ -145,7 +155,6 @@ class Service:
                 missing = why.missing
         else:
             self._commit(manifest.hash)
-        return self._checked(manifest.hash)
 
     def _upload(self, file: Any, manifest: Manifest, missing: set[str]) -> None:
         places = {hash_: i for i, hash_ in enumerate(manifest.chunks) if hash_ in missing}
@@ -184,13 +193,16 @@ class Service:
     def _commit(self, hash_: str) -> None:
         self._link.json("POST", f"/v1/bundles/{hash_}/commit", query={"model": self.name})
 
-    def _checked(self, hash_: str) -> str:
+    def _checked(self, hash_: str) -> bool:
+        """Waits until a bundle is ready. False if its check has found that the service's disk lost a chunk."""
         with Task("the service checks the keys"):
             while True:
                 row = self._link.row(self._link.json("GET", f"/v1/bundles/{hash_}", query={
                     "model": self.name, "wait": _WAIT}), _STATE)
                 if row["state"] == "ready":
-                    return hash_
+                    return True
+                if row["state"] == "uploading":
+                    return False
                 if row["state"] not in _PENDING:
                     raise errors.ServiceError(row["reason"] or f"push: had a bundle that is {row['state']}; needs "
                                               "one that is ready; send it again", "push")

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -85,7 +86,7 @@ class Front:
         # All requests share some threads. Requests that wait for the store, or for the disk, must not use all of them.
         kind = "sqlite" if store.sqlite else "postgresql"
         self._readers, self._writers = asyncio.Semaphore(READERS[kind]), asyncio.Semaphore(WRITERS[kind])
-        self._disk = asyncio.Semaphore(DISK)
+        self._disk, self._measuring = asyncio.Semaphore(DISK), asyncio.Semaphore(1)
         self._lock, self._compared = threading.Lock(), OrderedDict[str, tuple[int, int, int]]()
         self._page = Page(settings.page) if settings.page else None
 
@@ -128,7 +129,8 @@ class Front:
         return JSONResponse({"ready": ready, "workers": count}, 200 if ready else 503)
 
     async def measures(self) -> Response:
-        text = await self._read(generate_latest, self.metrics.registry)
+        async with self._measuring:  # strangers may ask for them, and must not keep readers from tenants
+            text = await self._read(generate_latest, self.metrics.registry)
         return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     # ---- models ----
@@ -272,7 +274,7 @@ class Front:
 
     async def cancel(self, request: Request, job: str) -> Response:
         who, _ = await self._for(request, lambda _: None)
-        return JSONResponse(of_job(await self._written(self._jobs.cancel, who.tenant, job, who.models)))
+        return JSONResponse(of_job(await self._written(self._cancelled, who, job)))
 
     async def result(self, request: Request, job: str) -> Response:
         """The result's file, or the bytes that a header Range asks for."""
@@ -372,6 +374,15 @@ class Front:
             raise
         finally:
             self._inputs.end(tenant, asked.input, useless)
+
+    def _cancelled(self, who: Identity, id_: str) -> Any:
+        """`Jobs.cancel`. The input's file is deleted, which would otherwise take room beside the quota until the next
+        cleanup."""
+        row = self._jobs.cancel(who.tenant, id_, who.models)
+        if row.state == "cancelled":
+            with suppress(OSError):  # the cleanup tries again
+                self._inputs.drop(who.tenant, row.input)
+        return row
 
     def _model(self, who: Identity, name: Any) -> Any:
         if not isinstance(name, str) or not who.may_use(name):

@@ -24,15 +24,17 @@ _PIECE = 2**20  # bytes that are read at once if a response does not state its l
 Kinds: TypeAlias = Mapping[str, "type | tuple[type, ...]"]  # the types of fields, by their names
 KEY = re.compile(r"[\x21-\x7e]{1,128}")  # the form of an idempotency key
 _PATH = re.compile(r"[\x21-\x7e]*")  # the form of an address
+_BUSY = (429, 502, 503, 504)  # 502 and 504 are a proxy's, while the service behind it starts again
 _TIMEOUT = 90.0  # seconds to wait for a response; long polls take up to 30 s
 
 
 class Link:
     """An address and a token. Each thread of each process has a connection of its own, and keeps it open.
 
-    A request is repeated if its connection breaks, or if the service is busy for now (429, 503). It is never repeated
-    before the time that Retry-After states. A random time is added, so that clients that were refused at the same
-    moment do not all return at the same moment. ServiceError for other refusals, and if the time would be later than
+    A request is repeated if its connection breaks, if the service is busy for now (429, 503), or if a proxy does not
+    reach it (502, 504). It is never repeated before the time that Retry-After states. A random time is added, so that
+    clients that were refused at the same moment do not all return at the same moment. ServiceError for other refusals,
+    and if the time would be later than
     ``patience`` allows.
     """
 
@@ -111,7 +113,7 @@ class Link:
             if status < 300:
                 return data
             stated = _pause(found)
-            if status not in (429, 503):
+            if status not in _BUSY:
                 raise _refusal(status, data, stated)
             if stated is None:  # from a proxy, or from a server that has too many connections
                 tries += 1

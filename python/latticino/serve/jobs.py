@@ -37,6 +37,7 @@ RENEWAL = 10.0
 ATTEMPTS = 3  # tries of a job
 SEEN = 30.0  # seconds since a worker last reported
 _ID = re.compile(r"[0-9a-f]{32}")  # the form of a job's id
+_KEPT = 3600.0  # seconds before and after now: a clock that was set back leaves rows that lie ahead
 _WINDOW = 16  # candidates that a claim looks at
 _NEAR = 2.0  # predicted seconds by which a job whose keys are loaded may overtake others
 
@@ -326,7 +327,7 @@ class Jobs:
             c.execute(jobs.update().where(
                 jobs.c.state.not_in(ACTIVE), jobs.c.finished < now - self.limits.keep_results,
                 jobs.c.result.is_not(None)).values(result=None, result_size=0))
-            c.execute(workers.delete().where(workers.c.seen < now - 3600))
+            c.execute(workers.delete().where(sa.not_(workers.c.seen.between(now - _KEPT, now + _KEPT))))
         self._spent.take(now - self.limits.keep_rows)
         self._spent.sweep(now)
 

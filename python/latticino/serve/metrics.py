@@ -54,7 +54,7 @@ class _FromStore:
             waiting = c.execute(sa.select(sa.func.coalesce(sa.func.sum(jobs.c.seconds), 0.0)).where(
                 jobs.c.state.in_(ACTIVE))).scalar()
             of_bundles = c.execute(sa.select(bundles.c.state, sa.func.count()).group_by(bundles.c.state)).all()
-            alive = c.execute(sa.select(workers).where(workers.c.seen > now - SEEN)).all()
+            alive = c.execute(sa.select(workers).where(workers.c.seen.between(now - SEEN, now + SEEN))).all()
         yield _gauge("jobs", "jobs by state", "state", states)
         yield _gauge("bundles", "bundles of keys by state", "state", of_bundles)
         yield GaugeMetricFamily("latticino_queue_age_seconds", "age of the oldest job that waits",

@@ -58,7 +58,7 @@ class Store:
             with self.write() as c:
                 if not self.sqlite:  # if two processes make the tables at the same time
                     c.execute(sa.text("SELECT pg_advisory_xact_lock(7107)"))
-                tables.metadata.create_all(c)
+                tables.make(c)
                 self._require_version(c)
         except errors.FileError:
             self.close()

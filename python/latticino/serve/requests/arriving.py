@@ -76,6 +76,14 @@ class Inputs:
             self.end(*name, useless=False)
             raise
 
+    def drop(self, tenant: str, hash_: str) -> None:
+        """Deletes the file of a job that was cancelled, unless another job needs it, or is about to."""
+        name = tenant, hash_
+        with self._changed:
+            self._changed.wait_for(lambda: name not in self._going)
+            self._of[name] += 1
+        self.end(*name, useless=True)
+
     def end(self, tenant: str, hash_: str, useless: bool) -> None:
         """Says that a row names the file. ``useless``: that none does for this request. The file is deleted then,
         unless another job needs it, or is about to."""
