@@ -14,11 +14,13 @@ from world import free_port
 
 import latticino as lt
 from latticino.serve.http import Link
+from latticino.serve.store import Store
+from latticino.serve.tenants import Tenants
 from running import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/production.md").read_text()
-*CERTIFICATES, SERVICE, BACKUP = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+*CERTIFICATES, SERVICE, BACKUP, RESTORE = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 NGINX, = re.findall(r"^```nginx\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 CONNECT, = re.findall(r"^```py\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
@@ -123,13 +125,17 @@ def test_the_page(site):
     with pytest.raises(lt.ServiceError, match="of status 413"):
         link.send("POST", "/v1/jobs", bytes((64 << 20) + 1))
 
+    os.makedirs("backup-blobs/old")  # a backup of the day before
     site.carry_out(BACKUP)
+    assert not os.path.exists("backup-blobs/blobs")
+    site.command("latticino tenants add later")
+    kept = [Path(f"latticino-service/service.sqlite-{name}").read_bytes() for name in ("wal", "shm")]
     started[0].terminate()
     assert started[0].wait(60) == 0
-    shutil.rmtree("latticino-service")
-    os.makedirs("latticino-service")
-    shutil.copy("backup.sqlite", "latticino-service/service.sqlite")
-    shutil.copytree("backup-blobs", "latticino-service/blobs")
+    for name, data in zip(("wal", "shm"), kept):  # as a crash leaves them
+        Path(f"latticino-service/service.sqlite-{name}").write_bytes(data)
+    site.carry_out(RESTORE)
+    assert [row.name for row in Tenants(Store(f"sqlite:///{site.folder}/latticino-service/service.sqlite")).all()] == ["hospital-a"]
     site.command(next(line for line in SERVICE.splitlines() if " serve " in line))
     until(site.ready, "readiness after the restore")
     assert service.use(client).bundle == remote.bundle

@@ -30,9 +30,17 @@ def tenant_tag(tenant: str | None) -> str | None:
 
 class AsLines(logging.Handler):
     """Converts log messages of other packages, for example that a connection sent no HTTP, to lines of the same form.
+
+    The same message is written once a second: anybody who reaches the port can cause some of them.
     """
 
+    _last = ("", float("-inf"))
+
     def emit(self, record: logging.LogRecord) -> None:
+        text, when = self._last
+        if record.getMessage() == text and time.monotonic() < when + 1:
+            return
+        self._last = record.getMessage(), time.monotonic()
         trace = self.formatter or logging.Formatter()
         log("package." + record.levelname.lower(), package=record.name, message=record.getMessage(),
             trace=trace.formatException(record.exc_info) if record.exc_info else None)

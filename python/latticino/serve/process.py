@@ -106,13 +106,14 @@ def run_front(config: Config, signals: Signals) -> None:
     import uvicorn
 
     from .front import Front, Settings
-    from .traffic import Protocol
+    from .traffic import MOST_CONNECTIONS, Protocol, connections_for_files
 
     store, blobs = config.open()
     settings = Settings(Limits(**config.limits), config.rate, config.burst, config.polls, config.page)
     front = Front(store, blobs, settings, signals.drain.is_set)
+    Protocol.most = connections_for_files()
     options = uvicorn.Config(front.app(), http=Protocol, ws="none", loop="asyncio", lifespan="off", log_config=None,
-                             access_log=False, server_header=False, limit_concurrency=4096, timeout_keep_alive=75,
+                             access_log=False, server_header=False, limit_concurrency=MOST_CONNECTIONS + 1, timeout_keep_alive=75,
                              timeout_graceful_shutdown=5, backlog=2048)
     server = uvicorn.Server(options)
     server.capture_signals = contextlib.nullcontext  # `Signals` handles them

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from .metrics import Metrics
 READ = 1 << 16
 MAX_HEAD = 1 << 16  # bytes of a head that are read after its first piece
 SECONDS = 60.0  # seconds that a head may take, from its first byte on
+MOST_CONNECTIONS = 4096
+_FILES = 512  # open files of a front beside those of connections: its database, with three for each of its threads
 
 _QUIET = ("/v2/health/live", "/v2/health/ready", "/metrics")
 _TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".mjs": "text/javascript",
@@ -107,16 +110,33 @@ class Traffic:
                 tenant=tenant_tag(scope["state"].get("tenant")))
 
 
-class Protocol(HttpToolsProtocol):  # type: ignore[misc]
-    """The parser of HTTP, with limits for the bytes and the time of heads. uvicorn sets neither with this parser, so a
-    client could send part of a head and occupy memory for ever."""
+def connections_for_files() -> int:
+    """How many connections a front may have, each with a file of a body or a result. Raises the limit of open files of
+    this process as far as this needs and the system allows: most systems begin with 1024. Without room for a file no
+    request could be answered, and asyncio would log thousands of lines per second."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES + 2 * MOST_CONNECTIONS
+    if 0 <= soft < wanted:  # a negative number stands for no limit
+        soft = wanted if hard < 0 else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return MOST_CONNECTIONS if soft < 0 else max(min(MOST_CONNECTIONS, (soft - _FILES) // 2), 16)
 
+
+class Protocol(HttpToolsProtocol):  # type: ignore[misc]
+    """The parser of HTTP, with limits for the bytes and the time of heads, and for the number of connections. uvicorn
+    sets none of them with this parser, so a client could send part of a head and occupy memory for ever."""
+
+    most = MOST_CONNECTIONS  # connections of one process
     _late: asyncio.TimerHandle | None = None  # the timer runs while the rest of a head is missing
     _in_head, _bytes = True, 0
 
     def connection_made(self, transport: Any) -> None:
         transport.max_size = READ  # a method of asyncio's protocol; if it has none, this changes nothing
         super().connection_made(transport)
+        if len(self.connections) > self.most:
+            self._refuse("503 Service Unavailable", "service: had too many connections; needs fewer at a time; send it "
+                         "again")
+            return
         # A new connection may be idle for as long as one after an answer, which uvicorn limits by itself.
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 

@@ -2,7 +2,10 @@
 wait, and the service goes on."""
 
 import hashlib
+import json
+import logging
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -15,9 +18,11 @@ from world import Rows, carry_out
 import latticino as lt
 from latticino.cluster.shards import Outcome
 from latticino.serve import checker as checkers
+from latticino.serve import traffic
 from latticino.serve.blobs import AREAS, Away, Blobs
 from latticino.serve.checker import Checker
 from latticino.serve.front import Front, Settings
+from latticino.serve.logs import AsLines
 from latticino.serve.manifest import Manifest
 from latticino.serve.registry import Registry
 from latticino.serve.resources import Resources
@@ -226,3 +231,76 @@ def test_a_process_that_cannot_be_started_now_is_started_later(monkeypatch, caps
     child.say("drain")
     child.end()
     assert capsys.readouterr().err.count('"event": "process.failed"') == 2
+
+
+# ---- connections ----
+
+
+@pytest.mark.parametrize("soft, hard, left, raised", [
+    (1024, 1024, 256, None), (1024, 4096, 1792, 4096), (1024, 1 << 20, 4096, 8704), (1024, -1, 4096, 8704), (-1, -1, 4096, None),
+    (1 << 20, 1 << 20, 4096, None), (64, 64, 16, None)])
+def test_connections_leave_room_for_files(monkeypatch, soft, hard, left, raised):
+    """Of a front whose files are limited. The limit is raised where the system allows it."""
+    given = []
+    monkeypatch.setattr(traffic.resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(traffic.resource, "setrlimit", lambda _, limits: given.append(limits))
+    assert traffic.connections_for_files() == left
+    assert [limit for limit in given if limit[0] != soft] == ([] if raised is None else [(raised, hard)])
+
+
+def test_a_stranger_who_opens_many_connections(model, tmp_path):
+    """With the usual limit of 1024 files, 1200 idle connections stopped the front for a minute, and asyncio wrote two
+    megabytes of log per second. Now they are too few; if the system allows no more files, they are refused, and requests go
+    on when they have closed."""
+    made = Few(tmp_path / "service", [f"score={model}"])
+    try:
+        token = made.tenant("a")
+        host, port = made.url.removeprefix("http://").split(":")
+        most = (600 - 512) // 2
+        opened = [socket.create_connection((host, int(port))) for _ in range(700)]
+        refused = set()
+
+        def all_but_most():
+            refused.update(c for c in opened if c not in refused and b"503" in _said(c))
+            return len(refused) >= len(opened) - most
+
+        until(all_but_most, "refusals", 20)
+        assert len(refused) < len(opened)
+        for c in opened:
+            c.close()
+        assert until(lambda: lt.connect(made.url, token), "an answer", 10).name == "score"
+        assert len(made.log.read_text()) < 10_000
+    finally:
+        assert made.stop() == 0
+
+
+class Few(Running):
+    """A service whose processes may open 600 files."""
+
+    def start(self):
+        self.out = self.folder / "out"
+        words = ["serve", *self._models, "--port", "0", "--device", "cpu", "--threads", "1", *self._options]
+        with self.out.open("w") as out, self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                ["/bin/sh", "-c", 'ulimit -n 600; exec "$@"', "sh", sys.executable, "-m", "latticino", *words], stdout=out, stderr=log,
+                env=dict(os.environ, PYTHONWARNINGS="ignore"))
+        self.url = until(self._address, "an address")
+
+
+def _said(connection):
+    connection.setblocking(False)
+    try:
+        return connection.recv(100)
+    except BlockingIOError:
+        return b""
+
+
+def test_lines_of_other_packages_are_written_once_a_second(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("latticino.serve.logs.time.monotonic", lambda: now[0])
+    handler, logger = AsLines(), logging.Logger("package")
+    logger.addHandler(handler)
+    for text, at in (("a", 0.0), ("a", 0.5), ("b", 0.6), ("b", 1.5), ("b", 1.7), ("a", 1.8)):
+        now[0] = at
+        logger.error(text)
+    assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["a", "b", "b", "a"]
