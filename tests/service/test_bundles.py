@@ -132,8 +132,9 @@ def test_a_bundle_that_goes_leaves_what_others_need(rows, clock):
     rows.bundles.commit(tenant, model, one.hash)
     rows.bundles.delete(tenant, model, one.hash)
     assert rows.bundles.blobs() == {(tenant, two.chunks[0])}
-    assert rows.blobs.sweep("chunks", rows.bundles.blobs, -1) == 1
-    assert rows.blobs.has("chunks", tenant, two.chunks[0]) and not rows.blobs.has("chunks", tenant, one.chunks[1])
+    for _ in range(2):
+        assert rows.blobs.has("chunks", tenant, two.chunks[0]) and not rows.blobs.has("chunks", tenant, one.chunks[1])
+        assert rows.blobs.sweep("chunks", rows.bundles.blobs, -1) == 0
 
 
 @pytest.mark.stores

@@ -24,7 +24,7 @@ from .models import Facts
 from .refusals import Refused, not_found
 from .store import Prepared, Store
 from .tables import bundles, chunks, jobs, models, storable, uses
-from .tenants import ACTIVE, Names, bytes_of, locked, with_model_named
+from .tenants import ACTIVE, Names, bytes_of, is_name, locked, with_model_named
 
 LEASE = 60.0  # seconds of a checker's lease
 ATTEMPTS = 3
@@ -155,6 +155,20 @@ class Bundles:
         """The rows of a tenant's bundles, for models with these ``names``, without manifests."""
         with self._store.read() as c:
             return _bundles_of_tenant(names).rows(c, tenant=tenant)
+
+    def versions(self, tenant: str, model: str, hash_: str, names: Names = None) -> list[str]:
+        """The digests of the models with a name, served or not, for which a tenant has a bundle; a digest stands for
+        itself. Refused (404) if there are none with these ``names``."""
+        found: list[str] = []
+        if is_name(model) and is_hash(hash_):
+            with self._store.read() as c:
+                found = list(c.execute(sa.select(models.c.digest).join(
+                    bundles, bundles.c.model == models.c.digest).where(
+                        bundles.c.tenant == tenant, bundles.c.hash == hash_, *with_model_named(bundles.c.model, names),
+                        sa.or_(models.c.name == model, models.c.digest == model))).scalars())
+        if not found:
+            raise not_found("keys", "bundle of keys")
+        return found
 
     def delete(self, tenant: str, model: str, hash_: str) -> None:
         """Removes a bundle, and its chunks that no other one has. Refused: 404; 409 while jobs need it."""

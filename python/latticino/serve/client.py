@@ -108,7 +108,7 @@ class Service:
 
     def delete(self, bundle: str) -> None:
         """Removes a bundle by its hash."""
-        self._link.send("DELETE", f"/v1/bundles/{_word(bundle)}", query={"model": self.name})
+        delete_bundle(self._link, bundle, self.name)
 
     def jobs(self) -> list[dict[str, Any]]:
         """The latest jobs of this tenant."""
@@ -235,6 +235,11 @@ def chosen(models: dict[str, Any], name: str | None, option: str) -> str:
 def bundles_of(link: Link) -> list[dict[str, Any]]:
     """The bundles of all models that the token is for."""
     return link.rows("/v1/bundles", "bundles", {**_BUNDLE, "size": int, "reason": (str, type(None))})
+
+
+def delete_bundle(link: Link, bundle: str, model: str) -> None:
+    """Removes a bundle of a model, which is a name, or a digest as in `bundles_of`."""
+    link.send("DELETE", f"/v1/bundles/{_word(bundle)}", query={"model": model})
 
 
 def jobs_of(link: Link) -> list[dict[str, Any]]:

@@ -363,12 +363,25 @@ def _keys(args: argparse.Namespace) -> int:
             print(f"{row['hash']}  {row['state']:9}  {display.size(row['size'])}  key {row['key_id'] or '-'}{name}"
                   + (f"  {row['reason']}" if row["reason"] else ""))
         return 0
-    service = client.Service(link, client.chosen(client.models_of(link), args.model, "--model NAME"))
-    if args.action == "push":
-        print(service.push(bundle))
+    models = client.models_of(link)
+    if args.action == "delete":
+        for model in _models_with(bundle, args, link, models):
+            client.delete_bundle(link, bundle, model)
     else:
-        service.delete(bundle)
+        print(client.Service(link, client.chosen(models, args.model, "--model NAME")).push(bundle))
     return 0
+
+
+def _models_with(bundle: str, args: argparse.Namespace, link: Link, models: dict[str, Any]) -> list[str]:
+    """The models of which a bundle is deleted: the named one or the only one, and without a name those that are served
+    no longer if only they have the bundle. Lists show them with a dash, so nobody could name them."""
+    from . import client
+
+    served = {found["digest"] for found in models.values()}
+    having = [row["model"] for row in client.bundles_of(link) if row["hash"] == bundle]
+    if args.model is None and having and not served & set(having):
+        return having
+    return [client.chosen(models, args.model, "--model NAME")]
 
 
 def _jobs(args: argparse.Namespace) -> int:

@@ -192,8 +192,11 @@ class Front:
         return JSONResponse(of_bundle(row), 202)
 
     async def delete_bundle(self, request: Request, bundle: str, model: str) -> Response:
-        who, row = await self._for(request, lambda who: self._model(who, model))
-        await self._written(self._bundles.delete, who.tenant, row.digest, bundle)
+        """``model``: its name, or a digest as the lists state it: a bundle may be of a model that is served no longer."""
+        who, digests = await self._for(request, lambda who: self._bundles.versions(
+            who.tenant, model, bundle, who.models))
+        for digest in digests:
+            await self._written(self._bundles.delete, who.tenant, digest, bundle)
         return Response(status_code=204)
 
     async def chunk(self, request: Request, chunk: str) -> Response:

@@ -23,6 +23,7 @@ from .metrics import Metrics
 READ = 1 << 16
 MAX_HEAD = 1 << 16  # bytes of a head that are read after its first piece
 SECONDS = 60.0  # seconds that a head may take, from its first byte on
+UNREAD = 60.0  # seconds in which a client has to read 64 KiB of an answer
 MOST_CONNECTIONS = 4096
 _FILES = 512  # open files of a front beside those of connections: its database, with three for each of its threads
 
@@ -127,6 +128,7 @@ class Protocol(HttpToolsProtocol):  # type: ignore[misc]
     sets none of them with this parser, so a client could send part of a head and occupy memory for ever."""
 
     most = MOST_CONNECTIONS  # connections of one process
+    _unread: asyncio.TimerHandle | None = None  # the timer runs while the client reads nothing of its answers
     _late: asyncio.TimerHandle | None = None  # the timer runs while the rest of a head is missing
     _in_head, _bytes = True, 0
 
@@ -142,6 +144,7 @@ class Protocol(HttpToolsProtocol):  # type: ignore[misc]
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_clock()
+        self._end_of_pause()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -165,6 +168,20 @@ class Protocol(HttpToolsProtocol):  # type: ignore[misc]
         # Bytes that belong to no request, such as the rest of a body after its answer, keep no connection open either.
         if self._late is None and (self._in_head or self._all_answered()):
             self._late = self.loop.call_later(SECONDS, self._too_slow)
+
+    def pause_writing(self) -> None:
+        """Is called when a client has not read what was sent. uvicorn would wait for ever, with a file open."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(UNREAD, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._end_of_pause()
+        super().resume_writing()
+
+    def _end_of_pause(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _all_answered(self) -> bool:
         return self.cycle is None or self.cycle.response_complete

@@ -1,18 +1,23 @@
 """What requests leave behind: files beside the quota, rows of jobs that have ended, uploads before those of others."""
 
+import asyncio
 import hashlib
 import sqlite3
 
 import pytest
+import uvicorn
 from prometheus_client import generate_latest
 from test_arriving import Sender
 from test_routes import asked
+from uvicorn.server import ServerState
 from world import hash_of
 
+from latticino.serve import traffic
+from latticino.serve.front import Front, Settings
 from latticino.serve.manifest import CHUNK, Manifest
 from latticino.serve.metrics import Metrics
 from latticino.serve.store import Store
-from latticino.serve.tables import jobs, workers
+from latticino.serve.tables import jobs, models, workers
 
 # ---- files ----
 
@@ -52,6 +57,31 @@ def test_a_deleted_bundle_leaves_no_chunks(rows):
     for bundle, left in zip(made, (1, 0)):
         assert asked((sender.app, sender.token), "DELETE", f"/v1/bundles/{bundle}", {"model": "m"})[0] == 204
         assert len(sender.files("chunks")) == left
+
+
+def test_bundles_of_models_that_are_served_no_longer_can_be_deleted(rows):
+    """They count in the quota. Nobody could delete them: their model's name stood for the new version, or for nothing."""
+    tenant, token = rows.tenant("a"), rows.tenants.token("a")
+    only = rows.tenants.token("a", ["gone"])
+    old, gone, new = rows.model("old", active=False), rows.model("gone", active=False), rows.model("m")
+    with rows.store.write() as c:
+        c.execute(models.update().where(models.c.digest == old).values(name="m"))  # an earlier version
+    app = Front(rows.store, rows.blobs, Settings(), lambda: False).app()
+
+    def deleted(bundle, model, token=token):
+        return asked((app, token), "DELETE", f"/v1/bundles/{bundle}", {"model": model})[0]
+
+    bundle = [rows.bundle(tenant, model, "b") for model in (old, gone, new)][0]
+    for wrong in ("x", "m\0", "0" * 64, ""):
+        assert deleted(bundle, wrong) == 404
+    assert deleted(bundle, "m", only) == deleted(bundle, new, only) == 404
+    assert deleted("0" * 64, "m") == deleted("b", "m") == 404
+    assert [row.model for row in rows.bundles.of(tenant)].count(old) == 1
+    assert deleted(bundle, "m") == 204  # both versions
+    assert [row.model for row in rows.bundles.of(tenant)] == [gone]
+    assert deleted(bundle, "gone", only) == 204 and rows.bundles.of(tenant) == []
+    rows.bundle(tenant, old, "b")
+    assert deleted(bundle, old) == 204 and deleted(bundle, old) == 404
 
 
 # ---- rows ----
@@ -132,6 +162,48 @@ def test_tenants_take_turns_at_checks(rows):
     rows.bundle(hostile, model, "h20", state="uploaded")
     rows.bundle(hospital, model, "next", state="uploaded")
     assert rows.bundles.claim().tenant == hospital  # whose last check is longer ago
+
+
+# ---- connections ----
+
+
+def test_a_client_that_does_not_read_its_answer(monkeypatch):
+    """It would keep its connection, and the file of its result, open for ever. One that reads slowly gets all of it."""
+    monkeypatch.setattr(traffic, "UNREAD", 0.5)
+    size = 30 << 20
+
+    async def answers(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(size).encode())]})
+        for _ in range(size >> 16):
+            await send({"type": "http.response.body", "body": bytes(1 << 16), "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def both():
+        loop, state = asyncio.get_running_loop(), ServerState()
+        config = uvicorn.Config(answers, log_config=None, access_log=False, lifespan="off", ws="none", timeout_keep_alive=75)
+        config.load()
+        server = await loop.create_server(lambda: traffic.Protocol(config, state, {}, loop), "127.0.0.1", 0)
+        at = server.sockets[0].getsockname()
+        unread, slow = await asyncio.open_connection(*at, limit=1), await asyncio.open_connection(*at)
+        for _, writer in (unread, slow):
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        read, begin = 0, loop.time()
+        while read < size:
+            read += len(await asyncio.wait_for(slow[0].read(1 << 20), 10))
+            await asyncio.sleep(0.05)
+        seconds = loop.time() - begin
+        for _ in range(100):
+            if len(state.connections) == 1:  # the client that reads
+                break
+            await asyncio.sleep(0.05)
+        left = len(state.connections)
+        for _, writer in (unread, slow):
+            writer.close()
+        server.close()
+        return left, seconds
+
+    left, seconds = asyncio.run(both())
+    assert left == 1 and seconds > traffic.UNREAD
 
 
 # ---- metrics ----
