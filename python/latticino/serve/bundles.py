@@ -197,8 +197,8 @@ class Bundles:
             now = self._store.now(c)
             waiting = sa.or_(bundles.c.state == "uploaded", sa.and_(bundles.c.state == "checking", sa.or_(
                 bundles.c.lease_until < now, bundles.c.lease_until > now + 2 * LEASE)))
-            oldest = {tenant: created for tenant, created in c.execute(sa.select(
-                bundles.c.tenant, sa.func.min(bundles.c.created)).where(waiting).group_by(bundles.c.tenant))}
+            first = sa.select(bundles.c.tenant, sa.func.min(bundles.c.created)).where(waiting)
+            oldest: dict[str, float] = dict(map(tuple, c.execute(first.group_by(bundles.c.tenant))))
             if not oldest:
                 return None
             following = min(oldest, key=lambda tenant: (self._checked.get(tenant, 0), oldest[tenant]))

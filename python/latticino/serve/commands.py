@@ -208,8 +208,8 @@ def _require_its_blobs(config: Config) -> None:
     if count:
         raise errors.FileError.explain(
             "serve", f"{arrays.printable(config.blobs)}, which is no folder of blobs, and a store that names {count} "
-            "chunks of keys", "the folder that was used with this store", "mount its disk, restore it from a backup, or "
-            "name it with --blobs; to begin anew, name another store too")
+            "chunks of keys", "the folder that was used with this store", "mount its disk, restore it from a backup, "
+            "or name it with --blobs; to begin anew, name another store too")
 
 
 def _worker(args: argparse.Namespace) -> int:

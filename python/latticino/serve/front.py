@@ -192,7 +192,8 @@ class Front:
         return JSONResponse(of_bundle(row), 202)
 
     async def delete_bundle(self, request: Request, bundle: str, model: str) -> Response:
-        """``model``: its name, or a digest as the lists state it: a bundle may be of a model that is served no longer."""
+        """``model``: its name, or a digest as the lists state it. A bundle may be of a model that is served no longer.
+        """
         who, digests = await self._for(request, lambda who: self._bundles.versions(
             who.tenant, model, bundle, who.models))
         for digest in digests:

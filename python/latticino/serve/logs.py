@@ -15,8 +15,8 @@ _lock = threading.Lock()
 
 
 def log(event: str, **fields: Any) -> None:
-    """Writes one line; fields that are None are left out. A line that cannot be written is lost: neither a log on a full
-    disk nor a reader of it that has ended stops the service."""
+    """Writes one line; fields that are None are left out. A line that cannot be written is lost: neither a full disk
+    nor a reader of the log that has ended stops the service."""
     row = {"time": round(time.time(), 3), "event": event, **{k: v for k, v in fields.items() if v is not None}}
     with _lock, suppress(OSError):
         sys.stderr.write(json.dumps(row) + "\n")  # written at once, because other processes write to the same file

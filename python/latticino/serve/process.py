@@ -113,8 +113,8 @@ def run_front(config: Config, signals: Signals) -> None:
     front = Front(store, blobs, settings, signals.drain.is_set)
     Protocol.most = connections_for_files()
     options = uvicorn.Config(front.app(), http=Protocol, ws="none", loop="asyncio", lifespan="off", log_config=None,
-                             access_log=False, server_header=False, limit_concurrency=MOST_CONNECTIONS + 1, timeout_keep_alive=75,
-                             timeout_graceful_shutdown=5, backlog=2048)
+                             access_log=False, server_header=False, limit_concurrency=MOST_CONNECTIONS + 1,
+                             timeout_keep_alive=75, timeout_graceful_shutdown=5, backlog=2048)
     server = uvicorn.Server(options)
     server.capture_signals = contextlib.nullcontext  # `Signals` handles them
 

@@ -109,8 +109,8 @@ jobs = sa.Table(
     sa.Index("jobs_in_order", "state", "start_tag", "id", "seconds"),
     sa.Index("jobs_of_tenant", "tenant", "state", "seconds", "input_size", "result_size"))
 
-# Rows of jobs that have ended stay for a week, so a tenant may have millions. No request and no cleanup reads all of them:
-# the sum of a tenant's results, results that are too old, jobs that ended long ago, and a tenant's latest jobs.
+# Rows of jobs that have ended stay for a week, so a tenant may have millions. No request and no cleanup reads all of
+# them: the sum of a tenant's results, results that are too old, jobs that ended long ago, and a tenant's latest jobs.
 _WITH_RESULT: dict[str, Any] = dict.fromkeys(("sqlite_where", "postgresql_where"), jobs.c.result.is_not(None))
 sa.Index("jobs_with_result", jobs.c.tenant, jobs.c.result_size, jobs.c.result, **_WITH_RESULT)
 sa.Index("jobs_by_age_of_result", jobs.c.finished, **_WITH_RESULT)

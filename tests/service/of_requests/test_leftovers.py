@@ -71,7 +71,7 @@ def test_bundles_of_models_that_are_served_no_longer_can_be_deleted(rows):
     def deleted(bundle, model, token=token):
         return asked((app, token), "DELETE", f"/v1/bundles/{bundle}", {"model": model})[0]
 
-    bundle = [rows.bundle(tenant, model, "b") for model in (old, gone, new)][0]
+    bundle, *_ = [rows.bundle(tenant, model, "b") for model in (old, gone, new)]
     for wrong in ("x", "m\0", "0" * 64, ""):
         assert deleted(bundle, wrong) == 404
     assert deleted(bundle, "m", only) == deleted(bundle, new, only) == 404

@@ -101,8 +101,9 @@ _ROUTES: dict[tuple[str, str], _Route] = {
     ("get", "/v1/bundles/{bundle}"): ("A bundle; `wait`: seconds until the end of its check.", {200: "Bundle"},
                                       (400, 404, 410), (), None),
     ("post", "/v1/bundles/{bundle}/commit"): ("Ends an upload.", {202: "Bundle"}, (400, 404, 409, 410), (), None),
-    ("delete", "/v1/bundles/{bundle}"): ("Deletes a bundle; `model`: a name, or the digest in a list, also if it is served no "
-                                         "longer.", {204: None}, (400, 404, 409), (), None),
+    ("delete", "/v1/bundles/{bundle}"): (
+        "Deletes a bundle; `model`: a name, or the digest in a list, also if it is served no longer.", {204: None},
+        (400, 404, 409), (), None),
     ("put", "/v1/chunks/{chunk}"): ("A chunk that a manifest names. 200: it was there already.",
                                     {200: "Stored", 201: "Stored"}, _BODY_ERRORS, (), (_FILE, _BINARY)),
     ("get", "/v1/jobs"): ("The latest jobs.", {200: "Jobs"}, (), (), None),
