@@ -25,7 +25,7 @@ from ..serve.manifest import CHUNK, Manifest, is_hash
 from ..serve.models import file_of, require_keys
 from .engines import Engine
 from .local import Local
-from .shards import ARRAYS, OWNER, Outcome, Shard, facts_of
+from .shards import ARRAYS, OWNER, BatchBlobs, Outcome, Shard, facts_of
 
 Path_: TypeAlias = "str | os.PathLike[str]"
 
@@ -96,7 +96,7 @@ class Executor:
         if engine is not None and not isinstance(engine, Engine):
             raise errors.UnsupportedError.explain("Executor", f"a {type(engine).__name__} as engine",
                                                   "an engine of lt.cluster", "pass lt.cluster.Local()")
-        self._blobs, self._engine = Blobs(folder), Local() if engine is None else engine
+        self._blobs, self._engine = BatchBlobs(folder), Local() if engine is None else engine
         self._programs: dict[str, SavedProgram] = {}
         self._keys: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._tickets, self._lock = itertools.count(), threading.Lock()

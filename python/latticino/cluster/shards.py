@@ -94,19 +94,33 @@ class Options:
         return cls(**json.loads(text))
 
 
+class BatchBlobs(Blobs):
+    """The blobs of an executor and its workers. FileError if the folder takes no file."""
+
+    def put(self, area: str, owner: str, data: bytes) -> str:
+        try:
+            return super().put(area, owner, data)
+        except errors.Error:
+            raise
+        except OSError as why:
+            raise errors.FileError.explain(
+                "cluster", f"a folder of blobs that takes no file ({why.strerror})", "room on its disk, and the right "
+                "to write", "make room, and start the batch again") from why
+
+
 class Runner:
     """Computes shards on one device, with programs and keys that stay open. DeviceError if there is no such device."""
 
     def __init__(self, options: Options) -> None:
         kind, _ = devices.choose(options.device)
         devices.as_threads(options.threads)
-        self._options, self._blobs = options, Blobs(options.blobs)
+        self._options, self._blobs = options, BatchBlobs(options.blobs)
         # Memory that a bundle takes in addition to its bytes on the device: see `Sessions`.
         self._sessions = Sessions(options.memory or devices.physical_memory() // 2, 1.5 if kind == "cpu" else 0.5)
         self._models: dict[str, Model] = {}
 
     def run(self, shard: Shard) -> Outcome:
-        """The outcome of a shard. Errors of the library, and of the disk, are returned as outcomes."""
+        """The outcome of a shard. Errors of the library are returned as outcomes."""
         start = time.monotonic()
         try:
             results = self._computed(shard)
@@ -116,10 +130,6 @@ class Runner:
             return Outcome.of(why, lost=True)
         except errors.Error as why:
             return Outcome.of(why)
-        except OSError as why:
-            return Outcome.of(errors.FileError.explain(
-                "cluster", f"a folder of blobs that takes no result ({why})", "room on its disk",
-                "make room, and start the batch again"))
         return Outcome(results, seconds=time.monotonic() - start)
 
     def _computed(self, shard: Shard) -> tuple[str, ...]:
@@ -138,7 +148,12 @@ class Runner:
         return self._models[digest]
 
     def _keys(self, model: Model, hash_: str) -> AnyKeys:
-        manifest = Manifest.read(json.loads(self._blobs.read("chunks", OWNER, hash_)))
+        data = self._blobs.read("chunks", OWNER, hash_)
+        try:
+            manifest = Manifest.read(json.loads(data))
+        except ValueError as why:  # such as the hash of a chunk
+            raise errors.FileError.explain("cluster", f"the blob {hash_[:16]}, which is no list of chunks of keys",
+                                           "the hash that put_keys gave", "pass that, or the keys themselves") from why
         return model.load_keys(cast(BinaryIO, self._blobs.joined(OWNER, manifest)))
 
 

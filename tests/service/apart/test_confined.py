@@ -81,9 +81,10 @@ ROLE = """
 import json, os, sys
 sys.path.insert(0, {here!r})
 from taken_over import become_user
-from latticino.serve import checker, front, process, service, traffic, worker
+from latticino.serve import blobs, checker, front, process, service, traffic, worker
 import uvicorn
 become_user({folder!r})
+blobs.Blobs("{folder}/blobs")  # which `latticino serve` makes before it starts its processes
 config = process.Config("sqlite:///{folder}/s.sqlite", "{folder}/blobs")
 if {role!r} == "service":
     service.Service(config, 0, None, 1.0).run()

@@ -304,3 +304,28 @@ def test_lines_of_other_packages_are_written_once_a_second(capsys, monkeypatch):
         now[0] = at
         logger.error(text)
     assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["a", "b", "b", "a"]
+
+
+# ---- batches ----
+
+
+def test_a_batch_whose_folder_takes_no_file(model, tmp_path, monkeypatch):
+    """Errors of the disk are FileErrors, for the program that starts a batch and for its workers."""
+    program = lt.load_program(model)
+    context = lt.Context("test-n10-boot-insecure", "cpu", threads=1)
+    client = lt.keygen(context)
+    keys, item = client.server_keys(program.plan), client.encrypt([0.5] * 8)
+    with lt.cluster.Executor(tmp_path / "blobs", lt.cluster.Local(["cpu"])) as executor:
+        bundle = executor.put_keys(keys)
+        chunk, = json.loads(executor._blobs.read("chunks", "cluster", bundle))["chunks"]
+        with pytest.raises(lt.FileError, match="no list of chunks of keys.*the hash that put_keys gave"):
+            executor.map(model, chunk, [item])
+        assert len(executor.map(model, bundle, [item])) == 1
+
+        def full(*_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Blobs, "writer", full)
+        for call in (lambda: executor.map(model, bundle, [item]), lambda: executor.put_keys(client.server_keys(program.plan))):
+            with pytest.raises(lt.FileError, match="takes no file .No space left on device.*make room"):
+                call()
