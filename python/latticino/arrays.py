@@ -92,12 +92,14 @@ def _from_dlpack(x: Any, operation: str) -> np.ndarray:
     try:
         return np.from_dlpack(x)
     except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as why:
-        detached = x.detach() if hasattr(x, "detach") else x
-        if detached is not x and not getattr(detached, "requires_grad", False):
-            return _from_dlpack(detached, operation)
+        if getattr(x, "requires_grad", False) and hasattr(x, "detach"):
+            detached = x.detach()
+            if not getattr(detached, "requires_grad", False):
+                return _from_dlpack(detached, operation)
         raise errors.ShapeError.explain(
-            operation, f"a DLPack tensor that numpy cannot read ({why})", "a tensor in host memory",
-            "copy it to the host first") from why
+            operation, f"a DLPack tensor that numpy cannot read ({why})",
+            "a tensor in host memory, of a type that numpy has",
+            "copy it to the host, or convert its type: x.float() for bfloat16") from why
 
 
 def as_slots(x: Any, operation: str) -> np.ndarray:

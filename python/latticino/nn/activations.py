@@ -116,9 +116,12 @@ def fit_activations(graph: Graph, ranges: Ranges, bits: float = BITS, choices: M
     sequence of monomial coefficients, lowest first, such as ``[0, 0.5, 0.25]``. ValueError for a name without an
     activation. ``before``: fits with other ranges, which are kept where the ranges are the same.
     """
-    wanted = arrays.as_real(bits, "compile", "bits", above=0)
+    wanted = arrays.as_real(bits, "compile", "fit_bits", above=0)
     if wanted > 30:
         raise errors.ValueError.explain("compile", f"fit_bits={wanted:g}", "at most 30", "ask for fewer")
+    if choices is not None and not isinstance(choices, Mapping):
+        raise errors.ValueError.explain("compile", f"fits={arrays.shown(choices)}", "a dictionary by names of layers",
+                                        'write fits={"layer": choice}')
     left = dict(choices or {})
     nodes = [(i, n) for i, n in enumerate(graph.nodes) if n.op == "activation"]
     out: dict[int, Fit] = {}

@@ -245,8 +245,9 @@ class Builder:
     def matmul(self, x: int, y: int, layer: str = "") -> int:
         return self.add_node("matmul", (x, y), layer)
 
-    def softmax(self, x: int, axis: int = -1, layer: str = "") -> int:
-        return self.add_node("softmax", (x,), layer, {}, {"axis": int(axis) % len(self.shape(x))})
+    def softmax(self, x: int, axis: int = -1, layer: str = "", mask: Any = None) -> int:
+        """Softmax along an axis, of ``x + mask``; a large negative number in the mask hides a value."""
+        return self.add_node("softmax", (x,), layer, _given(mask=mask), {"axis": int(axis) % len(self.shape(x))})
 
     def layer_norm(self, x: int, axes: int = 1, weight: Any = None, bias: Any = None, epsilon: float = 1e-5,
                    layer: str = "") -> int:

@@ -70,6 +70,8 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     """
     images = arrays.as_integer(images, "compile", "images", 1, 2**15)
     device = None if device is None else arrays.as_text(device, "compile", "device")
+    if preset is not None and not isinstance(preset, _native.Params):
+        preset = arrays.as_text(preset, "compile", "preset")
     limit, wanted = None if memory is None else as_bytes(memory), arrays.as_real(bits, "compile", "bits")
     data = sample if calibration is None else calibration
     if isinstance(model, Lowered):

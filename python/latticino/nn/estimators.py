@@ -3,8 +3,8 @@
     graph = read(make_pipeline(StandardScaler(), MLPClassifier()).fit(x, y))
 
 A regressor's graph gives what predict() gives. A classifier's gives the scores of decision_function(), a network's
-those before its last activation, a tree's and a forest's predict_proba(): their argmax, or their sign where there is
-one, is the class.
+those before its last activation, a tree's and a forest's predict_proba(), that of naive Bayes the joint log-likelihood:
+their argmax, or their sign where there is one, is the class.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from . import estimator_rules as rules
 from . import reference
 from .builder import Builder
 from .forests import graphs, trees
@@ -24,10 +25,14 @@ from .ranges import Normal
 _LINEAR = ("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "SGDRegressor",
            "LinearSVR",
            "HuberRegressor", "BayesianRidge", "ARDRegression", "TheilSenRegressor", "Lars", "LassoLars",
-           "QuantileRegressor",
+           "QuantileRegressor", "OrthogonalMatchingPursuit", "OrthogonalMatchingPursuitCV",
+           "PassiveAggressiveRegressor",
+           "MultiTaskLassoCV", "MultiTaskElasticNetCV",
            "LogisticRegression", "LogisticRegressionCV", "LinearSVC", "SGDClassifier", "RidgeClassifier",
            "RidgeClassifierCV",
            "Perceptron", "PassiveAggressiveClassifier", "LinearDiscriminantAnalysis")
+# estimators that hold the one that they chose, and its name
+_AROUND = {"BaseSearchCV": "best_estimator_", "RANSACRegressor": "estimator_"}
 _ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid", "identity": None}
 
 
@@ -60,7 +65,8 @@ def read(model: Any, data: np.ndarray | None = None, normal: Normal | None = Non
     x = build.input
     if normal is not None:
         x = build.shift(build.scale(x, normal.width, "input"), normal.centre, "input")
-    for name, step in _steps(model):
+    steps = _steps(model)
+    for k, (name, step) in enumerate(steps):
         if _named(step, trees.NAMES):
             if data is None:
                 raise errors.UnsupportedError.explain(f"layer {name or type(step).__name__}",
@@ -74,7 +80,7 @@ def read(model: Any, data: np.ndarray | None = None, normal: Normal | None = Non
             x = graphs.write(build, x, ensemble(name, step), reference.run(before, given), reference.run(before, ends),
                               form, name or "trees")
         else:
-            x = _reader(name, step)(build, x, step, name)
+            x = _reader(name, step, k == len(steps) - 1)(build, x, step, name)
     return build.graph(x)
 
 
@@ -91,7 +97,7 @@ def normal(model: Any, data: np.ndarray) -> Normal:
     build = Builder((features(model),))
     x = build.input
     for own, s in before:
-        x = _reader(own, s)(build, x, s, own)
+        x = _reader(own, s, False)(build, x, s, own)
     shift, moved = reference.run(build.graph(x), np.array([np.zeros(data.shape[1]), np.ones(data.shape[1])]))
     low, high = data.min(axis=0), data.max(axis=0)
     for tree in ensemble(name, step).trees:
@@ -118,6 +124,12 @@ def _steps(model: Any) -> list[tuple[str, Any]]:
     if _named(model, ("Pipeline",)):
         return [(f"{name}.{inner}" if inner else name, step) for name, part in model.steps
                 if part is not None and part != "passthrough" for inner, step in _steps(part)]
+    for kind, attribute in _AROUND.items():
+        if _named(model, (kind,)):
+            if not hasattr(model, attribute):
+                raise errors.ValueError.explain("compile", f"a {type(model).__name__} without {attribute}",
+                                                "the estimator that it found", "call fit() first, with refit=True")
+            return _steps(getattr(model, attribute))
     return [("", model)]
 
 
@@ -125,37 +137,67 @@ def _named(model: Any, names: tuple[str, ...]) -> bool:
     return any(k.__name__ in names and k.__module__.split(".")[0] == "sklearn" for k in type(model).__mro__)
 
 
-def _reader(name: str, step: Any) -> Callable[..., int]:
-    for names, reader in _READERS:
+def _reader(name: str, step: Any, is_last: bool = True) -> Callable[..., int]:
+    """The rule for a step. ``is_last``: it predicts; those before the last one transform."""
+    if not is_last and _named(step, ("LinearDiscriminantAnalysis",)):
+        return rules.discriminant_axes
+    for names, reader in _READERS if is_last else _TRANSFORMERS:
         if _named(step, names):
             return reader
     remedy = "train a tree, a forest or gradient boosting, which are supported" if _named(step, trees.FAMILIES) else \
+        "train one of them instead" if is_last and not hasattr(step, "transform") else \
         "take one of them, or apply the step on the client before encrypting"
     raise errors.UnsupportedError.explain(
         f"layer {name or type(step).__name__}", f"a {type(step).__name__}",
-        "a linear model, an MLP, decision trees, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, PCA or "
-        "TruncatedSVD", remedy)
+        "a linear model, an MLP, decision trees, naive Bayes, scalers, PCA, or another one that "
+        "docs/network_layers.md lists", remedy)
 
 
-def _fitted(name: str, step: Any, *attributes: str) -> list[Any]:
-    for a in attributes:
-        if not hasattr(step, a):
-            raise errors.ValueError.explain(f"layer {name or type(step).__name__}",
-                                            f"a {type(step).__name__} without {a}",
-                                            "a fitted estimator", "call fit() first")
-    return [getattr(step, a) for a in attributes]
+def _each(build: Builder, x: int, step: Any, name: str) -> int:
+    """The scores of several estimators of the same features, side by side."""
+    (found,) = rules.fitted(name, step, "estimators_")
+    return _joined(build, [_pipeline(build, x, inner, f"{name}.{k}" if name else str(k), True)
+                           for k, inner in enumerate(found)], name)
 
 
-def _linear(build: Builder, x: int, step: Any, name: str) -> int:
-    coefficients, intercept = _fitted(name, step, "coef_", "intercept_")
-    weight = np.atleast_2d(np.asarray(coefficients.toarray() if hasattr(coefficients, "toarray") else coefficients,
-                                      np.float64))
-    bias = np.broadcast_to(np.asarray(intercept, np.float64).reshape(-1), len(weight))
-    return build.linear(x, weight, bias, name or "linear")
+def _columns(build: Builder, x: int, step: Any, name: str) -> int:
+    """A ColumnTransformer: transformers of some features each, side by side."""
+    (found,) = rules.fitted(name, step, "transformers_")
+    names = list(getattr(step, "feature_names_in_", range(step.n_features_in_)))
+    parts = []
+    for own, part, columns in found:
+        if isinstance(columns, str) or (np.ndim(columns) == 1 and len(columns) and isinstance(columns[0], str)):
+            columns = [names.index(c) for c in np.atleast_1d(columns)]
+        places = np.atleast_1d(np.arange(len(names))[columns if isinstance(columns, slice) else np.asarray(columns)]) \
+            if isinstance(columns, slice) or np.size(columns) else np.zeros(0, int)
+        if len(places) and not (isinstance(part, str) and part == "drop"):
+            label = f"{name}.{own}" if name else own
+            given = rules.chosen(build, x, places, label)
+            parts.append(given if isinstance(part, str) else _pipeline(build, given, part, label, False))
+    return _joined(build, parts, name)
+
+
+def _joined(build: Builder, parts: list[int], name: str) -> int:
+    return parts[0] if len(parts) == 1 else build.concat(parts, 0, name)
+
+
+def _pipeline(build: Builder, x: int, model: Any, name: str, predicts: bool) -> int:
+    steps = _steps(model)
+    for k, (own, step) in enumerate(steps):
+        label = f"{name}.{own}" if own else name
+        x = _reader(label, step, predicts and k == len(steps) - 1)(build, x, step, label)
+    return x
+
+
+def _function(build: Builder, x: int, step: Any, name: str) -> int:
+    if step.func is not None:
+        raise errors.UnsupportedError.explain(f"layer {name or 'function'}", "a FunctionTransformer with a function",
+                                              "one without", "apply the function on the client before encrypting")
+    return x
 
 
 def _mlp(build: Builder, x: int, step: Any, name: str) -> int:
-    weights, biases, activation = _fitted(name, step, "coefs_", "intercepts_", "activation")
+    weights, biases, activation = rules.fitted(name, step, "coefs_", "intercepts_", "activation")
     if activation not in _ACTIVATIONS:
         raise errors.UnsupportedError.explain(f"layer {name or 'mlp'}", f"the activation {activation!r}",
                                               ", ".join(_ACTIVATIONS),
@@ -176,14 +218,14 @@ def _affine(build: Builder, x: int, scale: Any, shift: Any, name: str) -> int:
 
 
 def _standard(build: Builder, x: int, step: Any, name: str) -> int:
-    mean, scale = _fitted(name, step, "mean_", "scale_")
+    mean, scale = rules.fitted(name, step, "mean_", "scale_")
     factor = None if scale is None else 1 / np.asarray(scale)
     shift = None if not step.with_mean else -np.asarray(mean) * (1 if factor is None else factor)
     return _affine(build, x, factor, shift, name or "scaler")
 
 
 def _min_max(build: Builder, x: int, step: Any, name: str) -> int:
-    scale, least = _fitted(name, step, "scale_", "min_")
+    scale, least = rules.fitted(name, step, "scale_", "min_")
     x = _affine(build, x, scale, least, name or "scaler")
     if getattr(step, "clip", False):
         low, high = step.feature_range
@@ -192,19 +234,19 @@ def _min_max(build: Builder, x: int, step: Any, name: str) -> int:
 
 
 def _max_abs(build: Builder, x: int, step: Any, name: str) -> int:
-    (scale,) = _fitted(name, step, "scale_")
+    (scale,) = rules.fitted(name, step, "scale_")
     return _affine(build, x, 1 / np.asarray(scale), None, name or "scaler")
 
 
 def _robust(build: Builder, x: int, step: Any, name: str) -> int:
-    centre, scale = _fitted(name, step, "center_", "scale_")
+    centre, scale = rules.fitted(name, step, "center_", "scale_")
     factor = None if scale is None else 1 / np.asarray(scale)
     shift = None if centre is None else -np.asarray(centre) * (1 if factor is None else factor)
     return _affine(build, x, factor, shift, name or "scaler")
 
 
 def _pca(build: Builder, x: int, step: Any, name: str) -> int:
-    mean, components = _fitted(name, step, "mean_", "components_")
+    mean, components = rules.fitted(name, step, "mean_", "components_")
     weight = np.asarray(components, np.float64)
     if step.whiten:
         weight = weight / np.sqrt(np.asarray(step.explained_variance_))[:, None]
@@ -212,12 +254,20 @@ def _pca(build: Builder, x: int, step: Any, name: str) -> int:
 
 
 def _svd(build: Builder, x: int, step: Any, name: str) -> int:
-    (components,) = _fitted(name, step, "components_")
+    (components,) = rules.fitted(name, step, "components_")
     return build.linear(x, components, None, name or "svd")
 
 
+_TRANSFORMERS: list[tuple[tuple[str, ...], Callable[..., int]]] = [
+    (("StandardScaler",), _standard), (("MinMaxScaler",), _min_max), (("MaxAbsScaler",), _max_abs),
+    (("RobustScaler",), _robust), (("PCA", "IncrementalPCA"), _pca), (("TruncatedSVD",), _svd),
+    (("SelectorMixin",), rules.selector), (("ColumnTransformer",), _columns), (("FunctionTransformer",), _function),
+    (("PolynomialFeatures",), rules.polynomial_features)]
 _READERS: list[tuple[tuple[str, ...], Callable[..., int]]] = [
-    (("MLPClassifier", "MLPRegressor"), _mlp), (("StandardScaler",), _standard), (("MinMaxScaler",), _min_max),
-    (("MaxAbsScaler",), _max_abs), (("RobustScaler",), _robust), (("PCA",), _pca), (("TruncatedSVD",), _svd),
-    (_LINEAR, _linear),
-]
+    (("MLPClassifier", "MLPRegressor"), _mlp), (_LINEAR, rules.linear),
+    (("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"), rules.kernel_machine),
+    (("PoissonRegressor", "GammaRegressor", "TweedieRegressor"), rules.log_linear),
+    (("PLSRegression",), rules.partial_least_squares), (("GaussianNB",), rules.gaussian_bayes),
+    (("QuadraticDiscriminantAnalysis",), rules.quadratic_discriminant),
+    (("MultinomialNB", "ComplementNB"), rules.count_bayes),
+    (("OneVsRestClassifier", "MultiOutputRegressor"), _each), *_TRANSFORMERS]

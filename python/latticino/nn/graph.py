@@ -27,7 +27,7 @@ groups |
 | polynomial | x | coefficients, lowest first | |
 | quadratic | x | c0, c1, c2: ``c0 + c1 x + c2 x^2``, each broadcast to x | |
 | matmul | x (..., n, k), y (..., k, m) | | |
-| softmax | x | | axis |
+| softmax | x | mask, added to x | axis |
 | layer_norm | x | weight, bias | axes (how many of the last), epsilon |
 | attention | queries, keys, values (..., tokens, width) | mask, added to the scores | scale |
 | max_pool | x (c, spatial...) | | kernel, stride, padding, dilation, ceil |

@@ -298,6 +298,8 @@ def softmax(x: Array, axis: int) -> Array:
 
 
 def _softmax(node: Node, x: Array) -> Array:
+    if "mask" in node.arrays:
+        x = x + _of_shape(node.arrays["mask"], x)
     return softmax(x, node.options["axis"] + 1)
 
 

@@ -157,7 +157,29 @@ def _layer_norm(build: Builder, node: Node, x: int) -> int:
 
 
 def _softmax(build: Builder, node: Node, x: int) -> int:
-    return _softmax_along(build, x, node.options["axis"], node.layer)
+    axis, layer = node.options["axis"], node.layer
+    if "mask" not in node.arrays:
+        return _softmax_along(build, x, axis, layer)
+    mask = np.broadcast_to(node.arrays["mask"], node.shape)
+    factor = np.exp(mask - mask.max(axis=axis, keepdims=True))
+    centred = build.sub(x, _mean_of(build, x, factor > 0, axis, layer), layer)
+    e = build.scale(build.activation(centred, "exp", layer), factor, layer)
+    total = build.mean(e, [axis], True, layer, total=True)
+    return build.mul(e, build.activation(total, "reciprocal", layer), layer)
+
+
+def _mean_of(build: Builder, x: int, chosen: np.ndarray, axis: int, layer: str) -> int:
+    """The mean of the chosen values along an axis, in their places. Others become 0, and so does what a mask hides."""
+    shape = chosen.shape
+    places = np.moveaxis(np.arange(chosen.size).reshape(shape), axis, -1)
+    kept = np.moveaxis(chosen, axis, -1)
+    share = kept[..., :, None] * kept[..., None, :] / kept.sum(axis=-1)[..., None, None]
+    share = share + np.eye(shape[axis]) * ~kept[..., :, None]  # minus itself
+    rows, columns = (np.broadcast_to(p, share.shape) for p in (places[..., :, None], places[..., None, :]))
+    used = share != 0
+    flat = build.reshape(x, (chosen.size,), layer)
+    mean = build.sparse(flat, rows[used], columns[used], share[used], chosen.size, None, layer)
+    return build.reshape(mean, shape, layer)
 
 
 def _softmax_along(build: Builder, x: int, axis: int, layer: str) -> int:

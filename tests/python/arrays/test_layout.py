@@ -111,6 +111,18 @@ def test_dlpack_is_read():
     x = np.arange(5.0)
     np.testing.assert_array_equal(arrays.as_numpy(Tensor(x), "encrypt"), x)
 
+    class OfOwnType(Tensor):
+        """As one of bfloat16 in PyTorch: numpy has no such type, and every detach() makes another tensor."""
+
+        def __dlpack__(self, **options):
+            raise RuntimeError("Unsupported dtype in DLTensor.")
+
+        def detach(self):
+            return OfOwnType(self.x)
+
+    with pytest.raises(errors.ShapeError, match=r"Unsupported dtype.*of a type that numpy has; .*x.float\(\) for bfloat16"):
+        arrays.as_numpy(OfOwnType(x), "encrypt")
+
 
 def test_tensors_that_dlpack_does_not_lend_are_detached():
     class Tensor:

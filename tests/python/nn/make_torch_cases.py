@@ -101,6 +101,37 @@ ACTIVATIONS = [
     Of(lambda x: x.double().square() + x), nn.Softsign(), nn.RReLU(0.1, 0.3), nn.Threshold(0.2, 0.2),
     Of(lambda x: (x.square() + 1) ** -1 + (x.square() + 2) ** -0.5)]
 
+WEIGHTS = torch.as_tensor(np.random.default_rng(0).normal(size=(3, 4, 4)))
+HIDDEN = torch.ones(4, 4, dtype=torch.bool).triu(1)
+
+
+def set_places(x):
+    """Values that are set in place: constants, values of the input, sums, and an array of zeros."""
+    y, z = x.clone(), torch.zeros_like(x)
+    y[:, 1] *= 3
+    y[:, :, 0] = 1
+    y[:, [0, 2], 2] += 1
+    z[:, 0], z[:, 1:] = x[:, 1], 2 * x[:, :2]
+    return torch.cat([y, z], 1)
+
+
+def scores(x):
+    return x @ x.transpose(1, 2) / 2
+
+
+# divisors are above 0; masks hide scores from a softmax
+QUOTIENTS = [
+    (lambda x: F.normalize(x, dim=1), (5,)), (lambda x: F.normalize(x, p=1.0, dim=1), (5, 2)), (lambda x: x.norm(dim=(1, 2)), (3, 2)),
+    (lambda x: F.cosine_similarity(x, WEIGHTS[0, :1], dim=1)[:, None], (4,)), (lambda x: 3 / (x * x + 1), (4,)),
+    (lambda x: (x - x.mean(1, keepdim=True)) / (x.var(1, keepdim=True, unbiased=False) + 0.1).sqrt(), (6,)),
+    (lambda x: x.exp() / x.exp().sum(1, keepdim=True), (4,)), (lambda x: torch.cat(torch.var_mean(x, 1, keepdim=True), 1), (5,)),
+    (lambda x: torch.log(x * x + 1) - torch.log1p(x.square()), (4,)), (lambda x: 2**x + torch.exp2(x) - torch.expm1(x), (4,)),
+    (lambda x: (x * x + 1) ** -2, (4,)), (lambda x: scores(x).masked_fill(HIDDEN, -torch.inf).softmax(-1) @ x, (4, 3)),
+    (lambda x: (scores(x) + torch.zeros(4, 4).masked_fill(HIDDEN, -100.0)).softmax(2), (4, 3)),
+    (lambda x: (x + torch.zeros(4, 3).masked_fill(HIDDEN[:, :3], -torch.inf)).softmax(1), (4, 3)),
+    (lambda x: (x - 100).softmax(1), (4,))]
+
+
 PLACES = [
     (lambda x: x.flatten(1), (3, 4)), (lambda x: x.reshape(x.shape[0], 4, 3), (3, 4)), (lambda x: x.transpose(1, 2), (3, 4)),
     (lambda x: x.permute(0, 3, 1, 2), (2, 3, 4)), (lambda x: x[:, 1:, ::2], (3, 5)), (lambda x: x[:, -1], (3, 5)),
@@ -120,7 +151,19 @@ PLACES = [
     (lambda x: x.tril(), (4, 4)), (lambda x: x.masked_fill(torch.eye(4, dtype=torch.bool), 0.5), (4, 4)),
     (lambda x: torch.where(torch.eye(4, dtype=torch.bool), x, x.transpose(1, 2) + 1), (4, 4)),
     (lambda x: x.var(1, keepdim=True) + x.var((1, 2), unbiased=False, keepdim=True), (3, 5)),
-    (lambda x: (x.var(-1, correction=0) + 0.1).sqrt(), (3, 5))]
+    (lambda x: (x.var(-1, correction=0) + 0.1).sqrt(), (3, 5)),
+    (lambda x: torch.einsum("bii->bi", x), (4, 4)), (lambda x: x.gather(1, torch.tensor([[0, 2, 2]]).expand(len(x), -1)), (4,)),
+    (lambda x: F.fold(x, (4, 5), (2, 2)), (8, 12)), (lambda x: set_places(x), (3, 4)),
+    (lambda x: torch.zeros(len(x), 6, dtype=x.dtype).scatter(1, torch.tensor([[1, 5, 0]]).expand(len(x), -1), x), (3,)),
+    (lambda x: x.scatter(1, torch.tensor([[1]]).expand(len(x), -1), 7.0), (4,)),
+    (lambda x: x[:, :3].scatter_add(1, torch.tensor([[1, 2, 1]]).expand(len(x), -1), x[:, 2:]), (5,)),
+    (lambda x: torch.ones(len(x), 3, dtype=x.dtype).index_add(1, torch.tensor([1, 2, 0, 1]), x), (4,)),
+    (lambda x: x.index_fill(1, torch.tensor([1]), 2.0) + torch.ones_like(x), (4,)),
+    (lambda x: x @ WEIGHTS[:, :, :2], (3, 2, 4)), (lambda x: WEIGHTS[:, :2] @ x, (3, 4, 2)),
+    (lambda x: torch.einsum("bij,ijk->bik", x, WEIGHTS), (3, 4)),
+    (lambda x: F.bilinear(x[:, :4], x[:, 4:], WEIGHTS[:, :, :2], WEIGHTS[:, 0, 0]), (6,)),
+    (lambda x: F.bilinear(x, WEIGHTS[0, :, :1].T.expand(len(x), -1), WEIGHTS[:, :2], None), (2,)),
+    (lambda x: F.bilinear(WEIGHTS[:1, 0, :2].expand(len(x), -1), x, WEIGHTS.mT[:, :2]), (4,))]
 
 
 MAXIMA = [
@@ -129,7 +172,8 @@ MAXIMA = [
     (lambda x: x.amax(2), (2, 3, 4)), (lambda x: x.amin((1, 2)), (3, 4)), (lambda x: x.amax((1, 3), keepdim=True), (2, 3, 4)),
     (lambda x: torch.minimum(x[:, :1], x), (3, 4)), (lambda x: x.min(1, keepdim=True).values - x, (5,)),
     (lambda x: F.adaptive_max_pool1d(x, 3), (2, 6)), (lambda x: F.adaptive_max_pool2d(x, (2, None)), (2, 4, 3)),
-    (lambda x: F.adaptive_max_pool3d(x, 1), (2, 4, 2, 3))]
+    (lambda x: F.adaptive_max_pool3d(x, 1), (2, 4, 2, 3)), (lambda x: x.clamp(min=-WEIGHTS[0, 0].abs(), max=WEIGHTS[0, 1].abs()), (4,)),
+    (lambda x: torch.fmin(x, x.flip(1)) + torch.fmax(x, 2 * x), (4,))]
 
 DECIDED = [
     (lambda x: x.argmax(1), (5,)), (lambda x: x.argmin(1, keepdim=True), (4,)), (lambda x: x.argmax(-1), (3, 4)),
@@ -257,17 +301,25 @@ REFUSED = [
     (Of(lambda x: x.argmax(1).bool()), torch.zeros(1, 4), "argmax as booleans", "to the client"),
     (Of(lambda x: x == 0), torch.zeros(1, 4), "the operation eq", "comparisons are costly"),
     (Of(lambda x: x.argmax()), torch.arange(4.0)[None], "depends on the inputs beside it", "over other axes"),
-    (Of(lambda x: x / x.sum(1, keepdim=True)), torch.zeros(1, 4), "division by a computed value", "constant divisor"),
     (Of(lambda x: (x, x)), torch.zeros(1, 4), "2 results", "return one tensor"),
     (Of(lambda x: torch.ones(1, 3)), torch.zeros(1, 4), "does not depend on its input", "needs no encryption"),
-    (Of(lambda x: x / (2 + x.abs())), torch.zeros(1, 4), "division by a computed value", "torch.reciprocal"),
-    (Of(lambda x: x / (1 + (2 * x).abs())), torch.zeros(1, 4), "division by a computed value", "torch.reciprocal"),
     (nn.Linear(5, 2), torch.zeros(1, 4), "fails on a sample of shape (1, 4)", "correct the sample"),
+    (Of(lambda x: F.dropout(x, 0.5)), torch.ones(1, 4), "two results for one input", "training=self.training"),
     (Of(lambda x: F.dropout(x, 0.5)), torch.zeros(1, 4), "dropout that is always on", "training=self.training"),
+    (Of(lambda x: F.dropout2d(x, 0.5)), torch.ones(1, 4, 2, 2), "two results for one input", "training=self.training"),
+    (Of(lambda x: 2 * x.long().float()), torch.ones(1, 4), "torch.int64, which rounds them", "to the client"),
+    (Of(lambda x: x[:, x.new_tensor([1, 0, 1]) > 0]), torch.ones(1, 3), "torch.export does not follow", "lists of integers"),
+    (Of(lambda x: torch.cond(x.sum() > 0, lambda a: 2 * a, lambda a: -a, (x,))), torch.ones(1, 4), "a branch or a loop", "smooth weights"),
+    (Of(lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)), torch.ones(1, 1, 4, 4), "the places of the maxima", "return_indices"),
+    (Of(lambda x: x.gather(1, x.argmax(1, keepdim=True))), torch.ones(1, 4), "gather on what argmax decides", "decrypted ones"),
+    (Of(lambda x: torch.zeros(len(x), 4, dtype=torch.long).copy_(x)), torch.ones(1, 4), "an array of torch.int64", "dtype=x.dtype"),
+    (Of(lambda x: x.norm(p=3, dim=1)), torch.ones(1, 4), "a norm of order 3", "use one of them"),
+    (Of(lambda x: torch.logsumexp(x, 1)), torch.ones(1, 4), "logsumexp", "of the decrypted values"),
     (nn.Threshold(0.1, 0), torch.zeros(1, 4), "a jump", "the same value for both"),
-    (Of(lambda x: x.masked_fill(torch.eye(4, dtype=torch.bool), -torch.inf).softmax(-1)), torch.zeros(1, 4, 4),
+    (Of(lambda x: x.masked_fill(torch.eye(4, dtype=torch.bool), -torch.inf).relu()), torch.zeros(1, 4, 4),
      "sets values to infinity", "scaled_dot_product_attention"),
-    (Of(lambda x: x if x.sum() > 0 else -x), torch.zeros(1, 4), "torch.export does not follow", "does not depend on the values"),
+    (Of(lambda x: (x + torch.full((4,), -torch.inf)).exp()), torch.zeros(1, 4), "sets values to infinity", "apply softmax directly"),
+    (Of(lambda x: x if x.sum() > 0 else -x), torch.zeros(1, 4), "torch.export does not follow", "steps and shapes do not depend on values"),
     (nn.Bilinear(4, 4, 2), torch.zeros(1, 4), "several inputs: input1, input2", "join them into one"),
     (nn.BatchNorm1d(4, track_running_stats=False), torch.ones(1, 4, 3), "batch_norm", "track_running_stats"),
     (nn.AdaptiveMaxPool2d(3), torch.zeros(1, 2, 4, 4), "whose windows differ in size", "take other sizes"),
@@ -318,6 +370,8 @@ def cases(seeds):
         yield f"act-{i}", model, (3, 5), np.random.default_rng(i)
     for i, (function, shape) in enumerate(PLACES):
         yield f"places-{i}", Of(function), shape, np.random.default_rng(i)
+    for i, (function, shape) in enumerate(QUOTIENTS):
+        yield f"quotients-{i}", Of(function), shape, np.random.default_rng(i)
     for i, (function, shape) in enumerate(MAXIMA):
         yield f"maxima-{i}", Of(function), shape, np.random.default_rng(i)
     for i, (function, shape) in enumerate(DECIDED):
@@ -348,6 +402,11 @@ def kinds_of_samples():
     samples = [given, given.astype(np.float32), given.astype(float), torch.as_tensor(given), given.astype(np.uint8), given > 2]
     graphs = {repr(capture(model, x)) for x in samples}
     assert len(graphs) == 1, graphs
+    # A module that changes its input in place leaves the sample as it was.
+    sample = torch.tensor([[-1.0, 2.0]], dtype=torch.float64)
+    changing = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(2, 2)).double()
+    got = reference.run(capture(changing, sample), sample.numpy())
+    assert sample.tolist() == [[-1, 2]] and np.abs(got - one_by_one(changing, sample.clone())).max() < CLOSE
     # The check beside other inputs invents inputs, which may lie outside of the module's domain.
     capture(Of(lambda x: (1 - x).sqrt()), torch.full((1, 4), 0.9))
     return len(samples)

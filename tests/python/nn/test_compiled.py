@@ -378,7 +378,8 @@ def test_compile_from_outside():
     options = dict(preset=BOOT, device="cpu")
     for wrong, error in [(dict(calibration=x[:, 1:]), lt.ShapeError), (dict(calibration=x * np.nan), lt.ValueError),
                          (dict(memory="many"), lt.ValueError), (dict(memory=0), lt.ValueError),
-                         (dict(images=0), lt.ValueError), (dict(preset="n13"), lt.ParameterError)]:
+                         (dict(images=0), lt.ValueError), (dict(preset="n13"), lt.ParameterError),
+                         (dict(preset=13), lt.ValueError)]:
         with pytest.raises(error):
             lt.nn.compile(graph, **{**options, **wrong})
     with pytest.raises(lt.UnsupportedError, match="compile"):

@@ -20,7 +20,8 @@ def data(classes=2):
 
 def linear_models():
     from sklearn import discriminant_analysis, linear_model, svm
-    return [linear_model.LinearRegression(), linear_model.Ridge(), linear_model.Lasso(0.1), linear_model.SGDRegressor(),
+    return [linear_model.OrthogonalMatchingPursuit(), linear_model.PassiveAggressiveRegressor(), svm.SVC(kernel="linear"),
+            svm.SVR(kernel="linear"), discriminant_analysis.QuadraticDiscriminantAnalysis(), linear_model.LinearRegression(), linear_model.Ridge(), linear_model.Lasso(0.1), linear_model.SGDRegressor(),
             svm.LinearSVR(), linear_model.BayesianRidge(), linear_model.LogisticRegression(), svm.LinearSVC(),
             linear_model.RidgeClassifier(), linear_model.SGDClassifier(), linear_model.Perceptron(),
             discriminant_analysis.LinearDiscriminantAnalysis()]
@@ -32,6 +33,10 @@ def test_linear_models(model, classes):
     from sklearn.base import clone, is_classifier
     x, y, labels = data(classes)
     model = clone(model)
+    if type(model).__name__ == "SVC" and classes > 2:
+        with pytest.raises(lt.UnsupportedError, match="layer SVC: had a SVC of 3 classes, .*OneVsRestClassifier"):
+            estimators.read(model.fit(x, labels))
+        return
     if is_classifier(model):
         model.fit(x, labels)
         wanted = model.decision_function(x)
@@ -83,16 +88,89 @@ def test_scalers_and_projections():
     assert np.allclose(reference.run(estimators.read(nested), x), nested.transform(x), atol=1e-9)
 
 
+def test_discriminant_analysis_before_the_last_step_gives_its_axes():
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    for classes, options in [(2, {}), (3, {}), (3, dict(n_components=1)), (3, dict(solver="eigen", n_components=2))]:
+        x, _, labels = data(classes)
+        model = make_pipeline(LinearDiscriminantAnalysis(**options), LogisticRegression()).fit(x, labels)
+        wanted = model.decision_function(x)
+        assert np.allclose(reference.run(estimators.read(model), x).reshape(wanted.shape), wanted, atol=1e-9), options
+
+
+def test_bayes_gives_the_joint_log_likelihood():
+    from sklearn import naive_bayes
+    x, _, labels = data(3)
+    for model in (naive_bayes.GaussianNB(), naive_bayes.MultinomialNB(), naive_bayes.ComplementNB()):
+        own = x if isinstance(model, naive_bayes.GaussianNB) else np.floor(np.abs(x))
+        wanted = model.fit(own, labels).predict_joint_log_proba(own)
+        got = reference.run(estimators.read(model), own)
+        assert np.allclose(got, wanted) and np.array_equal(got.argmax(axis=1), model.predict(own)), model
+
+
+def test_regressions_with_other_links_and_means():
+    from sklearn import linear_model
+    from sklearn.cross_decomposition import PLSRegression
+    x, y, _ = data()
+    for model in (linear_model.PoissonRegressor(), linear_model.GammaRegressor(), linear_model.TweedieRegressor(power=0),
+                  linear_model.TweedieRegressor(power=1.5), linear_model.TweedieRegressor(power=0, link="log"), PLSRegression(2)):
+        wanted = model.fit(x, np.exp(y[:, 0] / 20)).predict(x)
+        assert np.allclose(reference.run(estimators.read(model), x)[:, 0], wanted), model
+    assert reference.run(estimators.read(PLSRegression(2).fit(x, y)), x).shape == (200, 3)
+
+
+def test_features_chosen_multiplied_and_scaled_apart():
+    from sklearn import compose, decomposition, feature_selection, preprocessing
+    from sklearn.pipeline import make_pipeline
+    x, _, labels = data()
+    apart = compose.ColumnTransformer([("a", preprocessing.StandardScaler(), [3, 0]), ("b", "drop", [1]),
+                                       ("c", make_pipeline(preprocessing.MinMaxScaler(), decomposition.PCA(2)), slice(2, 5)),
+                                       ("d", preprocessing.MaxAbsScaler(), [True] + 5 * [False])], remainder="passthrough")
+    for step in (apart, feature_selection.SelectKBest(k=2), feature_selection.VarianceThreshold(1.0),
+                 preprocessing.PolynomialFeatures(2), preprocessing.PolynomialFeatures(3, include_bias=False, interaction_only=True),
+                 decomposition.IncrementalPCA(2, whiten=True), preprocessing.FunctionTransformer()):
+        wanted = step.fit(x, labels).transform(x)
+        assert np.allclose(reference.run(estimators.read(step), x), wanted, atol=1e-9), step
+    pandas = pytest.importorskip("pandas")
+    named = pandas.DataFrame(x, columns=list("abcdef"))
+    by_name = compose.ColumnTransformer([("a", preprocessing.StandardScaler(), ["f", "b"]), ("b", preprocessing.MaxAbsScaler(), ["a"])])
+    assert np.allclose(reference.run(estimators.read(by_name.fit(named)), x), by_name.transform(named))
+
+
+def test_estimators_around_others():
+    from sklearn import linear_model, multiclass, multioutput, svm
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    x, y, labels = data(3)
+    found = GridSearchCV(make_pipeline(StandardScaler(), svm.LinearSVC()), {"linearsvc__C": [0.1, 1]}).fit(x, labels)
+    each = multiclass.OneVsRestClassifier(svm.SVC(kernel="linear")).fit(x, labels)
+    for model in (found, each, make_pipeline(StandardScaler(), each).fit(x, labels)):
+        assert np.allclose(reference.run(estimators.read(model), x), model.decision_function(x), atol=1e-9)
+    several = multioutput.MultiOutputRegressor(make_pipeline(StandardScaler(), linear_model.Ridge())).fit(x, y)
+    robust = linear_model.RANSACRegressor(random_state=0).fit(x, y)
+    for model in (several, robust):
+        assert np.allclose(reference.run(estimators.read(model), x), model.predict(x), atol=1e-9)
+    with pytest.raises(lt.ValueError, match="without best_estimator_; .*refit=True"):
+        estimators.read(GridSearchCV(linear_model.Ridge(), {"alpha": [1]}, refit=False).fit(x, y))
+
+
 def test_what_has_no_encrypted_form():
     from sklearn.ensemble import BaggingClassifier
     from sklearn.linear_model import Ridge
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import QuantileTransformer, StandardScaler
+    from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
+    from sklearn.svm import SVC
     x, _, labels = data()
+    with pytest.raises(lt.UnsupportedError, match="the kernel 'rbf'; .*trees instead"):
+        estimators.read(SVC().fit(x, labels))
+    with pytest.raises(lt.UnsupportedError, match="a FunctionTransformer with a function; .* on the client"):
+        estimators.read(make_pipeline(FunctionTransformer(np.exp), Ridge()).fit(x, labels))
     with pytest.raises(lt.UnsupportedError, match="layer BaggingClassifier: .*train a tree, a forest or gradient boosting"):
         estimators.read(BaggingClassifier(n_estimators=3).fit(x, labels))
-    with pytest.raises(lt.UnsupportedError, match="a KNeighborsClassifier"):
+    with pytest.raises(lt.UnsupportedError, match="a KNeighborsClassifier.*train one of them instead"):
         estimators.read(KNeighborsClassifier().fit(x, labels))
     with pytest.raises(lt.UnsupportedError, match="layer quantiletransformer: .* on the client before encrypting"):
         estimators.read(make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=10)).fit(x))

@@ -119,6 +119,8 @@ def test_choices_of_the_user():
             activation("relu", data, 8, {"act": choice})
     with pytest.raises(lt.ValueError, match="a choice for the activation 'other'; needs one of the model's: act"):
         activation("relu", data, 8, {"other": 3})
+    with pytest.raises(lt.ValueError, match=r"fits=\['act'\]; needs a dictionary by names of layers"):
+        activation("silu", data, choices=["act"])
     with pytest.raises(lt.PrecisionError, match="layer act: had no composite for silu"):
         activation("silu", data, 8, {"act": "composite"})
 

@@ -41,7 +41,7 @@ KEPT = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transp
         "upsample_trilinear3d", "upsample_bicubic2d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
         "replication_pad1d", "replication_pad2d", "replication_pad3d", "roll", "hardtanh", "log_sigmoid", "norm",
         "linalg_vector_norm", "var", "_pad_circular", "rrelu", "threshold", "cumsum",
-        "unfold")
+        "unfold", "diagonal", "bilinear", "logsumexp", "log1p", "expm1", "exp2")
 
 
 def is_torch(model: Any) -> bool:
@@ -77,7 +77,8 @@ def capture(model: Any, sample: Any) -> Graph:
     try:
         with torch.no_grad():
             _require_runs(model, x)
-            program = torch.export.export(model, (x,))
+            _require_repeats(torch, model, x)
+            program = torch.export.export(model, (x.clone(),))
             graph = _captured(torch, program, model, x)
             _require_apart(torch, model, x)
             return graph
@@ -87,9 +88,9 @@ def capture(model: Any, sample: Any) -> Graph:
         text = str(why).strip().splitlines() or [type(why).__name__]
         raise errors.UnsupportedError.explain(
             "compile", f"a module that torch.export does not follow ({text[0][:300]})",
-            "a computation that does not depend on the values of its input",
-            "see torch.export's documentation, or pass an "
-            "ExportedProgram") from why
+            "a computation whose steps and shapes do not depend on values of its input or of buffers",
+            "choose values by lists of integers, not by masks of a buffer; see torch.export's documentation, or pass "
+            "an ExportedProgram") from why
     finally:
         for m in training:
             m.training = True
@@ -113,7 +114,7 @@ def _require_one_input(model: Any) -> None:
 def _require_runs(model: Any, x: Any) -> None:
     """Raises UnsupportedError if the module itself fails on the sample. torch.export would state a cause of its own."""
     try:
-        model(x)
+        model(x.clone())  # a module may change its input in place
     except Exception as why:
         text = str(why).strip().splitlines() or [type(why).__name__]
         raise errors.UnsupportedError.explain(
@@ -122,10 +123,23 @@ def _require_runs(model: Any, x: Any) -> None:
             "call the module with sample[:1], and correct the sample or the module") from why
 
 
+def _require_repeats(torch: Any, model: Any, x: Any) -> None:
+    """Raises UnsupportedError if the module gives two results for one input."""
+    first, again = (next(iter(_tensors(torch, model(x.clone())))).double() for _ in range(2))
+    close = _CLOSE_16_BITS if x.dtype in (torch.float16, torch.bfloat16) else _CLOSE
+    most = float(torch.nan_to_num(first).abs().max())
+    if not torch.allclose(first, again, rtol=0, atol=close * most, equal_nan=True):
+        raise errors.UnsupportedError.explain(
+            "compile", "a module that gives two results for one input, in eval() too",
+            "a result that depends on the input alone",
+            "pass training=self.training to functions of dropout, and leave random numbers and changes of buffers "
+            "to training")
+
+
 def _require_apart(torch: Any, model: Any, x: Any) -> None:
     """Raises UnsupportedError if the result for an input depends on the inputs beside it. What is compiled computes
     each input alone."""
-    alone, again = (next(iter(_tensors(torch, model(x)))).double() for _ in range(2))
+    alone = next(iter(_tensors(torch, model(x.clone())))).double()
     other = x.flip(tuple(range(1, x.ndim)))
     if x.is_floating_point():
         other = other + torch.rand(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
@@ -135,12 +149,11 @@ def _require_apart(torch: Any, model: Any, x: Any) -> None:
         return
     if both.numel() not in (alone.numel(), 2 * alone.numel()):
         return
-    alone, again, first = alone.reshape(-1), again.reshape(-1), both.reshape(-1)[:alone.numel()].double()
+    alone, first = alone.reshape(-1), both.reshape(-1)[:alone.numel()].double()
     close = (_CLOSE if x.dtype not in (torch.float16, torch.bfloat16) else _CLOSE_16_BITS) * float(
         torch.cat([alone, first]).abs().max())
-    # A module with random steps differs from itself, which says nothing about its neighbours. If a result is NaN, the
-    # comparisons are false: that is no sign of neighbours either.
-    if float((alone - again).abs().max()) <= close < float((first - alone).abs().max()):
+    # If a result is NaN, the comparison is false, which is no sign of neighbours.
+    if close < float((first - alone).abs().max()):
         raise errors.UnsupportedError.explain(
             "compile", "a module whose result for an input depends on the inputs beside it",
             "inputs along the first axis, and a result for each of them",
@@ -153,12 +166,13 @@ def _one(torch: Any, sample: Any, weights: Any) -> Any:
         raise errors.UnsupportedError.explain("compile", f"a sample that is a {type(sample).__name__}",
                                               "one array of inputs",
                                               "join the inputs of the model into one, and slice it in forward()")
-    x = torch.as_tensor(np.asarray(sample) if not isinstance(sample, torch.Tensor) else sample).detach()[:1]
+    given = torch.as_tensor(np.asarray(sample) if not isinstance(sample, torch.Tensor) else sample).detach()
+    x = given[:1].clone() if given.ndim else given
     if x.is_complex():
         raise errors.ShapeError.explain("compile", f"a sample of {x.dtype}", "real numbers",
                                         "pass real and imaginary parts as features of their own")
     if x.ndim < 2 or x.shape[0] != 1:
-        raise errors.ShapeError.explain("compile", f"a sample of shape {tuple(x.shape)}",
+        raise errors.ShapeError.explain("compile", f"a sample of shape {tuple(given.shape)}",
                                         "inputs along a first axis, at least one",
                                         "pass sample[None]")
     first = next((w for w in weights if w.is_floating_point()), None)
@@ -193,14 +207,14 @@ def _captured(torch: Any, program: Any, model: Callable[..., Any], x: Any) -> Gr
 def _in_doubles(torch: Any, model: Any, x: Any) -> Any:
     """The result of the module. Types of 16 bits hold too few digits to compare with, so a copy in doubles computes."""
     if x.dtype not in (torch.float16, torch.bfloat16):
-        return model(x)
+        return model(x.clone())
     return copy.deepcopy(model).double()(x.double())
 
 
 def _tensors(torch: Any, x: Any) -> Any:
     if isinstance(x, torch.Tensor):
         yield x
-    else:
+    elif x is not None:
         for y in x.values() if isinstance(x, dict) else x:
             yield from _tensors(torch, y)
 
@@ -222,6 +236,10 @@ class Follower:
                 self.known[node] = self._placed(node, signature, program)
             elif node.op == "call_function":
                 self.known[node] = self._computed(node)
+            elif node.op == "get_attr":
+                self.known[node] = Missing(self.layer(node), "a branch or a loop of torch.cond and its kin",
+                                           "steps that do not depend on values of the input",
+                                           "compute both branches, and multiply them by smooth weights")
             elif node.op == "output":
                 return self._result(node, signature)
         raise AssertionError("an exported program has an output")

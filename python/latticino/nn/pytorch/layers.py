@@ -44,13 +44,17 @@ class Missing(NamedTuple):
 
 
 RULES: dict[str, Callable[..., Any]] = {}
+SOFTMAX = {"softmax", "_softmax", "_safe_softmax"}
+HIDDEN = -1e9  # what is added to scores that softmax leaves out
+_MASK = -30.0  # where so little is added to scores, it is a mask: without one, exp would have to hold such values
+_TINY = 1e-6  # a norm that is kept above so little is kept above 0 alone
 _FEWER = "rewrite the layer with supported operations (docs/network_layers.md lists them), or leave it to the client"
 _REMEDIES = {
     "embedding": "look the vectors up on the client: pass the embedding's output as the model's input",
     "topk": "return the scores, and sort the decrypted ones",
     "log_softmax": "return the scores, and take the logarithm of softmax of the decrypted ones",
-    "log": "return its argument, and take the logarithm of the decrypted value",
-    "copy": "join parts with torch.cat, or multiply by a mask, instead of assigning to a part of an array",
+    "logsumexp": "return its argument, and take logsumexp of the decrypted values",
+    "rand": "leave random numbers to training: add them where self.training is true",
     "_native_batch_norm_legit": "use batch norm with track_running_stats=True, which costs nothing",
 }
 
@@ -79,6 +83,10 @@ class Call:
                  shape: tuple[int, ...] | None) -> None:
         self.build, self.torch = build, torch
         self.node, self.name, self.layer, self.expected = node, name, layer, shape
+
+    def named(self, name: str) -> Call:
+        """This operation under the name of another one, whose rule computes a part of it."""
+        return Call(self.build, self.torch, self.node, name, self.layer, self.expected)
 
     def value(self, node: int, shape: Sequence[int] | None = None) -> Value:
         """Sets the result, which must have as many values as torch's."""
@@ -242,7 +250,11 @@ def _matmul(c: Call, x: Any, y: Any) -> Value:
         if w.ndim <= 2 and len(y.shape) >= 2:
             node, (axis,) = c.view(y, -2)
             return c.value(c.build.along(node, {axis: np.atleast_2d(w)}, "matmul", c.layer))
-    raise c.refuse(f"{c.name} with a constant of shape {w.shape}", "one matrix")
+    value = x if c.is_value(x) else y
+    if min(len(value.shape), w.ndim) < 2:
+        raise c.refuse(f"{c.name} of shape {value.shape} with a constant of shape {w.shape}", "two matrices",
+                       "use unsqueeze and squeeze around it")
+    return Value(*RULES["by_matrices"](c, value, w, not c.is_value(x)))
 
 
 # ---- moving values ----
@@ -255,6 +267,10 @@ MOVES = ("view", "reshape", "_unsafe_view", "unsqueeze", "squeeze", "flatten", "
 
 @rule(*MOVES)
 def _same(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
+    before, after = c.node.args[0].meta["val"].dtype, c.node.meta["val"].dtype
+    if before.is_floating_point and not after.is_floating_point:
+        raise c.refuse(f"real numbers as {after}, which rounds them", "real numbers",
+                       "leave the conversion to the client")
     return c.value(x.node, c.expected)
 
 
@@ -343,7 +359,7 @@ def _flip(c: Call, x: Any, axes: Any) -> Value:
 @rule("roll")
 def _roll(c: Call, x: Any, shifts: Any, axes: Any = ()) -> Value:
     if not axes:
-        raise c.refuse("roll without axes", "the axes to roll along", "name them: torch.roll(x, shifts, dims)")
+        return Value(*RULES["take"](c, x, shifts))
     for shift, axis in zip(np.atleast_1d(shifts), np.atleast_1d(axes)):
         x = _with_shape(c, x, int(axis), [int(i) for i in np.roll(np.arange(x.shape[axis]), shift)], "roll")
     return c.value(x.node)
@@ -410,6 +426,7 @@ def against(c: Call, op: str, x: Any, y: Any) -> Value:
     value, other = (x, c.constant(y)) if c.is_value(x) else (y, c.constant(x))
     off = int(len(c.expected) > 1 and c.expected[0] == 1)
     shape = (1,) * (len(c.expected) - len(value.shape)) + tuple(value.shape)
+    other = without_infinity(c, other) if op in ("add", "sub") else other
     node = c.build.broadcast(c.build.reshape(value.node, shape[off:], c.layer), c.expected[off:], c.layer)
     if other.ndim and off and other.ndim == len(c.expected):
         other = other[0]
@@ -418,6 +435,19 @@ def against(c: Call, op: str, x: Any, y: Any) -> Value:
     if op == "sub" and not c.is_value(x):
         node = c.build.scale(node, -1.0, c.layer)
     return c.value(c.build.shift(node, -other if op == "sub" and c.is_value(x) else other, c.layer))
+
+
+def without_infinity(c: Call, x: np.ndarray) -> np.ndarray:
+    """Constants that are added to values. A softmax leaves out what minus infinity is added to; a large number does so
+    too."""
+    if np.isfinite(x).all():
+        return x
+    users = {str(user.target).removeprefix("aten.").split(".")[0] for user in c.node.users}
+    if not users <= SOFTMAX or np.isnan(x).any() or (x == np.inf).any():
+        raise c.refuse("a mask that sets values to infinity", "finite values",
+                       "apply softmax directly to the masked values, or use F.scaled_dot_product_attention with "
+                       "attn_mask or is_causal")
+    return np.asarray(np.maximum(x, HIDDEN))
 
 
 def _times(c: Call, x: Any, factor: float) -> Any:
@@ -458,14 +488,20 @@ def _square(c: Call, x: Any) -> Value:
 
 @rule("pow")
 def _pow(c: Call, x: Any, exponent: Any) -> Value:
+    if c.is_value(exponent) and not c.is_value(x) and c.constant(x).size == 1 and float(c.constant(x)) > 0:
+        power = c.build.scale(exponent.node, math.log(float(c.constant(x))), c.layer)
+        return c.value(c.build.activation(power, "exp", c.layer))
     n = None if c.is_value(exponent) or not c.is_value(x) else float(exponent)
     if n is not None and n == int(n) and 1 <= n <= 64:
         return c.value(c.build.polynomial(x.node, [0.0] * int(n) + [1.0], c.layer))
+    if n is not None and n == int(n) and -64 <= n <= -2:
+        inverse = c.build.activation(x.node, "reciprocal", c.layer)
+        return c.value(c.build.polynomial(inverse, [0.0] * int(-n) + [1.0], c.layer))
     roots = {0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
     if n in roots:
         return c.value(c.build.activation(x.node, roots[n], c.layer))
     raise c.refuse(f"a power with exponent {exponent if n is not None else 'that is computed'}",
-                   "an integer from 1 to 64, 0.5, -0.5 or -1 as the exponent")
+                   "0.5, -0.5, or an integer from -64 to 64, but 0, as the exponent")
 
 
 def _activation(function: str, *names: str, **defaults: Any) -> Callable[..., Any]:
@@ -478,8 +514,8 @@ def _activation(function: str, *names: str, **defaults: Any) -> Callable[..., An
     return computed
 
 
-for _name in ("relu", "silu", "sigmoid", "tanh", "mish", "hardswish", "hardsigmoid", "abs", "exp", "sqrt", "rsqrt",
-              "reciprocal", "sin", "cos", "erf"):
+for _name in ("relu", "silu", "sigmoid", "tanh", "mish", "hardswish", "hardsigmoid", "abs", "exp", "log", "sqrt",
+              "rsqrt", "reciprocal", "sin", "cos", "erf"):
     RULES[_name] = _activation(_name)
 RULES["relu6"] = _activation("clip", low=0.0, high=6.0)
 RULES["hardtanh"] = _activation("clip", "low", "high", low=-1.0, high=1.0)
@@ -498,9 +534,18 @@ def _celu(c: Call, x: Any, alpha: float = 1.0) -> Value:
                                       input_scale=1 / float(alpha)))
 
 
+def _is_root(c: Call, node: int) -> bool:
+    while c.build.nodes[node].op == "reshape":
+        node = c.build.nodes[node].inputs[0]
+    return bool(c.build.nodes[node].options.get("function") == "sqrt")
+
+
 @rule("clamp")
 def _clamp(c: Call, x: Any, low: Any = None, high: Any = None, **named: Any) -> Any:
     low, high = named.get("min", low), named.get("max", high)
+    if c.torch.is_tensor(low) or c.torch.is_tensor(high) or c.is_value(low) or c.is_value(high):
+        x = x if low is None else RULES["maximum"](c.named("maximum"), x, low)
+        return x if high is None else RULES["minimum"](c.named("minimum"), x, high)
     if low is None:  # the smaller of x and a number
         down = c.build.activation(c.build.scale(c.build.shift(x.node, -float(high), c.layer), -1.0, c.layer), "relu",
                                   c.layer)
@@ -513,6 +558,9 @@ def _clamp(c: Call, x: Any, low: Any = None, high: Any = None, **named: Any) -> 
 
 @rule("clamp_min")
 def _clamp_min(c: Call, x: Any, low: Any) -> Any:
+    """``F.normalize`` divides by a norm that is kept above 1e-12."""
+    if isinstance(low, (int, float)) and 0 <= low <= _TINY and _is_root(c, x.node):
+        return x
     return _clamp(c, x, low, None)
 
 
@@ -533,8 +581,23 @@ def _prelu(c: Call, x: Any, weight: Any) -> Value:
 
 @rule("softmax", "_softmax", "_safe_softmax")
 def _softmax(c: Call, x: Any, axis: int, *_: Any) -> Value:
+    mask = _mask_before(c, x.node)
+    if mask is not None:
+        source, added = mask
+        node, (own,) = c.view(Value(source, x.shape), axis)
+        return c.value(c.build.softmax(node, own, c.layer, added.reshape(c.build.shape(node))))
     node, (own,) = c.view(x, axis)
     return c.value(c.build.softmax(node, own, c.layer))
+
+
+def _mask_before(c: Call, node: int) -> tuple[int, np.ndarray] | None:
+    """The scores before a mask, and the mask, if constants that hide some of them were added."""
+    while c.build.nodes[node].op == "reshape":
+        node = c.build.nodes[node].inputs[0]
+    shift = c.build.nodes[node]
+    if shift.op != "shift" or shift.arrays["value"].min() > _MASK:
+        return None
+    return shift.inputs[0], np.broadcast_to(shift.arrays["value"], shift.shape)
 
 
 @rule("layer_norm")
@@ -566,10 +629,10 @@ def _attention(c: Call, q: Any, k: Any, v: Any, mask: Any = None, dropout: float
     c.require_constants(mask=mask)
     added = None
     if causal:
-        added = np.where(np.tril(np.ones((q.shape[-2], k.shape[-2]))) > 0, 0.0, -1e9)
+        added = np.where(np.tril(np.ones((q.shape[-2], k.shape[-2]))) > 0, 0.0, HIDDEN)
     elif mask is not None:
         added = c.constant(mask)
-        added = np.where(added > 0, 0.0, -1e9) if mask.dtype == c.torch.bool else np.maximum(added, -1e9)
+        added = np.where(added > 0, 0.0, HIDDEN) if mask.dtype == c.torch.bool else np.maximum(added, HIDDEN)
         if added.ndim == len(q.shape) and added.shape[0] == 1:
             added = added[0]
     queries, keys, values = (c.view(t, -1)[0] for t in (q, k, v))
@@ -585,9 +648,10 @@ def _max_pool(c: Call, x: Any, kernel: Any, stride: Any = (), padding: Any = 0, 
 
 
 @rule("max_pool2d_with_indices", "max_pool3d_with_indices")
-def _max_pool_with_indices(c: Call, x: Any, *args: Any, **kwargs: Any) -> list[Value]:
+def _max_pool_with_indices(c: Call, x: Any, *args: Any, **kwargs: Any) -> list[Any]:
     c.expected = tuple(int(n) for n in c.node.meta["val"][0].shape)
-    return [_max_pool(c, x, *args, **kwargs)]
+    return [_max_pool(c, x, *args, **kwargs),
+            Missing(c.layer, "the places of the maxima of windows", "their values alone", "leave return_indices out")]
 
 
 # ---- recurrent layers ----

@@ -11,10 +11,10 @@ from .layers import Call, Value, rule
 from .rare import RULES as RULES
 
 
-@rule("maximum", "minimum")
+@rule("maximum", "minimum", "fmax", "fmin")
 def _extreme(c: Call, x: Any, y: Any) -> Value:
     """The larger or the smaller one of two values. If one of them is constant, a ReLU is enough."""
-    sign = 1.0 if c.name.startswith("max") else -1.0
+    sign = 1.0 if c.name in ("maximum", "fmax") else -1.0
     if c.is_value(x) and c.is_value(y):
         a, b = (signed(c, v, sign) for v in (x, y))
         return Value(*signed(c, layers.against(c, "maximum", a, b), sign))

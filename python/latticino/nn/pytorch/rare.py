@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import layers
-from .layers import RULES as RULES
 from .layers import Call, Value, rule
+from .quotients import RULES as RULES
 
 
 @rule("_pad_circular")
@@ -44,19 +44,6 @@ def _unfold(c: Call, x: Any, axis: int, size: int, step: int) -> Value:
     return c.value(c.build.permute(split, [*order, own + 1], c.layer))
 
 
-@rule("index")
-def _index(c: Call, x: Any, indices: Any) -> Value:
-    """Values at constant places, as in ``x[:, [0, 2]]``."""
-    if not c.is_value(x) or any(c.is_value(i) for i in indices):
-        raise c.refuse("places that are computed from the input", "constant places",
-                       "look the values up on the client, or multiply by a matrix of zeros and ones")
-    count = math.prod(x.shape)
-    chosen = c.node.target(c.torch.arange(count).reshape(x.shape), indices).reshape(-1).numpy()
-    node = c.build.reshape(x.node, (count,), c.layer)
-    return c.value(c.build.sparse(node, np.arange(len(chosen)), chosen, np.ones(len(chosen)), len(chosen), None,
-                                  c.layer))
-
-
 @rule("where")
 def _where(c: Call, chosen: Any, x: Any, y: Any) -> Value:
     """One of two, by a constant mask, as in ``x.masked_fill(mask, 0)`` and ``x.tril()``."""
@@ -67,10 +54,7 @@ def _where(c: Call, chosen: Any, x: Any, y: Any) -> Value:
         if c.is_value(given):
             term = layers.against(c, "mul", given, c.torch.as_tensor(part))
         else:
-            value = c.constant(given)
-            if not np.isfinite(np.where(part > 0, value, 0)).all():
-                raise c.refuse("a mask that sets values to infinity", "finite values",
-                               "use F.scaled_dot_product_attention with attn_mask or is_causal, which leaves them out")
+            value = layers.without_infinity(c, np.where(part > 0, c.constant(given), 0))
             term = c.torch.as_tensor(np.where(part > 0, value, 0))
         total = term if total is None else layers.against(c, "add", total, term)
     assert isinstance(total, Value)
@@ -122,32 +106,3 @@ def _var(c: Call, x: Any, axes: Any = None, unbiased: bool = True, keep: bool = 
     away = c.build.sub(node, c.build.mean(node, own, True, c.layer), c.layer)
     total = c.build.mean(c.build.polynomial(away, [0.0, 0.0, 1.0], c.layer), own, True, c.layer, total=True)
     return c.value(c.build.scale(total, 1 / (count - less), c.layer))
-
-
-@rule("div")
-def _div(c: Call, x: Any, y: Any, rounding_mode: Any = None) -> Value:
-    if rounding_mode is not None:
-        raise c.refuse("a rounded division", "division without rounding")
-    if not c.is_value(y):
-        return layers.against(c, "mul", x, 1 / c.constant(y))
-    if c.is_value(x) and _is_abs_plus_one(c, x, y):
-        return c.value(c.build.activation(x.node, "softsign", c.layer))
-    raise c.refuse("division by a computed value", "a constant divisor",
-                   "divide the decrypted values, or multiply by torch.reciprocal of a divisor that is above 0")
-
-
-def _is_abs_plus_one(c: Call, x: Any, y: Any) -> bool:
-    """Whether y is ``1 + |x|``, as in softsign."""
-    shift = c.build.nodes[y.node]
-    if shift.op != "shift" or not np.all(shift.arrays["value"] == 1):
-        return False
-    size = c.build.nodes[shift.inputs[0]]
-    given = _without_reshapes(c, size.inputs[0]) if size.op == "activation" else None
-    return (size.options.get("function") == "abs" and given == _without_reshapes(c, x.node)
-            and math.prod(x.shape) == math.prod(y.shape))
-
-
-def _without_reshapes(c: Call, node: int) -> int:
-    while c.build.nodes[node].op == "reshape":
-        node = c.build.nodes[node].inputs[0]
-    return node
