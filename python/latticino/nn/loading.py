@@ -12,6 +12,7 @@ import numpy as np
 from .. import arrays, errors
 from ..ckks.context import Context, presets
 from ..ckks.plan import Plan
+from ..common import devices
 from ..common.layout import Layout, from_runs
 from ..common.progress_bar import Task
 from ..files.containers import MAYBE_LATER
@@ -33,8 +34,10 @@ def load(path: str | os.PathLike[str], device: str | None = None, *, memory: int
     """A network from a file that ``enc.save`` wrote: a `Network` from the client's, a `Compiled` from the server's.
 
     ``device`` and ``memory`` of the server's, as of `compile`; without ``memory``, a run takes what the file's plan
-    says. FileError for damaged and foreign files.
+    says. FileError for damaged and foreign files, DeviceError for a name that is not that of a device.
     """
+    if device is not None and device != devices.NOT_ENCRYPTED:
+        devices.named(device)
     data = files.CONTAINER.bytes_of(arrays.as_path(path, "load"))
     return from_bytes(data, device, None if memory is None else as_bytes(memory))
 

@@ -222,7 +222,7 @@ def _attention(build: Builder, node: Node, q: int, k: int, v: int) -> int:
 
 
 def _masked(build: Builder, node: Node, scores: int, v: int) -> int:
-    """exp of the scores times exp of the mask, which is a number; rows are centred over what the mask leaves."""
+    """exp of the scores times exp of the mask, which is a number."""
     layer, shape = node.layer, build.shape(scores)
     mask = np.exp(np.broadcast_to(node.arrays["mask"], shape))
     if not (mask.max(axis=-1) > 0).all():

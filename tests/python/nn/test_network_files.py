@@ -90,6 +90,9 @@ def test_files_of_later_versions_and_others(saved, tmp_path):
         files.from_bytes(b"PK" + bytes(200))
     with pytest.raises(lt.FileError, match="check the path"):
         lt.nn.load(tmp_path / "none")
+    for device in ("gpu", "cuda:x", 0):
+        with pytest.raises(lt.DeviceError, match="name one of them"):
+            lt.nn.load(tmp_path / "none", device)
     (tmp_path / "file").write_text("x")
     with pytest.raises(lt.FileError, match="save"):
         saved[0].save(tmp_path / "file")
