@@ -81,7 +81,9 @@ class DeviceError(Error):
 
 
 class OutOfMemoryError(Error, builtins.MemoryError):
-    """Not enough host or device memory."""
+    """Not enough host or device memory. ``needed``: the bytes that would be enough, 0 if they are not known."""
+
+    needed: int = 0
 
 
 class FileError(Error, builtins.OSError):

@@ -264,7 +264,7 @@ class _Search:
                 if not made[-1].plan.light:  # all of its weights are encoded, so the others would be slower
                     break
         if not made:
-            raise refused[-1]
+            raise min(refused, key=lambda why: why.needed)
         return min(made, key=lambda enc: enc.plan.seconds)
 
     def _made(self, found: _Found, context: Context, notes: Sequence[str]) -> Compiled:

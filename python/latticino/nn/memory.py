@@ -74,10 +74,12 @@ def fitted(machine: Machine, placement: Placement, context: Context, plan: Netwo
             if freed == most:
                 break
             needed = min(most, max(needed + over, freed + 1))
-    raise errors.OutOfMemoryError.explain(
+    refused = errors.OutOfMemoryError.explain(
         "compile", f"memory={display.size(memory)}",
         f"{display.size(memory + over)} with the weights of {len(made.light)} maps kept as integers",
         "allow more memory, or run fewer images at once")
+    refused.needed = memory + over
+    raise refused
 
 
 def _first(groups: Sequence[Shared], needed: int) -> list[Shared]:

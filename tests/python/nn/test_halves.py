@@ -177,6 +177,19 @@ def test_the_plan_chooses_what_fits_the_memory(share, tmp_path):
     assert repr(lt.nn.load(tmp_path / "server.network", "cpu").plan) == repr(less.plan)
 
 
+@pytest.mark.slow
+def test_too_little_memory_names_the_least_that_is_enough():
+    """Filled halves are slower here and take more memory, so they were tried last, and their need was stated."""
+    graph, x = residual_block()
+    needed = []
+    for filled in (False, True, None):
+        with pytest.raises(lt.OutOfMemoryError, match="kept as integers") as caught:
+            compiled(graph, x, BOOT, "cpu", images=3, filled=filled, memory=1000)
+        needed.append(caught.value.needed)
+    assert needed[2] == needed[0] < needed[1]
+    assert compiled(graph, x, BOOT, "cpu", images=3, memory=needed[2]).plan.peak_bytes <= needed[2]
+
+
 def test_one_image_is_not_compared(device):
     """A single image leaves imaginary halves empty, even if it takes several ciphertexts."""
     graph, x = wide()
