@@ -78,6 +78,7 @@ def fitted(machine: Machine, placement: Placement, context: Context, plan: Netwo
         "compile", f"memory={display.size(memory)}",
         f"{display.size(memory + over)} with the weights of {len(made.light)} maps kept as integers",
         "allow more memory, or run fewer images at once")
+    assert isinstance(refused, errors.OutOfMemoryError)
     refused.needed = memory + over
     raise refused
 
