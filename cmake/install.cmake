@@ -1,9 +1,5 @@
 # The library of other projects: its public headers, a static or a shared library, and
 # find_package(latticino).
-include(GNUInstallDirs)
-include(CMakePackageConfigHelpers)
-set(LATTICINO_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/latticino)
-
 # Beside this project in one build: the public headers alone, and none of its flags.
 add_library(latticino_interface INTERFACE)
 target_compile_features(latticino_interface INTERFACE cxx_std_20)
@@ -11,6 +7,14 @@ target_include_directories(latticino_interface INTERFACE ${PROJECT_SOURCE_DIR}/i
   ${PROJECT_BINARY_DIR}/include)
 target_link_libraries(latticino_interface INTERFACE $<LINK_ONLY:latticino>)
 add_library(latticino::latticino ALIAS latticino_interface)
+
+if(NOT LATTICINO_INSTALL)
+  return()
+endif()
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(LATTICINO_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/latticino)
 
 # The shared library is the static one as a whole. Its exports: what LATTICINO_API names.
 file(WRITE ${PROJECT_BINARY_DIR}/empty.cc "")

@@ -26,17 +26,19 @@ struct BootstrapOptions {
   /// Real values: each ciphertext is refreshed by itself, and imaginary errors are removed. Left
   /// empty: an array that is known to be real is refreshed in this way, or two of its ciphertexts
   /// as one if that is faster.
-  std::optional<bool> real;
+  std::optional<bool> real = std::nullopt;
   /// Asks for two ciphertexts of real values to be refreshed as one. UnsupportedError for an array
   /// of one ciphertext, or of values that are not known to be real.
   bool merged = false;
   bool minimal_keys = false;  ///< keys take a third of the memory; it is slower
   /// SlotToCoeff comes first, at the lowest levels. LevelError if the level is too low.
-  std::optional<bool> slot_to_coeff_first;
-  std::optional<bool> over_mod_raise;  ///< one more CoeffToSlot factor, which costs no level
-  std::optional<int> arcsine;          ///< 3, 5 or 7: degree of the correction; 1: none
+  std::optional<bool> slot_to_coeff_first = std::nullopt;
+  /// One more CoeffToSlot factor, which costs no level.
+  std::optional<bool> over_mod_raise = std::nullopt;
+  /// 3, 5 or 7: degree of the correction; 1: none; 0: that of the parameter set.
+  std::optional<int> arcsine = std::nullopt;
   /// R: values are raised to q0 / 2^r; 0: that of the parameter set.
-  std::optional<int> log_message_ratio;
+  std::optional<int> log_message_ratio = std::nullopt;
   bool random_like = false;  ///< declares that values have no mean and no pattern
 };
 
@@ -97,7 +99,7 @@ class LATTICINO_API Array {
   /// without bootstrapping.
   Array bootstrap(const BootstrapOptions& options = {}) const;
   /// This array and another one of the same shape, refreshed as one ciphertext, which takes half
-  /// the work. Both must be real.
+  /// the work. UnsupportedError for values that are not known to be real.
   std::pair<Array, Array> bootstrap_with(const Array& other,
                                          const BootstrapOptions& options = {}) const;
   /// The same values at a lower level, at its canonical scale. LevelError if `level` is above the
@@ -177,7 +179,7 @@ Array operator-(T x, const Array& y) {
 template <Number T>
 Array operator*(const Array& x, T y) {
   if constexpr (std::integral<T>) {
-    if (std::in_range<std::int32_t>(y)) return times_integer(x, static_cast<std::int64_t>(y));
+    if (std::in_range<std::int32_t>(+y)) return times_integer(x, static_cast<std::int64_t>(y));
   }
   return x * Complex(static_cast<double>(y));
 }

@@ -23,14 +23,14 @@ class Owner;
 struct ServerKeyOptions {
   bool public_key = false;  ///< also makes a public key, with which Context::encrypt works
   /// Called after each key, with the number of keys made so far and the number of all keys.
-  std::function<void(int done, int all)> progress;
+  std::function<void(int done, int all)> progress = {};
 };
 
 /// Decrypted values that may be shown to others.
 struct SharedValues {
-  std::vector<Complex> values;  ///< the values with noise, row by row
-  double sigma = 0;             ///< deviation of the noise that was added to each coefficient
-  double bits_lost = 0;         ///< bits of precision that it cost
+  std::vector<Complex> values = {};  ///< the values with noise, row by row
+  double sigma = 0;                  ///< deviation of the noise that was added to each coefficient
+  double bits_lost = 0;              ///< bits of precision that it cost
 };
 
 /// Holds a secret key, in memory that is locked and cleared. Copies are handles of one client.

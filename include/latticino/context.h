@@ -31,26 +31,26 @@ struct Warning {
     Security,  ///< the parameters do not have 128 bits of security
     Range,     ///< values may leave the range that is allowed or assumed
   };
-  Kind kind = Kind::Range;  ///< what it is about
-  std::string message;      ///< the text for people
+  Kind kind = Kind::Range;   ///< what it is about
+  std::string message = {};  ///< the text for people
 };
 
 /// Options of a context.
 struct ContextOptions {
   /// "cpu", "cuda", or for example "cuda:1". Empty: CUDA if the library was built with it and there
   /// is a GPU, otherwise the CPU.
-  std::string device;
+  std::string device = {};
   int threads = 0;   ///< threads of the CPU, up to 4096; 0: all cores
   bool simd = true;  ///< false: the plain reference code
   /// Operations that need more levels than their operand has refresh it first.
   bool auto_bootstrap = false;
   /// File with a table of `latticino tune` for the GPU; empty: the shipped table.
-  std::string tuning;
+  std::string tuning = {};
   /// Bytes of device memory for bundles of server keys; none: no limit. At the limit, the bundles
   /// that were not used for the longest time move to host memory.
-  std::optional<std::uint64_t> key_budget;
+  std::optional<std::uint64_t> key_budget = std::nullopt;
   /// Called with every warning, in the thread that causes it. Empty: they go to standard error.
-  std::function<void(const Warning&)> on_warning;
+  std::function<void(const Warning&)> on_warning = {};
 };
 
 namespace detail {
@@ -101,7 +101,7 @@ class LATTICINO_API ServerKeys {
 
 /// A bundle of server keys on a context's device.
 struct BundleUse {
-  std::string id;                ///< identity of the secret key
+  std::string id = {};           ///< identity of the secret key
   std::uint64_t bytes = 0;       ///< size of the keys in device memory, in bytes
   std::uint64_t host_bytes = 0;  ///< size of their copy in host memory; 0 if there is none
   bool resident = false;         ///< whether the keys are in device memory now
@@ -123,11 +123,11 @@ struct BootstrapForm {
   /// The number r. Bootstrapping scales a coefficient of size 1 to at most q0 / 2^r. The value 0
   /// stands for the choice of the parameter set.
   int log_message_ratio = 0;
-  int input_level = 0;    ///< level at which bootstrapping begins
-  int output_level = 0;   ///< level of the result
-  double mean_bits = 0;   ///< predicted bits of the mean error
-  double worst_bits = 0;  ///< predicted bits of the largest error
-  std::string reason;     ///< the reason, in one line
+  int input_level = 0;      ///< level at which bootstrapping begins
+  int output_level = 0;     ///< level of the result
+  double mean_bits = 0;     ///< predicted bits of the mean error
+  double worst_bits = 0;    ///< predicted bits of the largest error
+  std::string reason = {};  ///< the reason, in one line
 };
 
 /// Parameters on a device. Server side: it holds public keys, never a secret. Copies are handles of

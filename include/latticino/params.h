@@ -45,19 +45,20 @@ struct BootstrapLevels {
 
 /// The fields that define a set. docs/parameters.md explains each of them.
 struct ParameterLiteral {
-  std::string name;                       ///< a name of your own, which is not that of a preset
-  int log_n = 16;                         ///< log2 of the ring degree N
-  std::vector<std::uint32_t> terminals;   ///< NTT primes, as all here: below 2^31 and 1 modulo 2N
-  std::vector<std::uint32_t> mains;       ///< the main primes
-  std::vector<std::uint32_t> aux;         ///< the auxiliary primes of key switching
+  std::string name = {};  ///< a name of your own, which is not that of a preset
+  int log_n = 16;         ///< log2 of the ring degree N
+  std::vector<std::uint32_t> terminals =
+      {};                                 ///< NTT primes, as all here: below 2^31 and 1 modulo 2N
+  std::vector<std::uint32_t> mains = {};  ///< the main primes
+  std::vector<std::uint32_t> aux = {};    ///< the auxiliary primes of key switching
   std::vector<std::uint32_t> outer = {};  ///< terminals of the second list; may be empty
-  std::vector<LevelPrimes> levels;        ///< levels from the base to the top
+  std::vector<LevelPrimes> levels = {};   ///< levels from the base to the top
   int alpha = 12;                         ///< primes per key-switching digit: the size of `aux`
   double log_scale = 40;                  ///< log2 of the scale at level 0
-  std::vector<double> level_log_scale;    ///< a target for each level, or empty
+  std::vector<double> level_log_scale = {};  ///< a target for each level, or empty
   int default_level = -1;  ///< level of fresh ciphertexts; -1: below the levels of bootstrapping
   int hamming_weight = 0;  ///< Hamming weight of the secret; 0: uniform ternary
-  std::optional<BootstrapLevels> bootstrap;  ///< empty: a set without bootstrapping
+  std::optional<BootstrapLevels> bootstrap = std::nullopt;  ///< empty: a set without bootstrapping
   /// Sets that the 128-bit table does not admit must be marked by this. Contexts with them give a
   /// warning.
   bool insecure = false;
@@ -69,7 +70,7 @@ struct ParameterRequest {
   std::int64_t n = 65536;  ///< ring degree, a power of two from 2^10 to 2^17
   double log_scale = 40;   ///< log2 of the scale of every level
   /// A scale for each level, from level 0 to that of fresh ciphertexts; none: `log_scale`.
-  std::optional<std::vector<double>> level_log_scale;
+  std::optional<std::vector<double>> level_log_scale = std::nullopt;
   /// How many multiplications can follow one another. With bootstrapping: how many remain after it.
   /// 0: as many as fit.
   std::int64_t levels = 0;
@@ -79,7 +80,7 @@ struct ParameterRequest {
   std::int64_t hamming_weight = 0;  ///< Hamming weight of the secret; 0: uniform ternary
   std::int64_t security = 128;      ///< bits: 128, 192, 256; 0: none, for tests
   bool quantum = false;             ///< against quantum computers
-  std::string name;                 ///< name of the set; empty: made from the request
+  std::string name = {};            ///< name of the set; empty: made from the request
 };
 
 /// Checked, immutable parameters. Copies are cheap and share their data.

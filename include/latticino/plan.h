@@ -93,7 +93,7 @@ class Example {
 
 /// An evaluation key that a program needs.
 struct PlannedKey {
-  std::string name;         ///< label of the key
+  std::string name = {};    ///< label of the key
   int level = 0;            ///< the highest level that it is used at
   std::uint64_t bytes = 0;  ///< bytes of device memory
 };

@@ -18,9 +18,9 @@ struct LookupOptions {
   double bound = 1;
   /// One flag for each value: whether it goes through the table. Other values stay as they are,
   /// which takes one level. Empty: all values go through it.
-  std::vector<bool> where;
+  std::vector<bool> where = {};
   /// Name of the set; empty: the default one of the device and the keys in use.
-  std::string switching;
+  std::string switching = {};
   bool minimal_keys = false;  ///< as in BootstrapOptions
   /// The route back to CKKS: "ring"; "matvec", which has fewer steps and larger keys; "automatic":
   /// the one that a plan predicts to be faster.
@@ -29,10 +29,10 @@ struct LookupOptions {
 
 /// Predicted absolute errors of a table, if values are spread evenly from -bound to bound.
 struct TableReport {
-  std::string route;     ///< the route back to CKKS: "ring" or "matvec"
-  double argument = 0;   ///< standard deviation of a value's noise when it is looked up
-  double mean = 0;       ///< mean size of the error
-  double deviation = 0;  ///< standard deviation of the error
+  std::string route = {};  ///< the route back to CKKS: "ring" or "matvec"
+  double argument = 0;     ///< standard deviation of a value's noise when it is looked up
+  double mean = 0;         ///< mean size of the error
+  double deviation = 0;    ///< standard deviation of the error
   /// The largest error of any value, as long as its noise is at most five standard deviations.
   double largest = 0;
 };
@@ -40,12 +40,14 @@ struct TableReport {
 /// f(x) of every real value. Takes a few levels (LevelError says how many) and gives an array at
 /// the level after bootstrapping's EvalMod. The error is that of the argument times the slope of f.
 /// ParameterError for sets that no set of switching belongs to, KeyError without its keys,
-/// ValueError for a bound that is not positive and values of f that are not finite.
+/// ValueError for a bound that is not from 2^-40 to 2^64 and for values of f that are not finite or
+/// above 2^64 in size, UnsupportedError for values that are known to be complex.
 LATTICINO_API Array apply_lut(const Array& x, const std::function<double(double)>& f,
                               const LookupOptions& options = {});
 /// \{
 /// 1 where x > y, 0 where x < y, both within the bound. If they differ by less than about 2^-6 of
-/// the bound, the result may be either.
+/// the bound, the result may be either. For a number y beyond the bound, and values of which
+/// nothing is stated, there is a warning (ScaleError in a plan).
 LATTICINO_API Array compare(const Array& x, const Array& y, const LookupOptions& options = {});
 LATTICINO_API Array compare(const Array& x, double y, const LookupOptions& options = {});
 /// \}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -45,18 +47,18 @@ inline constexpr TfheType kBool{0}, kU4{4}, kU8{8}, kU16{16}, kU32{32}, kU64{64}
 
 /// Options of a context of TFHE.
 struct TfheContextOptions {
-  std::string device;  ///< as in ContextOptions
-  int threads = 0;     ///< as in ContextOptions
-  bool simd = true;    ///< as in ContextOptions
-  std::string tuning;  ///< as in ContextOptions
+  std::string device = {};  ///< as in ContextOptions
+  int threads = 0;          ///< as in ContextOptions
+  bool simd = true;         ///< as in ContextOptions
+  std::string tuning = {};  ///< as in ContextOptions
   /// Arithmetic of blind rotations: "exact" (modulo primes) or "fft64"; "auto" or empty: the faster
   /// one on the device. For sets over one prime the choice may depend on how many ciphertexts are
   /// computed at once; both give the same bits there. The same keys and ciphertexts work with both.
-  std::string arithmetic;
+  std::string arithmetic = {};
   /// Adds an encryption of zero to ciphertexts from files before each table (docs/security.md).
   bool rerandomize = false;
-  std::optional<std::uint64_t> key_budget;         ///< as in ContextOptions
-  std::function<void(const Warning&)> on_warning;  ///< as in ContextOptions
+  std::optional<std::uint64_t> key_budget = std::nullopt;  ///< as in ContextOptions
+  std::function<void(const Warning&)> on_warning = {};     ///< as in ContextOptions
 };
 
 /// Bootstrapping keys: all that a server may know, the same for every program. Copies share them.
@@ -112,8 +114,12 @@ class LATTICINO_API TfheContext {
   TfheArray adopt(const TfheArray& x) const;
   std::vector<BundleUse> resident() const;
   /// \}
-  /// Encrypts under the public key of the bundle in use. KeyError without one.
+  /// \{
+  /// Encrypts under the public key of the bundle in use. KeyError without one, and what
+  /// TfheClient::encrypt throws.
   TfheArray encrypt(std::span<const std::uint64_t> values, TfheType type) const;
+  TfheArray encrypt(const std::vector<std::uint64_t>& values, TfheType type) const;
+  /// \}
 
   /// Whether both are handles of one context.
   bool operator==(const TfheContext& other) const { return state_ == other.state_; }
@@ -186,14 +192,29 @@ class LATTICINO_API TfheArray {
 class TfheOperand {
  public:
   /// \{
-  /// Each of these becomes an operand by itself.
-  TfheOperand(TfheArray x) : value(std::move(x)) {}                       // NOLINT: implicit
-  TfheOperand(std::uint64_t x) : value(std::vector<std::uint64_t>{x}) {}  // NOLINT
-  TfheOperand(int x) : value(x) {}                                        // NOLINT
-  TfheOperand(std::vector<std::uint64_t> x) : value(std::move(x)) {}      // NOLINT
+  /// Each of these becomes an operand by itself: an array, one integer of any type, a list.
+  TfheOperand(TfheArray x) : value(std::move(x)) {}                   // NOLINT: implicit
+  TfheOperand(std::vector<std::uint64_t> x) : value(std::move(x)) {}  // NOLINT
+  template <std::integral T>
+  TfheOperand(T x) : value(number(x)) {}  // NOLINT
   /// \}
-  std::variant<TfheArray, std::vector<std::uint64_t>, int> value;  ///< what was given
+  /// What was given. One integer is a std::int64_t if it fits that type.
+  std::variant<TfheArray, std::vector<std::uint64_t>, std::int64_t> value;
+
+ private:
+  template <std::integral T>
+  static decltype(value) number(T x) {
+    const auto integer = static_cast<std::int64_t>(x);
+    if (std::is_unsigned_v<T> && integer < 0) {
+      return std::vector<std::uint64_t>{static_cast<std::uint64_t>(x)};
+    }
+    return integer;
+  }
 };
+
+/// Clear values that become an operand: one integer of any type, or a list.
+template <class T>
+concept TfheClear = std::integral<T> || std::same_as<T, std::vector<std::uint64_t>>;
 
 /// \{
 /// Bit by bit, of booleans or of integers.
@@ -203,7 +224,7 @@ LATTICINO_API TfheArray operator^(const TfheArray& x, const TfheOperand& y);
 /// \}
 /// \{
 /// Element by element, modulo 2^bits. Integers modulo 2^p are multiplied by one clear
-/// `int` only (UnsupportedError for other factors).
+/// integer only (UnsupportedError for other factors).
 LATTICINO_API TfheArray operator+(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator-(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator*(const TfheArray& x, const TfheOperand& y);
@@ -222,6 +243,82 @@ LATTICINO_API TfheArray operator>(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator>=(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator==(const TfheArray& x, const TfheOperand& y);
 LATTICINO_API TfheArray operator!=(const TfheArray& x, const TfheOperand& y);
+/// \}
+/// \cond
+// Exact matches. Without them, C++20 would also take the operators above with exchanged operands.
+inline TfheArray operator==(const TfheArray& x, const TfheArray& y) { return x == TfheOperand(y); }
+inline TfheArray operator!=(const TfheArray& x, const TfheArray& y) { return x != TfheOperand(y); }
+template <TfheClear T>
+TfheArray operator==(const TfheArray& x, const T& y) {
+  return x == TfheOperand(y);
+}
+template <TfheClear T>
+TfheArray operator!=(const TfheArray& x, const T& y) {
+  return x != TfheOperand(y);
+}
+namespace detail {
+// The clear values x as an array of the type of y.
+LATTICINO_API TfheArray clear_like(const TfheOperand& x, const TfheArray& y);
+}  // namespace detail
+/// \endcond
+/// \{
+/// The same with the clear values on the left, for example `100 - x` and `1 << x`.
+template <TfheClear T>
+TfheArray operator&(const T& x, const TfheArray& y) {
+  return y & TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator|(const T& x, const TfheArray& y) {
+  return y | TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator^(const T& x, const TfheArray& y) {
+  return y ^ TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator+(const T& x, const TfheArray& y) {
+  return y + TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator-(const T& x, const TfheArray& y) {
+  return detail::clear_like(x, y) - TfheOperand(y);
+}
+template <TfheClear T>
+TfheArray operator*(const T& x, const TfheArray& y) {
+  return y * TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator<<(const T& x, const TfheArray& amount) {
+  return detail::clear_like(x, amount) << TfheOperand(amount);
+}
+template <TfheClear T>
+TfheArray operator>>(const T& x, const TfheArray& amount) {
+  return detail::clear_like(x, amount) >> TfheOperand(amount);
+}
+template <TfheClear T>
+TfheArray operator<(const T& x, const TfheArray& y) {
+  return y > TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator<=(const T& x, const TfheArray& y) {
+  return y >= TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator>(const T& x, const TfheArray& y) {
+  return y < TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator>=(const T& x, const TfheArray& y) {
+  return y <= TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator==(const T& x, const TfheArray& y) {
+  return y == TfheOperand(x);
+}
+template <TfheClear T>
+TfheArray operator!=(const T& x, const TfheArray& y) {
+  return y != TfheOperand(x);
+}
 /// \}
 /// x where the encrypted condition is true, y elsewhere.
 LATTICINO_API TfheArray where(const TfheArray& condition, const TfheArray& x, const TfheOperand& y);
@@ -279,7 +376,7 @@ class LATTICINO_API TfheClient {
 /// Stands for a fresh encryption of `size` values in a plan.
 struct TfheInput {
   std::size_t size = 1;  ///< number of values
-  TfheType type;         ///< type of the values
+  TfheType type = {};    ///< type of the values
 };
 
 /// What a program of TFHE needs.

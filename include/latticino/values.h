@@ -35,6 +35,7 @@ class LATTICINO_API Values {
   /// \}
   /// \{
   /// Numbers with a shape, row by row. ShapeError if the shape has another number of values.
+  Values(std::initializer_list<double> x, Shape shape);
   Values(std::vector<double> x, Shape shape);
   Values(std::vector<Complex> x, Shape shape);
   /// \}

@@ -43,6 +43,8 @@ Values::Values(std::vector<Complex> x)
 Values::Values(std::span<const double> x) : numbers_(complexes(x)), shape_{x.size()} {}
 Values::Values(std::span<const Complex> x)
     : numbers_(complexes(x)), shape_{x.size()}, real_(false) {}
+Values::Values(std::initializer_list<double> x, Shape shape)
+    : Values(std::vector<double>(x), std::move(shape)) {}
 Values::Values(std::vector<double> x, Shape shape) : Values(std::move(x)) {
   require_size(size(), shape);
   shape_ = std::move(shape);

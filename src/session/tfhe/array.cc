@@ -62,11 +62,12 @@ TfheArray operand(const TfheArrayState& x, const TfheOperand& y, int bits, const
     return *array;
   }
   std::vector<std::uint64_t> values;
-  if (const int* number = std::get_if<int>(&y.value)) {
+  if (const std::int64_t* number = std::get_if<std::int64_t>(&y.value)) {
     if (*number < 0) {
-      throw ValueError(operation, "the value " + std::to_string(*number),
-                       "0 to " + std::to_string(most_of(bits)) + " for " + name_of(bits),
-                       "use unsigned values");
+      throw ValueError(
+          operation, "the value " + std::to_string(*number),
+          "0 to " + std::to_string(most_of(bits)) + " for " + name_of(bits),
+          "add a number that makes all values 0 or more, because these types have no sign");
     }
     values = {static_cast<std::uint64_t>(*number)};
   } else {
@@ -176,7 +177,7 @@ TfheArray shifted(const TfheArray& x, const TfheOperand& by, bool left) {
                 [&](const auto& p) { return engine->shift_by(p[0], p[1], left); });
   }
   const auto* values = std::get_if<std::vector<std::uint64_t>>(&by.value);
-  const int* number = std::get_if<int>(&by.value);
+  const std::int64_t* number = std::get_if<std::int64_t>(&by.value);
   if ((number && *number < 0) || (values && values->size() != 1)) {
     throw ValueError("shift",
                      number ? "a shift by " + std::to_string(*number) : "several clear amounts",
@@ -221,6 +222,11 @@ std::vector<std::uint64_t> table_of(std::uint64_t count, TfheType type, F f) {
   for (std::uint64_t i = 0; i < count; ++i) out.push_back(f(i));
   require_values(out, type, "apply");
   return out;
+}
+
+void require_function(bool given) {
+  if (given) return;
+  throw ValueError("apply", "an empty function", "a function", "pass one, a lambda for instance");
 }
 
 void require_arguments(const TfheArrayState& x, int count) {
@@ -318,6 +324,7 @@ TfheArray TfheArray::apply(const std::function<std::uint64_t(std::uint64_t)>& f,
   const TfheParams& params = s.context->params();
   session::require_type(params, type, "apply");
   session::require_arguments(s, 1);
+  session::require_function(static_cast<bool>(f));
   const auto table = session::table_of(session::most_of(s.bits) + 1, type, f);
   if (params.booleans()) {
     return session::gate_of({table[0], table[0], table[1], table[1]}, *this, *this);
@@ -339,6 +346,7 @@ TfheArray TfheArray::apply(const std::function<std::uint64_t(std::uint64_t, std:
   const TfheArray second = session::operand(s, other, s.bits, "apply");
   session::require_arguments(s, 2);
   session::require_arguments(session::state(second), 2);
+  session::require_function(static_cast<bool>(f));
   const std::uint64_t rows = session::most_of(s.bits) + 1;
   const std::uint64_t columns = session::most_of(session::state(second).bits) + 1;
   const auto table = session::table_of(
@@ -425,24 +433,27 @@ TfheArray operator+(const TfheArray& a, const TfheOperand& b) {
 }
 
 TfheArray operator-(const TfheArray& a, const TfheOperand& b) {
-  if (state(a).bits >= 0) return session::arithmetic(&tfhe::Integers::sub, a, b, "sub");
-  const auto [x, y, bits] = session::alike(a, b, "sub");
+  if (state(a).bits >= 0) return session::arithmetic(&tfhe::Integers::sub, a, b, "subtract");
+  const auto [x, y, bits] = session::alike(a, b, "subtract");
   const auto engine = state(x).engine();
-  return session::each("sub", {x, y}, bits,
+  return session::each("subtract", {x, y}, bits,
                        [&](const auto& p) { return engine->sub_full(p[0], p[1]); });
 }
 
 TfheArray operator*(const TfheArray& x, const TfheOperand& y) {
   const TfheArrayState& s = state(x);
   if (s.bits >= 0) return session::arithmetic(&tfhe::Integers::multiply, x, y, "multiply");
-  const int* number = std::get_if<int>(&y.value);
-  if (number == nullptr) {
+  const std::int64_t* number = std::get_if<std::int64_t>(&y.value);
+  const auto* values = std::get_if<std::vector<std::uint64_t>>(&y.value);
+  if (number == nullptr && (values == nullptr || values->size() != 1)) {
     throw UnsupportedError("multiply", session::name_of(s.bits) + " and an array",
                            "one clear integer", "convert both for a product of encrypted values");
   }
   // The factor of the smallest size modulo 2^p, because the noise is multiplied by its square.
-  const int count = 1 << -s.bits;
-  const int least = ((*number + count / 2) % count + count) % count - count / 2;
+  const std::uint64_t count = std::uint64_t{1} << -s.bits;
+  const std::uint64_t factor = number ? static_cast<std::uint64_t>(*number) : (*values)[0];
+  const int half = static_cast<int>(count / 2);
+  const int least = static_cast<int>((factor + count / 2) % count) - half;
   const auto engine = s.engine();
   return session::each("multiply", {x}, s.bits,
                        [&](const auto& p) { return engine->multiply_full(p[0], least); });
@@ -473,6 +484,10 @@ TfheArray operator==(const TfheArray& x, const TfheOperand& y) {
 }
 TfheArray operator!=(const TfheArray& x, const TfheOperand& y) {
   return session::compared(tfhe::Comparison::NotEqual, tfhe::Gate::Xor, x, y, "not_equal");
+}
+
+TfheArray detail::clear_like(const TfheOperand& x, const TfheArray& y) {
+  return session::operand(state(y), x, state(y).bits, "encode");
 }
 
 TfheArray where(const TfheArray& condition, const TfheArray& a, const TfheOperand& b) {

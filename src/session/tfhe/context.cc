@@ -215,6 +215,10 @@ std::vector<BundleUse> TfheContext::resident() const {
   return out;
 }
 
+TfheArray TfheContext::encrypt(const std::vector<std::uint64_t>& values, TfheType type) const {
+  return encrypt(std::span<const std::uint64_t>(values), type);
+}
+
 TfheArray TfheContext::encrypt(std::span<const std::uint64_t> values, TfheType type) const {
   session::require_type(state_->params(), type, "encrypt");
   session::require_values(values, type, "encrypt");

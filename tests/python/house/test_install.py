@@ -1,5 +1,6 @@
 """CMake installs a static and a shared library that find_package(latticino) finds; the examples compute with both."""
 
+import json
 import os
 import re
 import shutil
@@ -60,6 +61,48 @@ def test_every_header_compiles_alone(prefixes, tmp_path):
         source.write_text(f"#include <latticino/{name}>\n#include <latticino/{name}>\nint main() {{}}\n")
         run(compiler(), "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only", "-I",
             prefixes["static"] / "include", source)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["g++", "clang++", "clang++-19"])
+@pytest.mark.parametrize("standard", ["c++20", "c++2b"])
+def test_programs_compile_without_a_warning(prefixes, name, standard):
+    """Before, options by name and the comparison of two encrypted arrays gave warnings."""
+    if not shutil.which(name):
+        pytest.skip(f"no {name}")
+    run(name, f"-std={standard}", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Wshadow", "-Werror",
+        "-fsyntax-only", "-I", prefixes["static"] / "include", ROOT / "tests/programs/strict.cc")
+
+
+PARENT = """
+cmake_minimum_required(VERSION 3.24)
+project(parent LANGUAGES CXX)
+add_custom_target(docs)
+foreach(name unit_tests endings array_programs empty)
+  add_executable(${name} main.cc)
+endforeach()
+add_subdirectory(@ROOT@ latticino EXCLUDE_FROM_ALL)
+add_executable(app main.cc)
+target_link_libraries(app PRIVATE latticino::latticino)
+install(TARGETS app)
+"""
+
+
+def test_a_project_can_contain_this_one(tmp_path):
+    """Before, its tests came along: they needed GoogleTest and took the names of other targets. So did its build type
+    and what it installs."""
+    (tmp_path / "CMakeLists.txt").write_text(PARENT.replace("@ROOT@", str(ROOT)))
+    (tmp_path / "main.cc").write_text("#include <latticino/latticino.h>\nint main() { return latticino::version()[0] != '0'; }\n")
+    run(cmake(), "-S", tmp_path, "-B", tmp_path / "build", "-DLATTICINO_CUDA=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    commands = {entry["file"]: entry["command"]
+                for entry in json.loads((tmp_path / "build/compile_commands.json").read_text())}
+    own = commands.pop(str(tmp_path / "main.cc"))
+    assert str(ROOT / "include") in own and "ffp-contract" not in own and str(ROOT / "src") not in own
+    assert all(" -O3 " in command for name, command in commands.items() if name.startswith(str(ROOT / "src/")))
+    cache = (tmp_path / "build/CMakeCache.txt").read_text()
+    assert re.search(r"^CMAKE_BUILD_TYPE:STRING=$", cache, re.MULTILINE)
+    assert "liblatticino" not in (tmp_path / "build/cmake_install.cmake").read_text()
+    assert not (tmp_path / "build/latticino/latticino-config.cmake").exists()
 
 
 def snippets():

@@ -40,6 +40,27 @@ TEST(Recording, GivesPairsAndVectors) {
   EXPECT_EQ(list(x).size(), 3u);
 }
 
+// Before, a recording of a program that `plan` takes did not compile.
+TEST(Recording, GivesArraysAndTuples) {
+  PublicWorld world(kLeveled);
+  const Array x = world.client.encrypt(numbers(8));
+  const auto first = [&](const Array& a) { return world.client.decrypt_real(a)[0]; };
+  const auto three = record([](const Array& a) { return std::array<Array, 3>{a, -a, a + 1}; }, x);
+  const std::array<Array, 3> found = three(x);
+  EXPECT_NEAR(first(found[1]), -numbers(8)[0], 1e-6);
+  EXPECT_NEAR(first(found[2]), numbers(8)[0] + 1, 1e-6);
+  const auto nested = record(
+      [](const Array& a) {
+        return std::tuple(std::pair(a + 1, a + 2), a + 3, std::array<Array, 2>{a + 4, a + 5});
+      },
+      x);
+  const auto [pair, middle, last] = nested(x);
+  EXPECT_NEAR(first(pair.first), numbers(8)[0] + 1, 1e-6);
+  EXPECT_NEAR(first(pair.second), numbers(8)[0] + 2, 1e-6);
+  EXPECT_NEAR(first(middle), numbers(8)[0] + 3, 1e-6);
+  EXPECT_NEAR(first(last[1]), numbers(8)[0] + 5, 1e-6);
+}
+
 TEST(Recording, ServesWhatLiesBehindTheValues) {
   PublicWorld world(kLeveled);
   const auto beside = [&](double number) {  // in the 212 slots without values

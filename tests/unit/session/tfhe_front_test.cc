@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
+
 #include "latticino/errors.h"
 
 namespace latticino {
@@ -30,6 +32,59 @@ struct TfheWorld {
 };
 
 const Numbers kA = {17, 65, 250, 0}, kB = {200, 65, 9, 1};
+
+// Before, clear values could not be on the left, and integers of most types were ambiguous.
+TEST(TfheFront, TakesClearIntegersOfAllTypesOnBothSides) {
+  TfheWorld& w = TfheWorld::of();
+  const TfheArray a = w.client.encrypt({1, 2, 3}, kU4);
+  const auto got = [&](const TfheArray& x) { return w.client.decrypt(x); };
+  EXPECT_EQ(got(5 - a), (Numbers{4, 3, 2}));
+  EXPECT_EQ(got(1 << a), (Numbers{2, 4, 8}));
+  EXPECT_EQ(got(std::uint8_t{8} >> a), (Numbers{4, 2, 1}));
+  EXPECT_EQ(got(2u + a), got(a + 2L));
+  EXPECT_EQ(got(3LL * a), (Numbers{3, 6, 9}));
+  EXPECT_EQ(got(6ull & a), (Numbers{0, 2, 2}));
+  EXPECT_EQ(got(8 | a), (Numbers{9, 10, 11}));
+  EXPECT_EQ(got(true ^ a), (Numbers{0, 3, 2}));
+  EXPECT_EQ(got(2 < a), (Numbers{0, 0, 1}));
+  EXPECT_EQ(got(2 <= a), (Numbers{0, 1, 1}));
+  EXPECT_EQ(got(2 > a), (Numbers{1, 0, 0}));
+  EXPECT_EQ(got(2 >= a), (Numbers{1, 1, 0}));
+  EXPECT_EQ(got(std::size_t{2} == a), (Numbers{0, 1, 0}));
+  EXPECT_EQ(got(2 != a), (Numbers{1, 0, 1}));
+  EXPECT_EQ(got(Numbers{3, 2, 1} - a), (Numbers{2, 0, 14}));
+  EXPECT_EQ(got(a == Numbers{1, 5, 3}), (Numbers{1, 0, 1}));
+  EXPECT_EQ(got(a != a), (Numbers{0, 0, 0}));
+  EXPECT_THROW(a + -5L, ValueError);
+  EXPECT_THROW(99 - a, ValueError);
+  EXPECT_THROW(a + UINT64_MAX, ValueError);
+  const TfheArray large = w.client.encrypt({UINT64_MAX}, kU64);
+  EXPECT_EQ(got(large == UINT64_MAX), (Numbers{1}));
+  EXPECT_EQ(got(w.context.encrypt({7, 8}, kU8)), (Numbers{7, 8}));
+  static_assert(!std::is_constructible_v<TfheOperand, double>);
+}
+
+// The factor of an integer modulo 2^p overflowed an int.
+TEST(TfheFront, MultipliesModularIntegersByAnyInteger) {
+  TfheWorld& w = TfheWorld::of();
+  const TfheArray m = w.client.encrypt({3, 15}, kM4);
+  const auto product = [&](auto factor) { return w.client.decrypt(m * factor); };
+  EXPECT_EQ(product(INT_MAX), (Numbers{13, 1}));
+  EXPECT_EQ(product(INT_MIN), (Numbers{0, 0}));
+  EXPECT_EQ(product(INT64_MAX), (Numbers{13, 1}));
+  EXPECT_EQ(product(UINT64_MAX), (Numbers{13, 1}));
+  EXPECT_EQ(product(std::size_t{5}), (Numbers{15, 11}));
+  EXPECT_EQ(w.client.decrypt(5 - m), (Numbers{2, 6}));
+  EXPECT_THROW(m * Numbers({3, 4}), UnsupportedError);
+}
+
+TEST(TfheFront, RefusesEmptyFunctions) {
+  const TfheArray x = TfheWorld::of().client.encrypt({1, 2}, TfheType{2});
+  const std::function<std::uint64_t(std::uint64_t)> one;
+  const std::function<std::uint64_t(std::uint64_t, std::uint64_t)> two;
+  EXPECT_THROW(x.apply(one, kU4), ValueError);
+  EXPECT_THROW(x.apply(two, x, kU4), ValueError);
+}
 
 TEST(TfheFront, ComputesIntegers) {
   TfheWorld& w = TfheWorld::of();
