@@ -843,7 +843,8 @@ class Ciphertext(NumpyMethods):
         """This and `other`, both of real values and one shape, refreshed as one: half the work.
 
         They become the real and the imaginary part of one ciphertext, so the imaginary error of each is added to the
-        other. Options are those of `bootstrap`. ShapeError if the shapes differ.
+        other. Options are those of `bootstrap`. ShapeError if the shapes differ, UnsupportedError for values that are
+        not known to be real: ``declare`` says that they are.
         """
         if not isinstance(other, Ciphertext):
             raise errors.ShapeError.explain(
@@ -876,9 +877,10 @@ class Ciphertext(NumpyMethods):
                 bits: float | None = None, **options: Any) -> Ciphertext:
         """1 if this value is greater than that of `other`, 0 if it is less. Both are real and within ``bound``.
 
-        More precisely, their difference must not exceed twice the bound. ``method="table"`` uses tables of TFHE: if the
-        values are equal, or differ by less than about 2^-6 of the bound, the result is 0 or 1; which one is not
-        determined. Options: ``switching``, ``minimal_keys`` and ``route`` of `apply_lut`.
+        More precisely, their difference must not exceed twice the bound. If nothing is stated of the values, clear
+        numbers beyond the bound give a RangeWarning (a plan raises ScaleError). ``method="table"`` uses tables of
+        TFHE: if the values are equal, or differ by less than about 2^-6 of the bound, the result is 0 or 1; which one
+        is not determined. Options: ``switching``, ``minimal_keys`` and ``route`` of `apply_lut`.
 
         ``method="polynomial"`` takes minimax polynomials as `sign` does. If the values differ by ``gap`` (by default
         1/128 of the bound) or more, the result is within ``2**-bits`` (by default 20) of 0 or 1. If they differ by

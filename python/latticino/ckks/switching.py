@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import numbers
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -235,13 +236,15 @@ def compare(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Cipherte
     """See Ciphertext.compare."""
     difference = _difference("compare", x, y, bound, options)
     sign.note_of_ties(x, f"about {bound * _NEAR:.2g}", "0 or 1")
-    return positive("compare", difference, bound, **options)
+    fits = _clear_fits(x, y, bound)
+    return _claimed(positive("compare", difference, bound, **options), fits)
 
 
 def larger(x: Ciphertext, y: Operand, bound: float, **options: Any) -> Ciphertext:
     """See Ciphertext.max."""
     difference = _difference("max", x, y, bound, options)
-    return positive("max", difference, bound, **options) * difference + y
+    fits = _clear_fits(x, y, bound)
+    return _claimed(positive("max", difference, bound, **options), fits) * difference + y
 
 
 def _difference(operation: str, x: Ciphertext, y: Operand, bound: float, options: dict[str, Any]) -> Ciphertext:
@@ -249,6 +252,19 @@ def _difference(operation: str, x: Ciphertext, y: Operand, bound: float, options
     as_bound(bound, operation)
     require_options(operation, x, options)
     return sign.difference(operation, x, y, False)
+
+
+def _clear_fits(x: Ciphertext, y: Operand, bound: float) -> bool:
+    """Whether clear values to compare with are within the bound. Values of which nothing is stated are taken to be. If
+    they are not, it raises ScaleError in a plan and warns elsewhere."""
+    if x.range.claim != "assumed" or not isinstance(y, (numbers.Number, np.ndarray, list, tuple)):
+        return True
+    size = float(np.abs(np.asarray(y)).max(initial=0))
+    if size <= bound * (1 + 1e-9):
+        return True
+    report(x.context, f"the number {size:g} to compare with", f"numbers within the bound {bound:g}",
+           "raise the bound, or declare the range of the values")
+    return False
 
 
 def largest(operation: str, x: Ciphertext, bound: float, **options: Any) -> Ciphertext:

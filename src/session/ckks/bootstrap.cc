@@ -10,7 +10,17 @@ using Request = Refresher::Request;
 
 using Message = ckks::BootstrapOptions::Message;
 
+void require_within(const char* operation, const char* name, const std::optional<int>& x,
+                    int most) {
+  if (!x || (*x >= 0 && *x <= most)) return;
+  throw ValueError(operation, std::string(name) + "=" + std::to_string(*x),
+                   "an integer from 0 to " + std::to_string(most), "correct it");
+}
+
 Request request_of(const BootstrapOptions& options, bool merged) {
+  const char* operation = merged ? "bootstrap_with" : "bootstrap";
+  require_within(operation, "arcsine", options.arcsine, 7);
+  require_within(operation, "log_message_ratio", options.log_message_ratio, 64);
   Request request;
   request.message = merged                         ? Message::MergedReals
                     : options.real.value_or(false) ? Message::Real

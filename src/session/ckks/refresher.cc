@@ -196,7 +196,7 @@ RefreshMethod Refresher::method(const Contents& x, const Request& request,
     if (x.parts.size() < 2 || !known_real(x)) {
       const bool one = x.parts.size() < 2;
       throw UnsupportedError(
-          "bootstrap", one ? "one ciphertext and message='merged'" : "complex values to merge",
+          "bootstrap", one ? "one ciphertext to merge" : "complex values to merge",
           "two ciphertexts of real values",
           one ? "a.bootstrap_with(b) refreshes both as one" : "leave the option out");
     }
@@ -354,6 +354,17 @@ Known known_bootstrapped(const ckks::Bootstrapper& b, const Contents& x, const U
   return x.known.bootstrapped(how, misfits);
 }
 
+// The imaginary parts of each array would become errors of the other one. A plan may know less of
+// the values than the run.
+void require_known_real(const ckks::Evaluator& e, const Contents& x) {
+  const bool stated = x.known.range().claim != Claim::Assumed;
+  if (known_real(x) || (e.context()->is_dry() && !stated)) return;
+  throw UnsupportedError("bootstrap_with", "values not known to be real (" + x.known.within() + ")",
+                         "two arrays of real values",
+                         "bootstrap() each by itself; or declare a range without imaginary parts, "
+                         "if there are none");
+}
+
 Contents in_pairs(const ckks::Evaluator& e, Refresher& refresher, const RefreshMethod& method,
                   const Contents& x, std::vector<Misfit>* misfits) {
   const auto pair = refresher.bootstrapper(method.pair->options);
@@ -397,6 +408,8 @@ Contents bootstrapped(const ckks::Evaluator& e, Refresher& refresher, const Refr
 std::pair<Contents, Contents> bootstrapped_pair(const ckks::Evaluator& e,
                                                 const ckks::Bootstrapper& b, const Contents& x,
                                                 const Contents& y, std::vector<Misfit>* misfits) {
+  require_known_real(e, x);
+  require_known_real(e, y);
   auto [first, second] = b.bootstrap_pairs(e, x.parts, y.parts);
   // The second is the real part of -i (x + i y) = y - i x.
   const Known minus_x = x.known.times_number(-1, 0);

@@ -25,12 +25,15 @@ std::string ContextState::switch_set(const std::string& name, const std::string&
   if (!sets.empty() && (name.empty() || std::ranges::find(sets, name) != sets.end())) {
     return name.empty() ? sets[0] : name;
   }
+  if (sets.empty()) {
+    throw ParameterError("switching", params().name() + ", to which no set of switching belongs",
+                         "parameters that one belongs to",
+                         "choose other parameters (docs/switching.md)");
+  }
   std::string known;
   for (const std::string& set : sets) known += (known.empty() ? "" : " or ") + set;
-  throw ParameterError(
-      "switching", "the set \"" + name + "\" with " + params().name(),
-      sets.empty() ? "other parameters" : known,
-      sets.empty() ? "choose parameters that a set of switching belongs to" : "name one of these");
+  throw ParameterError("switching", "the set \"" + name + "\" with " + params().name(), known,
+                       "name one of these");
 }
 
 std::shared_ptr<const switching::Switcher> ContextState::switcher(const std::string& name,
@@ -50,18 +53,65 @@ std::shared_ptr<const switching::Switcher> ContextState::switcher(const std::str
 
 namespace {
 
+// log2 of the bounds that the constants of every set can express, and of the largest value of a
+// table.
+constexpr int kSmallest = -40, kLargest = 64;
+
 void require_bound(const char* operation, double bound) {
-  if (std::isfinite(bound) && bound > 0) return;
-  throw ValueError(operation, "bound=" + short_number(bound), "a finite number above 0",
-                   "correct it");
+  if (!(std::isfinite(bound) && bound > 0)) {
+    throw ValueError(operation, "bound=" + short_number(bound), "a finite number above 0",
+                     "correct it");
+  }
+  if (bound >= std::ldexp(1.0, kSmallest) && bound <= std::ldexp(1.0, kLargest)) return;
+  throw ValueError(operation, "bound=" + short_number(bound),
+                   "a bound from 2^-40 to 2^64, which tables can have",
+                   "multiply the values by a number that brings them near 1, and take the bound of "
+                   "the products");
 }
 
-// For a range that exceeds the bound: ScaleError in a plan, a warning otherwise.
-void check_within(const char* operation, const ArrayState& x, bool all, double bound) {
-  if (!all) return;
-  if (const auto m = beyond(x.known(), bound)) {
-    x.host().report(operation, m->had, m->needs, m->remedy);
+void require_function(const char* operation, const std::function<double(double)>& f) {
+  if (f) return;
+  throw ValueError(operation, "an empty function", "a function of a number",
+                   "pass one, a lambda for instance");
+}
+
+// Tables use real parts only. Values that are merely assumed to be complex may be real.
+void require_real(const char* operation, const ArrayState& x) {
+  const Range& range = x.known().range();
+  if (range.is_real() || range.claim == Claim::Assumed) return;
+  throw UnsupportedError(operation, "complex values (" + x.known().within() + ")",
+                         "real ones for a function of real numbers",
+                         "take the real parts, (x + x.conj()) / 2, and declare() their range; "
+                         "polynomial() takes complex values");
+}
+
+// Whether values are within the bound, as far as their range is known. If they are not: ScaleError
+// in a plan, a warning otherwise.
+bool fits(const char* operation, const ArrayState& x, bool all, double bound) {
+  const auto m = all ? beyond(x.known(), bound) : std::nullopt;
+  if (m) x.host().report(operation, m->had, m->needs, m->remedy);
+  return !m;
+}
+
+// The same for a number to compare with. Values of which nothing is stated are taken to be within
+// the bound.
+bool fits(const Array& x, double y, double bound) {
+  if (std::abs(y) <= bound * (1 + 1e-9) || state(x).known().range().claim != Claim::Assumed) {
+    return true;
   }
+  state(x).host().report("compare", "the number " + short_number(std::abs(y)) + " to compare with",
+                         "numbers within the bound " + short_number(bound),
+                         "raise the bound, or declare the range of the values");
+  return false;
+}
+
+// The result of a table. Nothing is claimed for values that may have been beyond its bound, because
+// the function may be larger there than any value of the table.
+Array claimed(const Array& y, bool fitted) {
+  if (fitted) return y;
+  Contents made = state(y).open();
+  made.known = made.known.lost().plus_error(1.0);
+  return result_of(state(y), std::move(made));
 }
 
 Array through(const Array& from, const switching::Table& table, const Lookup& how,
@@ -87,10 +137,11 @@ std::string key_of(const std::string& kind, const std::string& set, double bound
 }
 
 // 1 where x > 0, 0 where x < 0, for |x| <= 2 bound.
-Array positive(const Array& x, const LookupOptions& options) {
+Array positive(const Array& x, const LookupOptions& options, bool fitted = true) {
   require_bound("compare", options.bound);
   const ArrayState& s = state(x);
-  check_within("compare", s, true, 2 * options.bound);
+  require_real("compare", s);
+  fitted = fits("compare", s, true, 2 * options.bound) && fitted;
   const std::string set = s.context->switch_set(options.switching, s.key());
   const SwitchContextPtr native = s.host().switching(set);
   const auto table = s.host().table(key_of("sign", set, options.bound), [&] {
@@ -98,7 +149,7 @@ Array positive(const Array& x, const LookupOptions& options) {
   });
   const Complex ends[] = {-0.5, 0.5};
   // The claim holds for values that differ by more than the resolution.
-  return through(x, *table, {Range::of(ends), true}, options, set) + 0.5;
+  return claimed(through(x, *table, {Range::of(ends), true}, options, set) + 0.5, fitted);
 }
 
 // A value for each slot of one ciphertext, with the positions that they came from, which are plain
@@ -185,9 +236,14 @@ MadeTable table_of(Host& host, const std::string& set, const std::function<doubl
   std::vector<double> values;
   for (const double v : switching::table_arguments(native->params(), bound)) {
     values.push_back(f(v));
+    if (std::abs(values.back()) <= std::ldexp(1.0, kLargest)) continue;
+    const bool finite = std::isfinite(values.back());
+    throw ValueError(
+        "apply_lut", "f(" + short_number(v) + ") = " + short_number(values.back()),
+        finite ? "values of at most 2^64 in size" : "a finite value everywhere within the bound",
+        finite ? "divide f by a number" : "define f there");
   }
   const std::vector<Complex> complex(values.begin(), values.end());
-  require_finite(complex, "apply_lut");
   const auto digest = crypto::sha256(
       {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(double)});
   std::string key = key_of("f", set, bound);
@@ -204,12 +260,14 @@ using session::state;
 
 Array apply_lut(const Array& x, const std::function<double(double)>& f,
                 const LookupOptions& options) {
+  session::require_function("apply_lut", f);
   session::require_bound("apply_lut", options.bound);
   const session::ArrayState& s = state(x);
-  session::check_within("apply_lut", s, options.where.empty(), options.bound);
+  session::require_real("apply_lut", s);
+  const bool fitted = session::fits("apply_lut", s, options.where.empty(), options.bound);
   const std::string set = s.context->switch_set(options.switching, s.key());
   const session::MadeTable made = session::table_of(s.host(), set, f, options.bound);
-  return session::through(x, *made.table, {made.range}, options, set);
+  return session::claimed(session::through(x, *made.table, {made.range}, options, set), fitted);
 }
 
 Array compare(const Array& x, const Array& y, const LookupOptions& options) {
@@ -217,7 +275,9 @@ Array compare(const Array& x, const Array& y, const LookupOptions& options) {
 }
 
 Array compare(const Array& x, double y, const LookupOptions& options) {
-  return session::positive(x - y, options);
+  session::require_bound("compare", options.bound);
+  const Array difference = x - y;
+  return session::positive(difference, options, session::fits(x, y, options.bound));
 }
 
 Array maximum(const Array& x, const Array& y, const LookupOptions& options) {
@@ -227,6 +287,8 @@ Array maximum(const Array& x, const Array& y, const LookupOptions& options) {
 
 Largest largest(const Array& x, const LookupOptions& options) {
   session::require_bound("largest", options.bound);
+  session::require_real("largest", state(x));
+  const bool fitted = session::fits("largest", state(x), true, options.bound);
   std::vector<session::PlacedValue> left = session::candidates_of(state(x), options.bound);
   while (left.size() > 1) {
     std::vector<session::PlacedValue> winners;
@@ -244,7 +306,8 @@ Largest largest(const Array& x, const LookupOptions& options) {
     if (const Array* a = std::get_if<Array>(&best.place)) return *a;
     return best.value * 0 + std::get<0>(best.place)[0];  // a single value
   }();
-  return {session::single(best.value), session::single(place)};
+  return {session::claimed(session::single(best.value), fitted),
+          session::claimed(session::single(place), fitted)};
 }
 
 std::vector<std::string> switching_sets(const Context& context) {
@@ -253,7 +316,8 @@ std::vector<std::string> switching_sets(const Context& context) {
 
 TableReport table_report(const Context& context, const std::function<double(double)>& f,
                          const LookupOptions& options, int slots) {
-  session::require_bound("apply_lut", options.bound);
+  session::require_function("table_report", f);
+  session::require_bound("table_report", options.bound);
   const std::string set = context.state()->switch_set(options.switching, "");
   session::Host twin(*context.state()->host(), session::Host::Dry{});
   const int count = slots == 0 ? twin.params().max_slots() : slots;

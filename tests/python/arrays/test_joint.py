@@ -66,6 +66,27 @@ def test_two_real_ciphertexts_are_refreshed_as_one(ctx, client, rng, size):
             a.bootstrap("merged")
 
 
+def test_complex_values_are_not_refreshed_two_as_one(ctx, client):
+    """Before, the imaginary parts of each array became errors of the other one, and the claim was that of real
+    values."""
+    x, z = np.array([0.5, -0.25]), np.array([0.5 + 0.5j, -0.25])
+
+    def program(a, b):
+        return a.bootstrap_with(b)
+
+    ctx.use(client.server_keys(program, x, x))
+    real, unstated = client.encrypt(x), client.encrypt(z)
+    stated = client.encrypt(z, range=lt.Range(-1, 1, imag=(-1, 1)))
+    for a, b in ((real, unstated), (unstated, real), (real, stated), (stated, stated)):
+        with pytest.raises(lt.UnsupportedError, match="not known to be real"):
+            program(a, b)
+    with pytest.raises(lt.UnsupportedError, match="not known to be real"):
+        ctx.plan(program, x, z)
+    declared = client.encrypt(x + 0j).declare(-1, 1)
+    for y in program(declared, declared):
+        assert np.abs(client.decrypt(y) - x).max() < 2**-12
+
+
 def test_sums_of_products_switch_keys_once(ctx, encrypted, rng):
     x, y = rng.uniform(-0.5, 0.5, (2, 4, 700))
 

@@ -36,6 +36,22 @@ def test_functions_of_every_value(ctx, client, f, bound):
     assert keys.bytes == plan.key_bytes > sum(plan.switching.values()) > 0
 
 
+def test_clear_numbers_beyond_the_bound_are_told(ctx, client):
+    """Before, such a comparison gave wrong results without a warning, and claimed their precision."""
+    x = spread(SLOTS)
+    ctx.use(client.server_keys(lambda a: (a.compare(0.5), a.max(0.5)), lt.Shape(x.shape)))
+    encrypted = client.encrypt(x)
+    assert encrypted.compare(1.0).expected_bits > 5
+    for y in (3.0, -100, np.full(x.shape, 3.0)):
+        for program in (lambda a: a.compare(y), lambda a: a.max(y)):
+            with pytest.raises(lt.ScaleError, match="numbers within the bound 1"):
+                ctx.plan(program, lt.Shape(x.shape))
+            with pytest.warns(lt.RangeWarning, match="raise the bound, or declare"):
+                assert program(encrypted).expected_bits < 1
+    stated = client.encrypt(x / 4, range=(-0.25, 0.25))
+    assert np.abs(client.decrypt(stated.compare(1.5)).real).max() < ERROR
+
+
 @pytest.mark.slow
 def test_arrays_of_several_ciphertexts_and_chosen_values(ctx, client):
     x = spread(700).reshape(7, 100)

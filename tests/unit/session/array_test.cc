@@ -1,4 +1,5 @@
 // Arrays of the public headers: values, levels, claims and errors of every operation.
+#include <climits>
 #include <sstream>
 
 #include "unit/session/public_world.h"
@@ -205,6 +206,54 @@ TEST(Array, Bootstraps) {
             0.02);
   EXPECT_EQ(world.context.bootstraps(), before + 1);
   EXPECT_THROW(PublicWorld::of(kLeveled).client.encrypt(a).bootstrap(), ParameterError);
+}
+
+// Before, neither compiled.
+TEST(Array, TakesNumbersInBracesWithAShapeAndNumbersOfAnyType) {
+  PublicWorld& world = PublicWorld::of(kLeveled);
+  const Values v({1, 2.5, 3, 4}, {2, 2});
+  EXPECT_EQ(v.shape(), (Shape{2, 2}));
+  EXPECT_TRUE(v.is_real());
+  EXPECT_THROW(Values({1, 2}, {3}), ShapeError);
+  const Array x = world.client.encrypt({0.5, 0.25});
+  EXPECT_NEAR(world.client.decrypt_real(x * true)[0], 0.5, 1e-6);
+  EXPECT_NEAR(world.client.decrypt_real('\2' * x)[1], 0.5, 1e-6);
+  EXPECT_EQ((x * true).level(), x.level());
+}
+
+// Before, imaginary parts became errors of the other array, of which nothing was said.
+TEST(Array, BootstrapsTwoArraysOfRealValuesOnlyAsOne) {
+  PublicWorld& world = PublicWorld::of(kBoot);
+  const auto together = [](const Array& x, const Array& y) { return x.bootstrap_with(y); };
+  const Input assumed({8}), stated({8}, -1, Range{-1, 1}), box({8}, -1, Range{-1, 1, -1, 1});
+  EXPECT_THROW(plan(world.context, together, stated, box), UnsupportedError);
+  EXPECT_THROW(plan(world.context, together, box, stated), UnsupportedError);
+  const Plan planned = plan(world.context, together, stated, assumed);  // which may be real
+  world.context.use(world.client.server_keys(planned));
+  const Array x = world.client.encrypt(numbers(8));
+  const Array z = world.client.encrypt(std::vector<Complex>(8, {0.5, 0.5}));
+  EXPECT_NO_THROW(x.bootstrap_with(x));
+  EXPECT_THROW(x.bootstrap_with(z), UnsupportedError);
+  EXPECT_THROW(z.bootstrap_with(x), UnsupportedError);
+  const auto declared = [](const Array& x, const Array& y) {
+    return x.declare({-1, 1}).bootstrap_with(y.declare({-1, 1}));
+  };
+  EXPECT_EQ(plan(world.context, declared, assumed, box).bootstraps(), 1u);
+}
+
+// Before, negative numbers were taken for options that were not given, if a form had been chosen
+// without them.
+TEST(Array, RefusesOptionsOfBootstrappingThatDoNotExist) {
+  PublicWorld& world = PublicWorld::of(kBoot);
+  EXPECT_NO_THROW(world.context.bootstrap_form(0, {}));
+  for (const int wrong : {-1, -3, 8, INT_MIN, INT_MAX}) {
+    EXPECT_THROW(world.context.bootstrap_form(0, {.arcsine = wrong}), ValueError) << wrong;
+  }
+  for (const int wrong : {-1, 65, INT_MIN, INT_MAX}) {
+    EXPECT_THROW(world.context.bootstrap_form(0, {.log_message_ratio = wrong}), ValueError);
+    const auto program = [&](const Array& x) { return x.bootstrap({.log_message_ratio = wrong}); };
+    EXPECT_THROW(plan(world.context, program, Input({8})), ValueError) << wrong;
+  }
 }
 
 TEST(Array, SeveralCiphertextsOfRealValuesAreRefreshedTwoAsOne) {

@@ -168,5 +168,60 @@ TEST(SwitchingFront, RefusesWhatDoesNotFit) {
   EXPECT_THROW(apply_lut(x, f, options), ValueError);
 }
 
+// Before, tables of C++ took what those of Python refuse: complex values lost their imaginary
+// parts, and messages asked for clean data where the function or the bound was wrong.
+TEST(SwitchingFront, RefusesWhatPythonRefuses) {
+  PublicWorld& world = PublicWorld::of("test-n10-boot-insecure");
+  if (switching_sets(world.context).empty()) GTEST_SKIP() << "no set of switching";
+  const auto f = [](double v) { return v; };
+  const Array x = world.client.encrypt(numbers(4));
+  const std::vector<Complex> complex = {{0.5, 0.5}, {-0.25, 0.125}};
+  const Array z = world.client.encrypt(complex, {.range = Range{-1, 1, -1, 1}});
+  EXPECT_THROW(apply_lut(z, f), UnsupportedError);
+  EXPECT_THROW(compare(z, 0.0), UnsupportedError);
+  EXPECT_THROW(largest(z), UnsupportedError);
+  for (const double bound : {-1.0, 0.0, 1e-20, 1e20, std::nan("")}) {
+    EXPECT_THROW(apply_lut(x, f, {.bound = bound}), ValueError) << bound;
+    EXPECT_THROW(compare(x, 0.5, {.bound = bound}), ValueError) << bound;
+    EXPECT_THROW(table_report(world.context, f, {.bound = bound}), ValueError) << bound;
+  }
+  EXPECT_THROW(apply_lut(x, {}), ValueError);
+  EXPECT_THROW(table_report(world.context, {}), ValueError);
+  const auto refused = [&](const std::function<double(double)>& g, const std::string& remedy) {
+    try {
+      apply_lut(x, g);
+      ADD_FAILURE() << remedy;
+    } catch (const ValueError& e) {
+      EXPECT_NE(std::string(e.what()).find(remedy), std::string::npos) << e.what();
+    }
+  };
+  refused([](double) { return std::nan(""); }, "define f there");
+  refused([](double v) { return v * 1e30; }, "divide f by a number");
+}
+
+// Before, a number beyond the bound gave wrong results without a warning, and a precision was
+// claimed of them. So it was for declared values beyond it.
+TEST(SwitchingFront, ClaimsNothingOfValuesBeyondTheBound) {
+  PublicWorld world("test-n10-boot-insecure");
+  if (switching_sets(world.context).empty()) GTEST_SKIP() << "no set of switching";
+  const Array x = world.client.encrypt(numbers(4));
+  const Array wide = world.client.encrypt(numbers(4), {.range = Range{-8, 8}});
+  const auto above = [](double y) { return [y](const Array& a) { return compare(a, y); }; };
+  const auto table = [](const Array& a) { return apply_lut(a, [](double v) { return v; }); };
+  EXPECT_THROW(plan(world.context, above(3), Input({4})), ScaleError);
+  EXPECT_THROW(plan(world.context, above(-100), Input({4})), ScaleError);
+  world.context.use(
+      world.client.server_keys(plan(world.context, above(0.5), x) | plan(world.context, table, x)));
+  world.warnings.clear();
+  EXPECT_GT(compare(x, 1.0).bits().worst, 5);
+  EXPECT_GT(table(x).bits().worst, 2);
+  EXPECT_TRUE(world.warnings.empty());
+  for (const Array& y : {compare(x, 3.0), compare(wide, 0.5), table(wide)}) {
+    EXPECT_LE(y.bits().worst, 0) << y;
+  }
+  ASSERT_EQ(world.warnings.size(), 3u);
+  EXPECT_EQ(world.warnings[0].kind, Warning::Kind::Range);
+}
+
 }  // namespace
 }  // namespace latticino
