@@ -489,7 +489,11 @@ def _give_up(stream: TextIO) -> None:
 
 def _run(arguments: list[str] | None) -> int:
     try:
-        args = _parser().parse_args(arguments)
+        parser = _parser()
+        args, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            parser.prog += f" {args.command}"  # the page of help that lists what there is
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     except SystemExit:  # the text of --help is in the buffer
         sys.stdout.flush()
         raise

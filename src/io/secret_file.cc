@@ -54,7 +54,8 @@ Encoder seal_context(const Header& header, const Scrypt& kdf) {
 void refuse_seal(bool sealed, bool key_given) {
   if (sealed) {
     throw KeyError("io.read", key_given ? "a key of another length" : "no passphrase",
-                   "the one that this secret key was saved with", "pass passphrase=");
+                   "the one that this secret key was saved with",
+                   "pass it: passphrase= in Python, derive in C++");
   }
   throw KeyError("io.read", "a passphrase for a secret key that is not encrypted", "none",
                  "load it without a passphrase, and save it again with one");

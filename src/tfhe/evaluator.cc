@@ -65,7 +65,7 @@ Evaluator::Evaluator(std::shared_ptr<const Context> context, std::shared_ptr<con
   if (context_->rerandomizes() && keys_ != nullptr && keys_->public_key == nullptr) {
     throw KeyError("tfhe.evaluator", "server keys without a public key",
                    "one, for a context that re-randomises",
-                   "make them with client.server_keys(public=True)");
+                   "ask server_keys() for one: public=True in Python, public_key in C++");
   }
   if (params.booleans()) {
     eighth_ = constant_polynomial(*context_, eighth(params));
@@ -161,7 +161,7 @@ Ciphertext Evaluator::rerandomized(const Ciphertext& x) const {
   require(kOperation, x, x.encoding);
   if (keys(kOperation, x).public_key == nullptr) {
     throw KeyError(kOperation, "server keys without a public key", "one",
-                   "make them with client.server_keys(public=True)");
+                   "ask server_keys() for one: public=True in Python, public_key in C++");
   }
   const Ciphertext zero = zeros(x, x.size());
   Ciphertext out = combine(kOperation, {{{&x, 1}, {&zero, 1}}, 0}, x.encoding, x.largest);

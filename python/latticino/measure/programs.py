@@ -206,7 +206,7 @@ def path_of(name: str) -> Path:
     if path is None or not path.exists():
         raise errors.UnsupportedError.explain(
             "bench", "a package without the benchmark programs", f"{name} of a checkout's build",
-            "run ./latticino bench in a checkout of the repository")
+            "run ./latticino bench or ./latticino tune in a checkout of the repository")
     return path
 
 

@@ -19,7 +19,8 @@ namespace {
 void require_keys(const char* operation, const rlwe::KeySource* keys) {
   if (keys == nullptr) {
     throw KeyError(operation, "a context without evaluation keys", "the public keys of a client",
-                   "ctx.use(client.server_keys(program, x)) gives them");
+                   "ctx.use(client.server_keys(program, x)) gives them; in C++, "
+                   "context.use(client.server_keys(plan))");
   }
 }
 
@@ -40,12 +41,13 @@ const rlwe::SwitchKey& Evaluator::key(const char* operation, const Ciphertext& x
   }
   const rlwe::KeyLabel label = kind.at(context_->params(), x.level);
   if (!keys().has(label, x.level)) {
-    throw KeyError(
-        operation,
-        "no key of \"" + label.describe(context_->params().log_n()) + "\" for level " +
-            std::to_string(x.level) + " in the bundle of " + keys().id().str(),
-        "a bundle with it",
-        "make the keys with client.server_keys(program, x): it finds what a program needs");
+    throw KeyError(operation,
+                   "no key of \"" + label.describe(context_->params().log_n()) + "\" for level " +
+                       std::to_string(x.level) + " in the bundle of " + keys().id().str(),
+                   "a bundle with it",
+                   "make the keys with client.server_keys(program, x), in C++ "
+                   "client.server_keys(plan): it finds "
+                   "what a program needs");
   }
   return keys().get(label, x.level);
 }

@@ -213,9 +213,12 @@ std::shared_ptr<const Params> preset(const std::string& name) {
       *new crypto::PerProcess<std::string, std::shared_ptr<const Params>>(kMaxNames);
   return checked.get(name, [&] {
     if (std::optional<ParamsLiteral> x = literal_named(name)) return Params::check(std::move(*x));
-    throw ParameterError("params.preset", "the name '" + name + "'",
-                         "a preset, perhaps " + near_names(name),
-                         "see preset_names(), or write a literal");
+    // The search for near names takes half a minute for a name of a million characters.
+    constexpr std::size_t kShown = 100;
+    const std::string shown = name.size() > kShown ? name.substr(0, kShown) + "..." : name;
+    throw ParameterError(
+        "params.preset", "the name '" + shown + "'", "a preset, perhaps " + near_names(shown),
+        "ParameterSet::presets lists all; ParameterSet::make finds a set of your own");
   });
 }
 

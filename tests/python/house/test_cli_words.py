@@ -34,6 +34,16 @@ def test_what_is_no_word_of_a_command_is_refused(line, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_unknown_options_name_the_help_of_their_command(capsys):
+    """Before, the message named the help of the program, which lists no options of commands."""
+    for line in ("explain --bogus", "demo sort --bogus 3"):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(line.split())
+        assert ended.value.code == 2
+        message = capsys.readouterr().err
+        assert "unrecognized arguments: --bogus" in message and f"see latticino {line.split()[0]} --help" in message
+
+
 @pytest.mark.parametrize("make", [lt.preset, lambda name: lt.Context(name, "cpu")])
 def test_unknown_sets_name_near_ones_and_what_lists_them(make):
     """The message named a function of C++."""

@@ -301,6 +301,18 @@ TEST(PresetNames, UnknownNamesGetSuggestions) {
   }
 }
 
+// The whole name was in the message, and the search for names near it took half a minute.
+TEST(Presets, ShortenLongNamesInMessages) {
+  try {
+    preset(std::string(1000000, 'x'));
+    ADD_FAILURE() << "there is no such set";
+  } catch (const ParameterError& e) {
+    EXPECT_LT(std::string(e.what()).size(), 400u);
+    EXPECT_NE(std::string(e.what()).find("xx...'"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("ParameterSet::presets"), std::string::npos) << e.what();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Preset, testing::ValuesIn(preset_names()), [](const auto& info) {
   std::string s = info.param;
   for (char& c : s) {
