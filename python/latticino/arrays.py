@@ -55,6 +55,15 @@ def as_numpy(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex))
     return own
 
 
+def as_doubles(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex)) -> np.ndarray:
+    """The same as float64, or as complex128 if they are complex. In the types of small integers, squares and
+    magnitudes would wrap around. Numbers beyond the double range become infinite."""
+    x = as_numpy(x, operation, kinds)
+    with np.errstate(over="ignore"):
+        own: np.ndarray = x.astype(complex if x.dtype.kind == "c" else float, copy=False)
+    return own
+
+
 def _how_to_convert(x: np.ndarray, kinds: tuple[type, ...]) -> str:
     """The remedy for an array of a type that is refused: a conversion, if that works."""
     for kind in kinds:

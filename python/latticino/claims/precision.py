@@ -27,7 +27,7 @@ def in_words(mean: float, bits: str) -> str:
 
 def _numbers(x: Any) -> np.ndarray:
     """The numbers, in any layout; ShapeError for anything else."""
-    return arrays.as_numpy(x, "precision")
+    return arrays.as_doubles(x, "precision")
 
 
 def precision(z: Any, expected: Any) -> Precision:

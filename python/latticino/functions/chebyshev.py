@@ -84,12 +84,12 @@ class Fit:
     def __call__(self, x: Any) -> np.ndarray:
         """Evaluates the polynomial on plain numbers."""
         low, high = self.interval
-        values = arrays.as_numpy(x, "fit")
+        values = arrays.as_doubles(x, "fit")
         return np.asarray(chebyshev.chebval((2 * values - low - high) / (high - low), self.coefficients))
 
     def exact(self, x: np.ndarray) -> np.ndarray:
         """Evaluates the function itself."""
-        return sampled(self.function, arrays.as_numpy(x, "fit"), "fit")
+        return sampled(self.function, arrays.as_doubles(x, "fit"), "fit")
 
     def __repr__(self) -> str:
         low, high = self.domain

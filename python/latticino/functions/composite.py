@@ -98,7 +98,7 @@ class Sign:
 
     def __call__(self, x: Any) -> np.ndarray:
         """Evaluates the composition on plain numbers."""
-        y = arrays.as_numpy(x, "sign") / self.interval
+        y = arrays.as_doubles(x, "sign") / self.interval
         for c in self.stages:
             y = chebyshev.chebval(y, c)
         return np.asarray(y)

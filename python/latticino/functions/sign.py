@@ -89,7 +89,7 @@ def minimum(x: Ciphertext, y: Operand, bound: float, bits: float) -> Ciphertext:
 
 def clip(x: Ciphertext, least: Any, most: Any, bound: float, bits: float) -> Ciphertext:
     """See Ciphertext.clip."""
-    low, high = (None if v is None else arrays.as_numpy(v, "clip", (float,)) for v in (least, most))
+    low, high = (None if v is None else arrays.as_doubles(v, "clip", (float,)) for v in (least, most))
     given = [v for v in (low, high) if v is not None]
     if not given:
         raise errors.ValueError.explain("clip", "neither min nor max", "one of them", "name it")

@@ -129,7 +129,7 @@ def convolution_map(weight: Any, shape_in: Any, *, stride: Any = 1, padding: Any
 
 def _convolution(weight: Any, shape_in: Any, stride: Any, padding: Any, dilation: Any, groups: Any, operation: str,
                  **options: Any) -> LinearMap:
-    w = arrays.as_numpy(weight, operation)
+    w = arrays.as_doubles(weight, operation)
     if w.ndim not in (3, 4) or w.size == 0:
         raise errors.ShapeError.explain(
             operation, f"a weight of shape {w.shape}",
@@ -243,7 +243,7 @@ def _several(x: Any, axes: int, operation: str, name: str, least: int) -> tuple[
 
 def conv(x: Ciphertext, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Ciphertext:
     """See Ciphertext.conv."""
-    w = arrays.as_numpy(weight, "conv")
+    w = arrays.as_doubles(weight, "conv")
     options = _hashable("conv", stride, padding, dilation, groups)
     shape = x.shape[max(0, x.ndim - (w.ndim - 1)) :]
     name = ("conv", shape, w.shape, w.dtype.str, hashlib.sha256(w.tobytes()).digest(), options)
@@ -303,7 +303,7 @@ def _with_vector(a: Ciphertext, v: Any, mode: Any, operation: str) -> Ciphertext
         raise errors.UnsupportedError.explain(
             operation, f"a first operand of type {type(a).__name__}", "an encrypted vector",
             "pass it first, then the clear one")
-    w = arrays.as_numpy(v, operation)
+    w = arrays.as_doubles(v, operation)
     if a.ndim != 1 or w.ndim != 1 or w.size == 0:
         raise errors.ShapeError.explain(
             operation, f"shapes {a.shape} and {w.shape}", "two vectors",

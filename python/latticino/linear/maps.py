@@ -443,10 +443,9 @@ def _check_layout(layout: Any, shape: tuple[int, ...], name: str, operation: str
 def _entries(rows: Any, columns: Any, values: Any, size_in: int, size_out: int,
              operation: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The entries row by row, without zeros. Several entries of one place are added up."""
-    v = arrays.as_numpy(values, operation)
+    v = arrays.as_doubles(values, operation).reshape(-1)
     if not np.isfinite(v).all():
         raise errors.ValueError.explain(operation, "NaN or infinity", "finite weights", "clean the data")
-    v = v.astype(complex if v.dtype.kind == "c" else float).reshape(-1)
     if v.dtype.kind == "c" and not v.imag.any():
         v = np.ascontiguousarray(v.real)
     index = []
@@ -488,7 +487,7 @@ def matrix_map(w: Any, shape_in: Any = None, shape_out: Any = None, **options: A
 
     Shapes and options as of `linear_map`; left out, arguments and results are vectors.
     """
-    w = arrays.as_numpy(w, "matrix_map")
+    w = arrays.as_doubles(w, "matrix_map")
     if w.ndim != 2 or w.size == 0:
         raise errors.ShapeError.explain("matrix_map", f"shape {w.shape}", "a matrix", "reshape it")
     if not np.isfinite(w).all():
@@ -511,7 +510,7 @@ def diagonal_map(diagonals: Mapping[int, Any], shape: Any = None, **options: Any
     """
     if not isinstance(diagonals, Mapping) or not diagonals:
         raise errors.ShapeError.explain("diagonal_map", "no diagonals", "a dictionary of vectors", "pass {0: values}")
-    given = {arrays.as_integer(d, "diagonal_map", "diagonal"): arrays.as_numpy(v, "diagonal_map")
+    given = {arrays.as_integer(d, "diagonal_map", "diagonal"): arrays.as_doubles(v, "diagonal_map")
              for d, v in diagonals.items()}
     own = _shape(max(v.size for v in given.values()) if shape is None else shape, "diagonal_map")
     n = math.prod(own)

@@ -35,7 +35,7 @@ def result_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 def multiply(x: Ciphertext, w: Any, left: bool = False) -> Ciphertext:
     """``x @ w``, or ``w @ x``, for a plain `w`: see Ciphertext.__matmul__."""
-    w = arrays.as_numpy(w, "matmul")
+    w = arrays.as_doubles(w, "matmul")
     shape = result_shape(w.shape, x.shape) if left else result_shape(x.shape, w.shape)
     if w.size == 0:
         raise errors.ShapeError.explain(
