@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import errors
 from . import roles
+from .remedies import OF_OPTIONS
 
 # The method that is called if the first operand is encrypted, and the one if the second is.
 _OPERATORS: dict[np.ufunc, tuple[str, str | None]] = {
@@ -103,7 +104,8 @@ class OfNumpy:
                for option, value in list(given.arguments.items())[1:] if value is not of_numpy[option].default}
         for option in own:
             if option not in taken:
-                self._refuse(name, f"the option {option}", f"{', '.join(taken) or 'the array'} only", "leave it out")
+                self._refuse(name, f"the option {option}", f"{', '.join(taken) or 'the array'} only",
+                             OF_OPTIONS.get(option, "leave it out"))
         method = getattr(type(self), name)
         if isinstance(method, property):
             return getattr(self, name)
@@ -124,7 +126,8 @@ class OfNumpy:
             self._refuse(ufunc.__name__, "out=, or an operator such as += on an array in the clear", "no such option",
                          "write a = a + x: the result is encrypted")
         if options:
-            self._refuse(ufunc.__name__, f"the option {next(iter(options))}", "none", "leave it out")
+            option = next(iter(options))
+            self._refuse(ufunc.__name__, f"the option {option}", "none", OF_OPTIONS.get(option, "leave it out"))
         names = _OPERATORS.get(ufunc, (None, None))
         first = isinstance(inputs[0], OfNumpy)
         of = inputs[0] if first else inputs[1]

@@ -37,7 +37,7 @@ REMEDIES: dict[str, str] = {
     "count_nonzero": "(x != 0).sum(axis)",
     **dict.fromkeys(("array_equal", "array_equiv", "allclose"), _EQUAL), "isclose": "x == y",
     "isin": "(x.expand_dims(-1) == values).any(-1), and decrypt the result",
-    **dict.fromkeys(("searchsorted", "digitize"), "(x.expand_dims(-1) > edges).sum(-1)"),
+    "searchsorted": "(x.expand_dims(-1) > edges).sum(-1)", "digitize": "(x.expand_dims(-1) >= edges).sum(-1)",
     **dict.fromkeys(("real", "imag", "conj", "conjugate", "round", "around", "rint", "floor", "ceil", "trunc", "fix",
                      "absolute", "fabs"), _FRACTION),
     "choose": "lt.where(condition, x, y)", "select": "lt.where(condition, x, y)",
