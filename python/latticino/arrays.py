@@ -29,6 +29,10 @@ def as_numpy(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex))
     Raises ShapeError for what holds no numbers. If one of ``kinds`` can hold them, it names the conversion.
     """
     refuse_masked(x, operation)
+    if isinstance(x, np.matrix) and operation == "multiply":
+        raise errors.ShapeError.explain(
+            operation, "a numpy.matrix, whose operator * is the product of matrices", "an array",
+            "use @ for that product, or np.asarray(m) to multiply value by value")
     if isinstance(x, roles.Callee):
         x.refuse(operation)
     if isinstance(x, OfNumpy):

@@ -985,6 +985,8 @@ def _remedy_of_power(n: float | None) -> str:
 def _finite(c: Any, operation: str) -> complex:
     """Messages say what is wrong with a number, but do not show it, because it may be secret."""
     try:
+        if isinstance(c, np.timedelta64):  # to numpy an integer
+            raise TypeError
         number = complex(c)
         had = "NaN" if np.isnan(number) else "infinity" if np.isinf(number) else ""
     except OverflowError:  # only for integers

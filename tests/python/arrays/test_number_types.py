@@ -69,3 +69,21 @@ def test_precision_is_of_differences_that_do_not_wrap():
 def test_numbers_beyond_the_double_range_are_refused_by_the_operation_itself(client, f):
     with pytest.raises(lt.ValueError, match=r"^(matmul|matrix_map|convolve): had NaN or infinity"):
         f(client.encrypt(np.zeros(4)), np.full(4, np.longdouble("1e4000")))
+
+
+@pytest.mark.parametrize("scheme", ["ckks", "tfhe"])
+def test_the_star_of_a_matrix_is_not_taken_for_a_product_of_values(client, scheme):
+    if scheme == "tfhe":
+        client = lt.keygen(lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "not-encrypted"))
+    x, m = client.encrypt(np.array([[1, 2], [3, 4]], np.uint8 if scheme == "tfhe" else float) % 2), np.asmatrix([[1, 2], [3, 4]])
+    for f in (lambda: x * m, lambda: m * x):
+        with pytest.raises(lt.ShapeError, match=r"^multiply: had a numpy.matrix, .*use @ for that product"):
+            f()
+    assert (x + m).shape == (2, 2)
+
+
+def test_spans_of_time_are_no_numbers(client):
+    x = client.encrypt(np.zeros(2))
+    for f in (lambda: x * np.timedelta64(3), lambda: x + np.timedelta64(3), lambda: np.timedelta64(3) - x):
+        with pytest.raises(lt.ValueError, match="had a timedelta64"):
+            f()
