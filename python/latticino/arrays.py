@@ -111,8 +111,9 @@ def _from_dlpack(x: Any, operation: str) -> np.ndarray:
                 return _from_dlpack(detached, operation)
         raise errors.ShapeError.explain(
             operation, f"a DLPack tensor that numpy cannot read ({why})",
-            "a tensor in host memory, of a type that numpy has",
-            "copy it to the host, or convert its type: x.float() for bfloat16") from why
+            "a dense tensor in host memory, of a type that numpy has",
+            "copy it to the host, or convert its type: x.float() for bfloat16, x.to_dense() or x.resolve_conj()"
+        ) from why
 
 
 def as_slots(x: Any, operation: str) -> np.ndarray:

@@ -46,6 +46,7 @@ class OfNumpy:
     and methods of these names. ``_METHODS``: numpy's functions that are methods, with the arguments that these take."""
 
     __slots__ = ()
+    __pandas_priority__ = 5000  # more than that of pandas' frames, which leave `series * x` to this class then
     _REMEDY_OF: ClassVar[dict[str, str]] = {}
     _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {}
     _FUNCTION: ClassVar[str] = DEFAULT_REMEDY  # advice for any other function of a single array

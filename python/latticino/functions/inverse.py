@@ -58,8 +58,8 @@ def scaled_inverse(operation: str, x: Ciphertext, numerator: complex, domain: An
 
 def divide_by_range(x: Operand, y: Ciphertext) -> Ciphertext:
     """``x / y`` on the declared range of y."""
-    evaluate.declared_domain("divide", y, "call x.divide(y, domain=(low, high))" if not isinstance(x, numbers.Number)
-                             else "call y.inverse(domain=(low, high))")
+    evaluate.declared_domain("divide", y, "call x.divide(y, domain=(low, high))" if hasattr(x, "_known")
+                             else "call y.inverse(domain=(low, high)) * x")
     return divide(x, y, None, 20, None)
 
 

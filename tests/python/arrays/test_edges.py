@@ -303,8 +303,11 @@ def test_the_remedy_for_a_divisor_without_a_range_works(ctx, client):
     ctx.use(client.server_keys(lambda a, b: [a.divide(b, domain=(0.5, 1), bits=8), b.inverse(domain=(0.5, 1), bits=8)], x, y))
     with pytest.raises(lt.ValueError, match=r"x\.divide\(y, domain=\(low, high\)\)"):
         x / y
-    with pytest.raises(lt.ValueError, match=r"y\.inverse\(domain=\(low, high\)\)"):
-        1 / y
+    # an array, a number and a Scalar have no method divide
+    recorded = lt.record(lambda b, eta: eta / b, eta=lt.Scalar(0.5, 1))
+    for f in (lambda: 1 / y, lambda: np.ones(4) / y, lambda: [1, 1, 1, 1] / y, lambda: recorded(y, eta=0.5)):
+        with pytest.raises(lt.ValueError, match=r"call y\.inverse\(domain=\(low, high\)\) \* x"):
+            f()
     np.testing.assert_allclose(client.decrypt(x.divide(y, domain=(0.5, 1), bits=8)), 0.625, atol=2**-7)
     np.testing.assert_allclose(client.decrypt(y.inverse(domain=(0.5, 1), bits=8)), 1.25, atol=2**-6)
 

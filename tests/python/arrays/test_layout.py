@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import latticino as lt
 from latticino import arrays, errors
 from latticino.common import layout
 
@@ -89,6 +90,50 @@ def test_tensors_that_record_gradients_are_copied_in():
     torch = pytest.importorskip("torch")
     x = torch.arange(6.0, requires_grad=True).reshape(2, 3)
     np.testing.assert_array_equal(arrays.as_numpy(x.T, "encrypt"), np.arange(6.0).reshape(2, 3).T)
+
+
+def test_tensors_that_numpy_cannot_read_are_refused():
+    """Detaching such a tensor gave another one that is refused, without end."""
+    torch = pytest.importorskip("torch")
+    for x in (torch.ones(2, dtype=torch.bfloat16), torch.tensor([1 + 2j]).conj(), torch.eye(2).to_sparse(), torch.empty(2, device="meta"),
+              torch.ones(2, dtype=torch.bfloat16, requires_grad=True)):
+        with pytest.raises(errors.ShapeError, match=r"^encrypt: had a DLPack tensor that numpy cannot read .*x.to_dense\(\)"):
+            arrays.as_numpy(x, "encrypt")
+
+
+def test_objects_whose_tensors_are_never_lent_are_refused():
+    class Tensor:
+        def __dlpack__(self, **options):
+            raise BufferError("a type that numpy does not have")
+
+        def __dlpack_device__(self):
+            return 1, 0  # the device type of host memory
+
+        def detach(self):
+            return Tensor()
+
+    with pytest.raises(errors.ShapeError, match="numpy cannot read"):
+        arrays.as_numpy(Tensor(), "encrypt")
+
+
+@pytest.mark.parametrize("scheme", ["ckks", "tfhe"])
+def test_arrays_of_pandas_may_be_the_first_operand(client, scheme):
+    pandas = pytest.importorskip("pandas")
+    if scheme == "tfhe":
+        client = lt.keygen(lt.tfhe.Context("test-tfhe-2-2-tiny-insecure", "not-encrypted"))
+        client.context.use(client.server_keys())
+    dtype = np.uint8 if scheme == "tfhe" else float
+    values = np.array([3, 1, 2], dtype)
+    x, series = client.encrypt(np.array([1, 0, 1], dtype)), pandas.Series(values, index=[2, 0, 1])
+    for f in (lambda a, b: a * b, lambda a, b: a + b, np.multiply):
+        np.testing.assert_allclose(np.array(client.decrypt(f(series, x))), f(values, np.array([1, 0, 1], dtype)), atol=1e-6)
+    frame = pandas.DataFrame([values])
+    assert isinstance(frame - x, type(x)) and (frame - x).shape == (1, 3)
+
+
+def test_other_arrays_leave_operators_to_encrypted_ones(client):
+    """As pandas does for objects of a higher priority than its own, of which that of frames, 4000, is the largest."""
+    assert client.encrypt([1.0]).__pandas_priority__ > 4000
 
 
 def test_foreign_arrays_are_refused():
