@@ -181,6 +181,9 @@ class Ciphertext(NumpyMethods):
 
         Use it where the computed range is much too wide, for example for the weights of an iterative training. It
         cannot be checked: the precision claimed from here on holds only if the declaration is true. It costs nothing.
+
+        The error so far stays as it was claimed. If that rests on a sample (``like=``) or on the unit box, you also
+        state that the data are like the sample, or within the box. `Client.decrypt_for_sharing` takes you at your word.
         """
         return self._like(self._parts, self._known.declared(as_range(low if high is None else (low, high))))
 

@@ -10,7 +10,7 @@ from .. import arrays
 from ..common.array_methods import ArrayMethods
 from ..common.naming import public
 from ..common.remedies import SHAPE_REMEDIES
-from ..functions.chebyshev import as_domain
+from ..functions import evaluate
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -99,7 +99,7 @@ class NumpyMethods(ArrayMethods):
         """
         variances = self._array.var(axis, ddof, keepdims)
         if domain is not None:
-            variances = variances._like(variances._parts, variances._known.within_domain(*as_domain("std", domain)))
+            variances = evaluate.promised("std", variances, domain)
         return variances.sqrt(domain, bits)
 
     @public

@@ -181,8 +181,21 @@ def require_within(operation: str, x: Ciphertext, low: float, high: float) -> Ci
 
 def note_of_promise(x: Ciphertext, where: str) -> None:
     """Says in a plan that claims rest on a domain which the caller names, for values of which nothing was stated."""
+    how = "assumed" if x.range.claim == "assumed" else "known"
     x.context.note(f"{caller()[0]}: values outside of {where} give wrong results; that there are none is your promise, "
-                   f"as the values are only assumed to lie from {x.range.low:.4g} to {x.range.high:.4g}")
+                   f"as the values are only {how} to lie from {x.range.low:.4g} to {x.range.high:.4g}")
+
+
+def promised(operation: str, x: Ciphertext, domain: tuple[float, float]) -> Ciphertext:
+    """x within a domain by the caller's word, which counts as a declared range. A domain in which no value can lie is
+    reported."""
+    low, high = as_domain(operation, domain)
+    r = x.range
+    if r.high < low or high < r.low:
+        return require_within(operation, x, low, high)
+    if r.low < low or high < r.high:
+        note_of_promise(x, f"the domain {low:.4g} to {high:.4g}")
+    return x._like(x._parts, x._known.within_domain(low, high))
 
 
 def declared_domain(operation: str, x: Ciphertext,

@@ -11,6 +11,9 @@ from .. import arrays, errors
 from ..common import captured
 from ..common.layout import Layout
 from ..common.naming import public
+from ..functions import evaluate
+from ..functions.chebyshev import as_domain
+from ..ops import sums
 
 if TYPE_CHECKING:
     from ..ckks.ciphertext import Ciphertext
@@ -37,9 +40,9 @@ def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bi
     """numpy's corrcoef: covariances over the product of the standard deviations. Join several arrays with `stack`
     first.
 
-    ``domain``: an interval above 0 in which all variances (divided by n) lie. Their inverse roots are within
-    ``2**-bits`` (`Ciphertext.inverse_sqrt` says how many levels they take). Multiplying by them takes three levels
-    more. Variances outside of the domain give wrong results in all slots.
+    ``domain``: an interval above 0 in which all variances (divided by n) lie; it counts as their declared range. Their
+    inverse roots are within ``2**-bits`` (`Ciphertext.inverse_sqrt` says how many levels they take). Multiplying by
+    them takes three levels more. Variances outside of the domain give wrong results in all slots.
     """
     _refuse_second("corrcoef", domain)
     rowvar = arrays.as_flag(rowvar, "corrcoef", "rowvar")
@@ -48,7 +51,14 @@ def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bi
         raise errors.ShapeError.explain("corrcoef", "one variable", "two or more", "its correlation with itself is 1")
     c = _cov(x, rowvar, 0, "corrcoef")
     i = np.arange(c.shape[0])
-    scale = c[i, i].contiguous().inverse_sqrt(domain, bits)
+    variances = c[i, i].contiguous()
+    # Variances are real and not negative, which the rules for products do not know.
+    known = variances._known.as_real().within_domain(0.0, sums.largest_variance(x.range))
+    variances = evaluate.promised("corrcoef", variances._like(variances._parts, known), domain)
+    scale = variances.inverse_sqrt(domain, bits)
+    if c.dtype.kind == "f":  # a covariance is at most the larger one of two variances
+        most = as_domain("corrcoef", domain)[1]
+        c = c._like(c._parts, c._known.within_domain(-most, most))
     return c * (scale.expand_dims(1) * scale.expand_dims(0))
 
 

@@ -158,13 +158,17 @@ def variance(x: Ciphertext, axis: Any, ddof: float, keepdims: bool) -> Ciphertex
     # sum |x|^2 - |sum x|^2 / n: the errors of x that are multiplied by the mean of x are equal in both terms, so they
     # cancel. Two products of different factors are subtracted, which takes one scale: the canonical one.
     x = _about_zero(x._ready(2 if x._is_canonical else 3)._canonical())
-    r = x._known.range
     squares = total(_squared(x), axes, keepdims, 1 / (count - ddof))
     out = squares - _squared(total(x, axes, keepdims, 1 / math.sqrt(count * (count - ddof))))
-    # The rules for differences do not know that the two terms depend on each other. Variances are not negative, and the
-    # largest possible one is that of values of which half are at each end.
-    most = (((r.high - r.low) / 2) ** 2 + ((r.imag_high - r.imag_low) / 2) ** 2) * count / (count - ddof)
+    # The rules for differences do not know that the two terms depend on each other, and that variances are not
+    # negative.
+    most = largest_variance(x._known.range) * count / (count - ddof)
     return out._like(out._parts, out._known.within_domain(0.0, most))
+
+
+def largest_variance(r: _native.Range) -> float:
+    """The variance of values of which half are at each end of a range."""
+    return float(((r.high - r.low) / 2) ** 2 + ((r.imag_high - r.imag_low) / 2) ** 2)
 
 
 def _about_zero(x: Ciphertext) -> Ciphertext:

@@ -95,6 +95,30 @@ def test_correlations(device, rng):
     np.testing.assert_allclose(client.decrypt(program(client.encrypt(x))), np.corrcoef(x), atol=5e-2)
 
 
+def test_correlations_of_declared_and_of_complex_values(device, rng):
+    """The rules for products take a variance for any product: every domain of declared values was a ScaleError, and complex
+    values have real variances."""
+    ctx = lt.Context("test-n10-boot-insecure", device, threads=1, auto_bootstrap=True)
+    client = lt.keygen(ctx)
+    real = rng.uniform(-0.9, 0.9, (2, 16))
+    for x, within in ((real, lt.Range(-1, 1)), ((real + 1j * real[::-1]) / 1.5, lt.Range(-1, 1, (-1, 1)))):
+        assert (x.var(1) > 0.1).all() and (x.var(1) < 0.5).all()
+        plan = ctx.plan(lambda a: lt.corrcoef(a, (0.1, 0.5), bits=5), lt.Shape(x.shape, None, within))
+        assert [note for note in plan.notes if note.startswith("corrcoef: values outside of the domain 0.1 to 0.5 ")]
+        ctx.use(client.server_keys(plan))
+        y = lt.corrcoef(client.encrypt(x, range=within), (0.1, 0.5), bits=5)
+        assert y.dtype == x.dtype
+        assert abs(client.decrypt(y).unmarked() - np.corrcoef(x)).max() <= 2.0**-y.expected_worst_bits < (2 if y.dtype == complex else 0.5)
+
+
+@pytest.mark.parametrize("f", [lambda a: lt.corrcoef(a, (2, 3), bits=5), lambda a: a.std(1, domain=(2, 3), bits=5)], ids=["corrcoef", "std"])
+def test_domains_in_which_no_variance_can_lie_are_refused(f):
+    """Values from -1 to 1 have variances up to 1. Such a domain was taken at its word, and results were wrong."""
+    ctx = lt.Context("test-n10-boot-insecure", "not-encrypted", auto_bootstrap=True)
+    with pytest.raises(lt.ScaleError, match=r"^(corrcoef|std): had values that may lie from 0 to 1 .*the domain 2 to 3"):
+        ctx.plan(f, lt.Shape((2, 16), None, (-1, 1)))
+
+
 def test_correlations_of_two_arrays_as_the_error_says(rng):
     client = lt.keygen(lt.Context("n16-d40-boot-v1", "not-encrypted"))
     x, y = rng.uniform(-1, 1, (2, 50))
