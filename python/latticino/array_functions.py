@@ -227,9 +227,7 @@ def _ciphertexts(values: Any, operation: str) -> list[Ciphertext] | None:
                 operation, f"a {type(x).__name__} among ciphertexts", "ciphertexts",
                 "encrypt it, by the client or under a public key; without either, add it to zeros made of a ciphertext "
                 "of its shape: y * 0 + values")
-        if x.context is not first.context:
-            raise errors.ContextError.explain(
-                operation, "ciphertexts of two contexts or sessions", "one of them", "encrypt all in the same one")
+        roles.require_one_context(operation, first, x)
         if x._key != first._key:
             raise errors.KeyError.explain(
                 operation, f"ciphertexts of the keys {first._key} and {x._key}", "one key", "encrypt all by one client")

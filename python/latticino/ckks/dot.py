@@ -36,9 +36,7 @@ def dot(xs: Sequence[Ciphertext], ys: Sequence[Ciphertext]) -> Ciphertext:
     pairs = [x._aligned(y, "dot") for x, y in zip(xs, ys)]
     first = pairs[0][0]
     for x, _ in pairs[1:]:
-        if x.context is not first.context:
-            raise errors.ContextError.explain(
-                "dot", "ciphertexts of two contexts", "one context", "encrypt all in the same one")
+        roles.require_one_context("dot", first, x)
         if x.shape != first.shape:
             raise errors.ShapeError.explain(
                 "dot", f"products of shapes {first.shape} and {x.shape}", "one shape", "reshape or pad the data")

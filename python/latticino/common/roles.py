@@ -41,6 +41,21 @@ def require_run(operation: str, result: Any) -> None:
             "one that computes when it is called", "return a tuple, for instance tuple(result)")
 
 
+def require_one_context(operation: str, first: Any, *others: Any) -> None:
+    """ContextError for encrypted arrays of several contexts or sessions."""
+    contexts = [x.context for x in (first, *others)]
+    if all(context is contexts[0] for context in contexts):
+        return
+    if any(context.device == "dry" for context in contexts):
+        raise errors.ContextError.explain(
+            operation, "an encrypted array from outside of the function that is planned",
+            "arguments of the function, arrays that it computes, and data in the clear", "make it an argument")
+    raise errors.ContextError.explain(
+        operation, "encrypted arrays of two contexts or sessions", "those of one",
+        "encrypt all in the same one, adopt() those of a session's context, or pass them through lt.to_bytes and "
+        "lt.from_bytes")
+
+
 def refuse_numpy(x: Any) -> NoReturn:
     """Raises UnsupportedError; numpy would otherwise make an array of Python objects."""
     raise errors.UnsupportedError.explain(

@@ -27,7 +27,7 @@ import numpy as np
 from .. import _native, arrays, errors
 from ..claims import noise
 from ..claims.known import flat_index
-from ..common import captured
+from ..common import captured, roles
 from ..common.layout import Layout
 from ..ops import levels, matrix, moves
 from .maps import LinearMap
@@ -45,10 +45,7 @@ _FEW_SHIFTS = 4  # the most rotations that have a key each
 def product(x: Ciphertext, y: Ciphertext) -> Ciphertext:
     """``x @ y``: see Ciphertext.__matmul__."""
     shape = matrix.result_shape(x.shape, y.shape)
-    if x.context is not y.context:
-        raise errors.ContextError.explain(
-            "matmul", "ciphertexts of two contexts or sessions", "one of them",
-            "encrypt both in the same one, or adopt one")
+    roles.require_one_context("matmul", x, y)
     if x.ndim == 1 and y.ndim == 1:
         return (x * y).sum()
     if y.ndim > 1 and (x.ndim == 1 or x.shape[-2] == 1):  # as a sum of rows, each multiplied by a number

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import arrays, errors
 from ..claims.known import as_complex, places_of
-from ..common import layout
+from ..common import layout, roles
 from ..common.layout import Layout
 from . import levels, moves
 
@@ -21,10 +21,7 @@ def aligned(x: Ciphertext, y: Ciphertext, operation: str) -> tuple[Ciphertext, C
     """Both with numpy's broadcast shape and one layout. It is free if they have one layout already, or repeat.
     Otherwise one of them moves, which takes one level. It is the one whose move leaves the most levels; if both leave
     the same, it is the one that is cheaper to move."""
-    if x.context is not y.context:
-        raise errors.ContextError.explain(
-            operation, "ciphertexts of two contexts or sessions", "one of them",
-            "encrypt both in the same one, or adopt one")
+    roles.require_one_context(operation, x, y)
     if x.layout.same(y.layout):
         return x, y
     if x.layout.is_plain and y.layout.is_plain:

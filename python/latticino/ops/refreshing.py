@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _native, errors
 from ..claims.known import report
+from ..common import roles
 from . import align
 
 if TYPE_CHECKING:
@@ -73,9 +74,7 @@ def bootstrap_pair(x: Ciphertext, y: Ciphertext, *options: Any) -> tuple[Ciphert
     """See Ciphertext.bootstrap_with."""
     ctx, operation = x.context, "bootstrap_with"
     _require_bootstrap(ctx, operation)
-    if ctx is not y.context:
-        raise errors.ContextError.explain(
-            operation, "ciphertexts of two contexts", "one context", "encrypt both in the same one")
+    roles.require_one_context(operation, x, y)
     if x.shape != y.shape:
         raise errors.ShapeError.explain(
             operation, f"shapes {x.shape} and {y.shape}", "equal shapes", "refresh them one by one")

@@ -151,10 +151,7 @@ class EncryptedArray(NoQuotients, ArrayMethods, roles.Handle):
     def _operand(self, other: Any, operation: str) -> EncryptedArray:
         """An operand in this context. Plain values become ciphertexts that anyone can read."""
         if isinstance(other, EncryptedArray):
-            if other.context is not self.context:
-                raise errors.ContextError.explain(
-                    operation, "arrays of two contexts or sessions", "one of them",
-                    "encrypt both in the same one, or adopt one")
+            roles.require_one_context(operation, self, other)
             return other
         values = types.as_integers(other, self.bits, operation)
         parts = self._evaluator.clear(values.reshape(-1), self.bits)

@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -400,6 +401,30 @@ def test_contiguous_clears_what_lies_behind_the_values(ctx, client, name):
     assert max(levels) <= 1
     slots = client.decrypt(y._like(y._parts, y._known, True, (len(y._parts) * y.slots,)))
     assert np.abs(slots[y.size:]).max(initial=0) < 2**-12
+
+
+# ---- plans and other contexts ----
+
+@pytest.mark.parametrize("name, f", {
+    "add": lambda a, b: a + b, "multiply": lambda a, b: b * a, "matmul": lambda a, b: a[:2].reshape(2, 1) @ b[:2].reshape(1, 2),
+    "dot": lambda a, b: lt.dot([a], [b]), "stack": lambda a, b: lt.stack([a, b]), "bootstrap_with": lambda a, b: a.bootstrap_with(b),
+}.items())
+def test_arrays_from_outside_of_a_planned_function_are_to_be_arguments(ctx, client, name, f):
+    x = np.linspace(-1, 1, 8)
+    outside = client.encrypt(x)
+    with pytest.raises(lt.ContextError, match=rf"^{name}: had an encrypted array from outside of the function that is planned.*argument"):
+        ctx.plan(lambda a: f(a, outside), x)
+    ctx.plan(f, x, outside)  # as the error says
+    elsewhere = lt.Context("test-n10-boot-insecure", "not-encrypted")
+    with pytest.raises(lt.ContextError, match=rf"^{name}: had encrypted arrays of two contexts or sessions.*lt.from_bytes"):
+        f(outside, lt.keygen(elsewhere).encrypt(x))
+
+
+@pytest.mark.parametrize("write", [lt.to_bytes, lambda a: lt.to_bytes(a, final=True), lambda a: lt.save_ciphertext("unused", a), pickle.dumps],
+                         ids=["to_bytes", "final", "save_ciphertext", "pickle"])
+def test_arrays_inside_of_a_plan_have_no_bytes(ctx, write):
+    with pytest.raises(lt.ContextError, match="an array from inside of a plan, which has no data; .*return it from the function"):
+        ctx.plan(lambda a: [a, write(a)][0], np.zeros(8))
 
 
 # ---- recordings ----
