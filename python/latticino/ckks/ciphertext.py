@@ -585,6 +585,13 @@ class Ciphertext(NumpyMethods):
         return sums.variance(self, axis, ddof, keepdims)
 
     @public_step
+    def _standard_deviation(self, axis: Any, ddof: float, keepdims: bool, domain: Any, bits: float) -> Ciphertext:
+        variances = self.var(axis, ddof, keepdims)
+        if domain is not None:
+            variances = evaluate.promised("std", variances, domain)
+        return variances.sqrt(domain, bits)
+
+    @public_step
     def spread_sum(self, factor: complex = 1.0) -> Ciphertext:
         """Each row's sum, times `factor`, in every place of the row: one level.
 

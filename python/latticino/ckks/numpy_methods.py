@@ -10,7 +10,6 @@ from .. import arrays
 from ..common.array_methods import ArrayMethods
 from ..common.naming import public
 from ..common.remedies import SHAPE_REMEDIES
-from ..functions import evaluate
 
 if TYPE_CHECKING:
     from .ciphertext import Ciphertext
@@ -97,10 +96,7 @@ class NumpyMethods(ArrayMethods):
         is known of them: from 0 to the square of half of the range of the values. The root is steep near 0, so a
         domain that begins above 0 needs a polynomial of a far smaller degree. Two levels, and those of `sqrt`.
         """
-        variances = self._array.var(axis, ddof, keepdims)
-        if domain is not None:
-            variances = evaluate.promised("std", variances, domain)
-        return variances.sqrt(domain, bits)
+        return self._array._standard_deviation(axis, ddof, keepdims, domain, bits)
 
     @public
     def cumsum(self, axis: int | None = None) -> Ciphertext:

@@ -20,7 +20,8 @@ _OPERATORS = {
     **{f"__{side}{name}__": operation for side in ("", "r") for name, operation in (
         ("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide"), ("matmul", "matmul"),
         ("pow", "power"))},
-    "__neg__": "negative", "__getitem__": "index", "_real_part": "real", "_imaginary_part": "imag"}
+    "__neg__": "negative", "__getitem__": "index", "_real_part": "real", "_imaginary_part": "imag",
+    "_standard_deviation": "std"}
 
 
 def _renamed(why: errors.Error, operation: str) -> errors.Error:

@@ -65,7 +65,7 @@ def save_ciphertext(path: Path_, x: Ciphertext | tfhe.EncryptedArray, *, sign: A
     roles.require_kind("save_ciphertext", x, (Ciphertext, tfhe.EncryptedArray), "encrypt it first")
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.save_ciphertext(_path("save_ciphertext", path), x, signing.signer("save_ciphertext", sign))
-    refuse(x.context, "save_ciphertext")
+    _require_data("save_ciphertext", x)
     _native.save_ciphertexts(_path("save_ciphertext", path), x._parts, note_of(x),
                              signing.signer("save_ciphertext", sign), _version_of(x))
 
@@ -115,7 +115,7 @@ def to_bytes(x: Ciphertext | tfhe.EncryptedArray | ServerKeys | tfhe.ServerKeys,
         return bundles.to_bytes(x, signer)
     if isinstance(x, tfhe.EncryptedArray):
         return tfhe_files.to_bytes(x, signer)
-    refuse(x.context, "to_bytes")
+    _require_data("to_bytes", x)
     if final:
         higher = answer.raised(x)
         if higher is not None:
@@ -333,6 +333,15 @@ def _require_context(operation: str, context: Any) -> None:
 
 def _path(operation: str, path: Any) -> str:
     return arrays.as_path(path, operation)
+
+
+def _require_data(operation: str, x: Ciphertext) -> None:
+    """Refuses an array that must not leave this process, and one without data."""
+    refuse(x.context, operation)
+    if x._parts and x.context.device == "dry":
+        raise errors.ContextError.explain(
+            operation, "an array from inside of a plan, which has no data", "a result of the program",
+            "return it from the function, and write what a run gives")
 
 
 def _is_calibrated(x: Ciphertext) -> bool:

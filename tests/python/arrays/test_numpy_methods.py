@@ -84,6 +84,18 @@ def test_programs_with_them_are_saved(ctx, client, tmp_path):
     np.testing.assert_allclose(result.unmarked(), COMPLEX.real.cumsum(1) + COMPLEX.imag.prod(0), atol=2.0**-18)
 
 
+def test_programs_with_standard_deviations_are_saved(tmp_path):
+    """The domain was stated by what no saved program may do."""
+    ctx = lt.Context("test-n12-boot-insecure", "not-encrypted", auto_bootstrap=True)
+    client = lt.keygen(ctx)
+    values = np.random.default_rng(4).uniform(-1, 1, (4, 50))
+    lt.save_program(tmp_path / "program", lambda x: x.std(1, domain=(0.2, 0.6), bits=8), ctx, lt.Shape((4, 50), None, (-1, 1)))
+    saved = lt.load_program(tmp_path / "program")
+    assert [note for note in saved.plan.notes if note.startswith("std: values outside of the domain 0.2 to 0.6 ")]
+    result = saved.run(ctx, *saved.encrypt(client, values))
+    np.testing.assert_allclose(client.decrypt(result).unmarked(), values.std(1), atol=2.0**-8)
+
+
 OF_CKKS = {
     "argsort": "lt.top_k", "any": r"x.compare\(y, bound\)", "nonzero": "decrypt first", "round": r"x.apply_lut\(round, bound\)",
     "item": "decrypt first", "tolist": "decrypt first", "astype": "x.real", "cumprod": "lt.stack", "ptp": r"x.max\(bound=bound\)",

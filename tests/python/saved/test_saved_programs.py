@@ -58,7 +58,8 @@ def places(x, y):
 def functions(x, y):
     return (x.polyval([1, 0.5, 0.25]), x.approximate(np.sin, (-1, 1), 10), lt.exp(x, (-1, 1), 8), x.sign(1, 0.5, 4),
             x.abs(1, 4), x.relu(1, 4), x.maximum(y, bits=4), lt.minimum(x, y, bits=4), lt.maximum(x, 0.5, bits=4), x.minimum(y, bits=4), lt.softmax(x * 0.125, domain=(-0.2, 0.2), bits=3),
-            lt.logsumexp(x * 0.125, domain=(-0.2, 0.2), bits=3), lt.tanh(x, bits=6), x.clip(-0.5, 0.5, 1, 3))
+            lt.logsumexp(x * 0.125, domain=(-0.2, 0.2), bits=3), lt.tanh(x, bits=6), x.clip(-0.5, 0.5, 1, 3),
+            x.std(domain=(0.05, 1), bits=3))
 
 
 def refreshed(x, y):
