@@ -35,6 +35,11 @@ def as_numpy(x: Any, operation: str, kinds: tuple[type, ...] = (float, complex))
             "use @ for that product, or np.asarray(m) to multiply value by value")
     if isinstance(x, roles.Callee):
         x.refuse(operation)
+    if hasattr(x, "tocoo") and hasattr(x, "toarray"):  # numpy would make an object of it
+        raise errors.ShapeError.explain(
+            operation, "a sparse matrix of SciPy", "an array",
+            "pass m.toarray(), or make a map: m = m.tocoo(), then lt.linear_map(m.row, m.col, m.data, m.shape[1], "
+            "m.shape[0]), which is the product m @ x")
     if isinstance(x, OfNumpy):
         raise errors.UnsupportedError.explain(
             operation, f"{roles.name_of(type(x))} here",

@@ -47,7 +47,7 @@ REMEDIES: dict[str, str] = {
     **dict.fromkeys(("rint", "round", "around"), _TABLE.format(name="rint").replace("math.rint", "round")),
     **{name: _TABLE.format(name=name) for name in ("floor", "ceil", "trunc")},
     "fix": _TABLE.format(name="trunc"),
-    "interp": "x.approximate(lambda v: np.interp(v, xp, fp), domain, bits)", "polyval": "x.polyval(coefficients)",
+    "interp": "x.approximate(lambda v: np.interp(v, xp, fp), domain, bits)", "polyval": "x.polyval(coefficients[::-1]), which takes the lowest one first",
     "choose": "x * mask + y * (1 - mask) with a mask of zeros and ones",
     "select": "x * mask + y * (1 - mask) with a mask of zeros and ones",
     "inner": "x @ y.T", "vdot": "(x.conj() * y).sum()",

@@ -141,7 +141,10 @@ class OfNumpy:
 
     def _remedy(self, ufunc: np.ufunc) -> str:
         single = self._FUNCTION if "d->d" in ufunc.types else DEFAULT_REMEDY
-        return self._REMEDY_OF.get(ufunc.__name__, single).format(name=ufunc.__name__)
+        name = ufunc.__name__  # for example, scipy.special has ufuncs that numpy does not have
+        if getattr(np, name, None) is not ufunc:
+            single = single.replace("np.{name}", "{name}")
+        return self._REMEDY_OF.get(name, single).format(name=name)
 
     @staticmethod
     def _refuse(name: str, had: str, needs: str, remedy: str) -> NoReturn:

@@ -178,6 +178,35 @@ def test_remedies_compute_what_numpys_function_does(clear, name):
     np.testing.assert_allclose(result.unmarked(), f(v, w), atol=2.0**-10)
 
 
+def test_polynomials_keep_the_order_of_numpys_coefficients(clear):
+    """The remedy named x.polyval(coefficients), which takes the lowest coefficient first; numpy takes the highest first."""
+    x, coefficients = clear.encrypt(VALUES), np.array([3, -2, 1, 0.5])
+    for f in (lambda: np.polyval(coefficients, x), lambda: np.poly1d(coefficients)(x)):
+        with pytest.raises(lt.UnsupportedError, match="^numpy.polyval: ") as why:
+            f()
+        remedy = str(why.value).rpartition("; ")[2].partition(", ")[0]
+        result = clear.decrypt(eval(remedy, {"x": x, "coefficients": coefficients}))
+        np.testing.assert_allclose(result.unmarked(), np.polyval(coefficients, VALUES), atol=2.0**-10)
+
+
+def test_functions_that_numpy_does_not_have_are_not_named_as_its_own(client):
+    special = pytest.importorskip("scipy.special")
+    with pytest.raises(lt.UnsupportedError, match=r"x\.approximate\(expit, domain, bits\)$"):
+        special.expit(client.encrypt(VALUES))
+
+
+def test_sparse_matrices_name_a_map(clear):
+    sparse = pytest.importorskip("scipy.sparse")
+    m = sparse.csr_array(np.array([[0, 2, 0, 0], [1, 0, 0, -1], [0, 0, 3, 0]]))
+    x = clear.encrypt(VALUES[0])
+    for f in (lambda: x @ m.T, lambda: x + m, lambda: clear.encrypt(m)):
+        with pytest.raises(lt.ShapeError, match="had a sparse matrix of SciPy; .*lt.linear_map"):
+            f()
+    m = m.tocoo()
+    result = clear.decrypt(lt.linear_map(m.row, m.col, m.data, m.shape[1], m.shape[0])(x))
+    np.testing.assert_allclose(result.unmarked(), m @ VALUES[0], atol=2.0**-10)
+
+
 OPTIONS = {
     "sum of some": (lambda x: np.sum(x, where=[[True], [False]]), r"x\[mask\], or x \* mask"),
     "initial": (lambda x: np.sum(x, initial=3), r"x\.sum\(axis\) \+ initial"),
