@@ -32,7 +32,8 @@ def _rounded(x: float, up: bool) -> str:
 
 class SharedValues(NamedTuple):
     """Decrypted values that may be shown, of the ciphertext's shape and `dtype`; the deviation of the
-    noise that was added to each coefficient; the bits of precision that it cost."""
+    noise that was added to each coefficient; the bits of precision that it cost: the values have the
+    ciphertext's ``expected_bits`` less these."""
 
     values: np.ndarray
     sigma: float
@@ -244,16 +245,18 @@ class Client(roles.Handle):
         statistical_bits = arrays.as_integer(
             statistical_bits, "decrypt_for_sharing", "statistical_bits", least=1, most=1000)
         noise_bound = self._noise_bound(x, noise_bound)
-        costs: list[tuple[float, float]] = []
+        sigmas: list[float] = []
 
         def decrypt(part: _native.Ciphertext) -> np.ndarray:
-            values, sigma, lost = self._native.decrypt_for_sharing(
+            values, sigma, _ = self._native.decrypt_for_sharing(
                 part, noise_bound, queries * len(x._to_decrypt), statistical_bits)
-            costs.append((sigma, lost))
+            sigmas.append(sigma)
             return np.asarray(values)
 
         values = self._decrypted(x, lambda parts: [decrypt(part) for part in parts])
-        return SharedValues(values, costs[0][0] / x.scale, costs[0][1])
+        # The bound is larger than the error that precision is claimed for.
+        before = self._tracked_norm(x) / math.sqrt(self.context.params.n)
+        return SharedValues(values, sigmas[0] / x.scale, math.log2(math.hypot(sigmas[0], before) / before))
 
     @public
     def noise(self, x: Ciphertext, values: Any = None) -> Noise:
@@ -300,11 +303,7 @@ class Client(roles.Handle):
         if not isinstance(x, Ciphertext):
             raise errors.ShapeError.explain(
                 "decrypt_for_sharing", f"a {type(x).__name__}", "a Ciphertext", "encrypt or compute one first")
-        # A slot reads 2 n coefficients of the N, each of deviation e scale / sqrt(2 n).
-        n = self.context.params.n
-        tracked = x._known.estimate.rms * x.scale * math.sqrt(n / (2 * x.slots))
-        # A file's error is its sender's claim, and a product with zero has none: no less than a fresh encryption has.
-        tracked = max(tracked, math.sqrt(_native.fresh_variance(self.context.params, False) * n))
+        tracked = self._tracked_norm(x)
         if stated is None:
             if x.range.claim != "declared":
                 raise errors.UnsupportedError.explain(
@@ -320,6 +319,14 @@ class Client(roles.Handle):
                 f"at least {_rounded(tracked, True)}, the norm of the tracked error",
                 f"{derived}pass at least that, or better a worst case of the program")
         return bound
+
+    def _tracked_norm(self, x: Ciphertext) -> float:
+        """The expected norm of the tracked error's polynomial, and no less than that of a fresh encryption: a file's
+        error is its sender's claim, and a product with zero has none."""
+        # A slot reads 2 n coefficients of the N, each of deviation e scale / sqrt(2 n).
+        n = self.context.params.n
+        tracked = x._known.estimate.rms * x.scale * math.sqrt(n / (2 * x.slots))
+        return max(tracked, math.sqrt(_native.fresh_variance(self.context.params, False) * n))
 
     def _decrypted(self, x: Ciphertext,
                    decrypt: Callable[[list[_native.Ciphertext]], list[np.ndarray]]) -> np.ndarray:

@@ -977,6 +977,19 @@ def test_sharing_derives_its_bound(ctx, client, keyed, rng):
         client.decrypt_for_sharing(client.encrypt(x), None, queries=1)
 
 
+@pytest.mark.parametrize("size", [512, 100])
+def test_shared_values_have_the_precision_that_is_left(ctx, client, rng, size):
+    """The cost was told for the bound, which is at least twice the error that precision is claimed for."""
+    x = rng.uniform(-1, 1, size)
+    ctx.use(client.server_keys(lambda a: a * a, x))
+    a = client.encrypt(x, range=(-1, 1))
+    fresh = 6 * 3.19 * ctx.params.n**0.5
+    for y, values, bounds in ((a, x, (None, fresh, 16 * fresh)), (a * a, x * x, (None,))):
+        for bound in bounds:
+            shown = client.decrypt_for_sharing(y, bound, queries=10)
+            assert lt.precision(shown.values, values).mean == pytest.approx(y.expected_bits - shown.bits_lost, abs=0.4)
+
+
 @pytest.mark.parametrize("values_range", [None, (-1, 1)])
 def test_the_bound_that_a_refusal_of_sharing_states_is_accepted(client, values_range):
     for scale in (None, 2.0**37, 2.0**38.3, 2.0**39.7):
