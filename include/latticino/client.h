@@ -30,7 +30,9 @@ struct ServerKeyOptions {
 struct SharedValues {
   std::vector<Complex> values = {};  ///< the values with noise, row by row
   double sigma = 0;                  ///< deviation of the noise that was added to each coefficient
-  double bits_lost = 0;              ///< bits of precision that it cost
+  /// Bits of precision that it cost if the error was as large as the bound. It costs more if the
+  /// error was smaller: one bit more for the bound that is derived.
+  double bits_lost = 0;
 };
 
 /// Holds a secret key, in memory that is locked and cleared. Copies are handles of one client.
