@@ -335,6 +335,10 @@ class Ciphertext(NumpyMethods):
         unknown values in slots."""
         return align.cleared(self._ready(levels + (self.layout.rest == "unknown")), operation)
 
+    def _promised(self, operation: str, domain: Any) -> Ciphertext:
+        """This array within a domain by the caller's word, which counts as a declared range."""
+        return evaluate.promised(operation, self, domain)
+
     def _pieces(self, array: np.ndarray, operation: str) -> list[np.ndarray]:
         """Plain values, as slot vectors of this shape."""
         values = arrays.as_slots(array, operation)
@@ -588,7 +592,7 @@ class Ciphertext(NumpyMethods):
     def _standard_deviation(self, axis: Any, ddof: float, keepdims: bool, domain: Any, bits: float) -> Ciphertext:
         variances = self.var(axis, ddof, keepdims)
         if domain is not None:
-            variances = evaluate.promised("std", variances, domain)
+            variances = variances._promised("std", domain)
         return variances.sqrt(domain, bits)
 
     @public_step

@@ -11,8 +11,6 @@ from .. import arrays, errors
 from ..common import captured
 from ..common.layout import Layout
 from ..common.naming import public
-from ..functions import evaluate
-from ..functions.chebyshev import as_domain
 from ..ops import sums
 
 if TYPE_CHECKING:
@@ -54,10 +52,10 @@ def corrcoef(x: Ciphertext, domain: tuple[float, float], rowvar: bool = True, bi
     variances = c[i, i].contiguous()
     # Variances are real and not negative, which the rules for products do not know.
     known = variances._known.as_real().within_domain(0.0, sums.largest_variance(x.range))
-    variances = evaluate.promised("corrcoef", variances._like(variances._parts, known), domain)
+    variances = variances._like(variances._parts, known)._promised("corrcoef", domain)
     scale = variances.inverse_sqrt(domain, bits)
     if c.dtype.kind == "f":  # a covariance is at most the larger one of two variances
-        most = as_domain("corrcoef", domain)[1]
+        most = variances.range.high
         c = c._like(c._parts, c._known.within_domain(-most, most))
     return c * (scale.expand_dims(1) * scale.expand_dims(0))
 
