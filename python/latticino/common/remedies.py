@@ -26,7 +26,7 @@ SHAPE_REMEDIES = {
     "take_along_axis": "x[index] with arrays of indices in the clear"}
 
 # For options of numpy's functions. Without most of them the result would be another one.
-OF_OPTIONS = {
+OPTION_REMEDIES = {
     "order": "in the order F, x.reshape(shape) is x.T.reshape(shape[::-1]).T, and x.ravel() is x.T.ravel()",
     "where": "select the values first: x[mask], or x * mask with zeros and ones",
     "initial": "combine it with the result: x.sum(axis) + initial, x.prod(axis) * initial",

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import errors
 from . import roles
-from .remedies import OF_OPTIONS
+from .remedies import OPTION_REMEDIES
 
 # The method that is called if the first operand is encrypted, and the one if the second is.
 _OPERATORS: dict[np.ufunc, tuple[str, str | None]] = {
@@ -106,7 +106,7 @@ class OfNumpy:
         for option in own:
             if option not in taken:
                 self._refuse(name, f"the option {option}", f"{', '.join(taken) or 'the array'} only",
-                             OF_OPTIONS.get(option, "leave it out"))
+                             OPTION_REMEDIES.get(option, "leave it out"))
         method = getattr(type(self), name)
         if isinstance(method, property):
             return getattr(self, name)
@@ -128,7 +128,7 @@ class OfNumpy:
                          "write a = a + x: the result is encrypted")
         if options:
             option = next(iter(options))
-            self._refuse(ufunc.__name__, f"the option {option}", "none", OF_OPTIONS.get(option, "leave it out"))
+            self._refuse(ufunc.__name__, f"the option {option}", "none", OPTION_REMEDIES.get(option, "leave it out"))
         names = _OPERATORS.get(ufunc, (None, None))
         first = isinstance(inputs[0], OfNumpy)
         of = inputs[0] if first else inputs[1]
