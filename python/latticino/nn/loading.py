@@ -36,7 +36,7 @@ def load(path: str | os.PathLike[str], device: str | None = None, *, memory: int
     ``device`` and ``memory`` of the server's, as of `compile`; without ``memory``, a run takes what the file's plan
     says. FileError for damaged and foreign files, DeviceError for a name that is not that of a device.
     """
-    if device is not None and device != devices.NOT_ENCRYPTED:
+    if device is not None and not (isinstance(device, str) and device == devices.NOT_ENCRYPTED):
         devices.named(device)
     data = files.CONTAINER.bytes_of(arrays.as_path(path, "load"))
     return from_bytes(data, device, None if memory is None else as_bytes(memory))
