@@ -235,7 +235,7 @@ class Client(roles.Handle):
         encryption, is refused. A ciphertext from a file carries the error that its sender states: if you do not trust
         the sender, plan the program and pass the bound. ``queries``: calls under this key that may ever be shared. A
         call on an array of several ciphertexts counts once; the noise takes all of them into account. The result says
-        how many bits of precision the added noise cost.
+        how many bits of the claimed precision the added noise cost.
 
         ValueError for bounds and counts that are not positive or too small, UnsupportedError if no bound can be
         derived, ScaleError if the added noise exceeds the modulus. Source: Li, Micciancio, Schultz and Sorrell, CRYPTO
