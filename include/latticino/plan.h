@@ -66,7 +66,7 @@ ListProgram of_lists(Program& program) {
 }  // namespace detail
 
 /// Stands for an encrypted array in a plan: its shape, its level (-1: fresh) and the range of its
-/// values (none: a modulus of up to 1 is assumed).
+/// values (none: complex values of modulus up to 1 are assumed).
 struct Input {
   /// The level and the range are optional.
   Input(Shape of, int at = -1, std::optional<Range> within = std::nullopt)  // NOLINT: implicit

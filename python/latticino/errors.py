@@ -112,7 +112,7 @@ class ClusterError(Error):
 
 
 class UnsupportedError(Error, builtins.NotImplementedError):
-    """An option that does not exist."""
+    """An operation or an option that does not exist for such arguments, ``==`` of CKKS arrays for instance."""
 
 
 class AttributeError(UnsupportedError, builtins.AttributeError):

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 class Shape(NamedTuple):
     """A ciphertext for a plan: its shape, its level (None: fresh), and the range of its values: ``(low,
-    high)`` or an ``lt.Range`` (None: a modulus of up to 1 is assumed)."""
+    high)`` or an ``lt.Range``. None: complex values of modulus up to 1 are assumed, so state the range of real values,
+    whose plans are often cheaper."""
 
     shape: tuple[int, ...]
     level: int | None = None

@@ -65,7 +65,8 @@ def compile(model: Any, sample: Any = None, *, calibration: Any = None, preset: 
     ``images``: inputs of one run, side by side in the slots, and half of them in imaginary parts where that is
     predicted to be faster.
 
-    Nothing is encrypted and no key is made. UnsupportedError names a layer that cannot run encrypted. ParameterError or
+    Nothing is encrypted and no key is made. UnsupportedError names a layer that cannot run encrypted. ValueError if
+    divisors, or arguments of roots and logarithms, are not above 0 for the calibration data. ParameterError or
     LevelError if the model is too deep, OutOfMemoryError if the memory does not suffice.
     """
     images = arrays.as_integer(images, "compile", "images", 1, 2**15)

@@ -107,7 +107,8 @@ class Service:
         return [row for row in bundles_of(self._link) if row["model"] == self.facts["digest"]]
 
     def delete(self, bundle: str) -> None:
-        """Removes a bundle by its hash."""
+        """Removes a bundle of this model by its hash. `latticino keys delete` also removes those of models that are
+        served no longer."""
         delete_bundle(self._link, bundle, self.name)
 
     def jobs(self) -> list[dict[str, Any]]:
