@@ -45,6 +45,7 @@ PAGES = ("README.md", "docs/guide.md", "docs/performance.md", "docs/choose.md", 
 RECORDS = {"operations": "2026-11-23-h200-operations", "bootstrap": "2026-11-23-h200-bootstrap",
            "precision": "2026-11-21-h200-precision", "cpu": "2026-11-21-xeon-cpu", "peers": "2026-11-22-epyc-cpu",
            "gates": "2026-11-23-h200-gates", "gates_cpu": "2026-11-23-epyc-tfhe", "switch": "2026-11-23-h200-switch",
+           "switch_exact": "2026-11-23-h200-switch-exact",
            "training": "2026-11-27-h200-helr", "packing": "2026-11-29-cpu-packing",
            "chains": "2026-11-28-h200-bitpacker", "later_chains": "2026-11-28-h200-bitpacker-later",
            "networks": "2026-11-27-h200-networks",
@@ -267,7 +268,8 @@ def tfhe() -> str:
 
 
 def switching() -> str:
-    rows = [r for r in record("switch") if r["name"] == "switch.round_trip" and "-n1024" not in r["preset"]]
+    rows = [r for subject, sets in (("switch", "-fp64-v1"), ("switch_exact", "-v1")) for r in record(subject)
+            if r["name"] == "switch.round_trip" and r["preset"].endswith(sets)]
     return table(("set", "slots", "route", "round trip"),
                  [(f"`{r['preset']}`", str(r["params"]["slots"]), r["params"]["route"], f"{three(r['value'])} ms")
                   for r in rows])
