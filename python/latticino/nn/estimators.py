@@ -3,8 +3,8 @@
     graph = read(make_pipeline(StandardScaler(), MLPClassifier()).fit(x, y))
 
 A regressor's graph gives what predict() gives. A classifier's gives the scores of decision_function(), a network's
-those before its last activation, a tree's and a forest's predict_proba(), that of naive Bayes the joint log-likelihood:
-their argmax, or their sign where there is one, is the class.
+those before its last activation, a tree's and a forest's predict_proba(), that of naive Bayes the joint log-likelihood,
+that of one estimator per class a score for each: their argmax, or their sign where there is one, is the class.
 """
 
 from __future__ import annotations
@@ -156,8 +156,11 @@ def _reader(name: str, step: Any, is_last: bool = True) -> Callable[..., int]:
 def _each(build: Builder, x: int, step: Any, name: str) -> int:
     """The scores of several estimators of the same features, side by side."""
     (found,) = rules.fitted(name, step, "estimators_")
-    return _joined(build, [_pipeline(build, x, inner, f"{name}.{k}" if name else str(k), True)
-                           for k, inner in enumerate(found)], name)
+    parts = [_pipeline(build, x, inner, f"{name}.{k}" if name else str(k), True) for k, inner in enumerate(found)]
+    if _named(step, ("OneVsRestClassifier",)):  # naive Bayes gives a score for the rest, too
+        parts = [build.linear(part, np.array([[-1.0, 1.0]]), None, name or "scores")
+                 if build.nodes[part].size == 2 else part for part in parts]
+    return _joined(build, parts, name)
 
 
 def _columns(build: Builder, x: int, step: Any, name: str) -> int:

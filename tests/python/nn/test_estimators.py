@@ -156,6 +156,22 @@ def test_estimators_around_others():
         estimators.read(GridSearchCV(linear_model.Ridge(), {"alpha": [1]}, refit=False).fit(x, y))
 
 
+def test_one_against_the_rest_gives_a_score_for_each_class():
+    """Naive Bayes gave two scores for each class, so that the argmax of all was no class."""
+    from sklearn import discriminant_analysis, linear_model, multiclass, naive_bayes, neural_network
+    for inner in (naive_bayes.GaussianNB(), naive_bayes.MultinomialNB(), naive_bayes.ComplementNB(),
+                  discriminant_analysis.QuadraticDiscriminantAnalysis(), linear_model.LogisticRegression(),
+                  neural_network.MLPClassifier((4,), max_iter=20, random_state=0)):
+        for classes in (2, 3):
+            x, _, labels = data(classes)
+            own = np.floor(np.abs(x)) if type(inner).__name__ in ("MultinomialNB", "ComplementNB") else x
+            model = multiclass.OneVsRestClassifier(inner).fit(own, labels)
+            got = reference.run(estimators.read(model), own)
+            assert got.shape == (len(own), 1 if classes == 2 else 3), inner
+            chosen = got[:, 0] > 0 if classes == 2 else got.argmax(axis=1)
+            assert np.mean(model.classes_[chosen.astype(int)] == model.predict(own)) > 0.99, inner
+
+
 def test_what_has_no_encrypted_form():
     from sklearn.ensemble import BaggingClassifier
     from sklearn.linear_model import Ridge
