@@ -342,7 +342,8 @@ class Ablation {
     return replayed(world_.queue(), runs_, body).over(1e-3);
   }
 
-  // The part of the bootstrapping recorded last that could run at the same time.
+  // The part of the bytes of the bootstrapping recorded last that must be moved one after another,
+  // even if everything else runs at the same time.
   void add_chain(const Row& sizes) {
     const Chain chain = chain_of(*log_);
     Row row;

@@ -159,7 +159,7 @@ Tables make_tables() {
   return t;
 }
 
-// Computes the first block's results by plain arithmetic.
+// Whether the first block's results are those of plain arithmetic, for four of its threads.
 bool right(const Tables& t, bool by_lane, bool inverse) {
   for (int thread : {0, 7, 33, kThreads - 1}) {
     const int p = by_lane ? thread % kPrimes : 0;

@@ -59,7 +59,7 @@ class Shapes {
   SlotTransform slot_transform_;
   Basis q_, p_, all_;
   Basis leaving_, staying_;  // for a rescaling by two primes
-  Basis one_p_;              // for key switching with one digit, which has no more primes than that
+  Basis one_p_;  // for key switching with one digit: as many primes of P as the digit has, or fewer
   int sets_;
   std::vector<Basis> digits_;
   std::vector<std::unique_ptr<BaseConversion>> up_;

@@ -217,8 +217,8 @@ class Repack {
     return finished(total);
   }
 
-  // Errors of the sums over the masks (with bodies if a way has added them), compared with the
-  // words.
+  // Bits of precision of the sums over the masks (with bodies if a way has added them), compared
+  // with the words.
   double bits_of(const Ciphertext& y, bool bodies) const {
     const std::vector<Complex> z = world_.decrypt(y);
     const LweView& v = lwe_.view;

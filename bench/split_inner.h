@@ -13,7 +13,8 @@
 
 namespace latticino::bench {
 
-// The record on some of its primes. If digits have own limbs, a product of ciphertexts stays there.
+// The record on some of its primes. A product of ciphertexts is kept only in the part that has the
+// digits' own limbs.
 inline KeyInner inner_on(const KeyInner& op, const Basis& part) {
   const auto both = [&](const std::array<PolyView, 2>& of) {
     return std::array<PolyView, 2>{limbs_on(of[0], part), limbs_on(of[1], part)};

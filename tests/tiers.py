@@ -104,7 +104,7 @@ def processes():
 def in_processes(count):
     """Pytest's options. If a test ends its process, the run ends too, because a new process would run into the same
     test again."""
-    order = ["--dist", "loadfile", "--no-loadscope-reorder"]  # the option of tests/conftest.py: the longest files first
+    order = ["--dist", "loadfile", "--no-loadscope-reorder"]  # in the order of tests/conftest.py: the longest files first
     return ["-n", str(count), *order, "--max-worker-restart", "0"] if count > 1 else []
 
 

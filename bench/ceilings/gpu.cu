@@ -82,8 +82,8 @@ __global__ void __launch_bounds__(kThreads)
   out[thread] = sum;
 }
 
-// Whole warps read 512 bytes in a row at a time, four reads in flight. Each read gives the address
-// of the next one.
+// A warp reads 512 bytes in a row at a time, with four reads in flight. Each step reads 512 bytes
+// further on.
 __global__ void __launch_bounds__(kThreads) shared_reads(uint4* out, int steps) {
   __shared__ uint4 words[kSharedWords];
   for (int i = static_cast<int>(threadIdx.x); i < kSharedWords; i += kThreads) {

@@ -178,5 +178,4 @@ class Load:
 
 
 class _Refused(Exception):
-    """The results that may be gone because the tenant has taken them, and bundles whose checkers
-    were killed three times."""
+    """A result that is gone (status 410), or a bundle whose checkers were killed three times."""

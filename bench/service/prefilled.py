@@ -39,8 +39,10 @@ class Seat:
 
 
 class Prefilled:
-    """``folder`` is the one of `latticino serve --folder`; ``program``: what it serves; ``body``: a
-    request under the one key."""
+    """The folder of a service that has never run, filled with tenants that share one key, and with jobs.
+
+    ``folder``: the one for `latticino serve --folder`. ``program``: the program that is served. ``body``: a request
+    under that key."""
 
     def __init__(self, folder: Path, program: Program, tenants: int) -> None:
         folder.mkdir()

@@ -71,7 +71,7 @@ def _measured(made: Prefilled, session: object, want: str, count: int, device: s
         begins(f"{count} jobs of {len(made.seats)} tenants in turn")
         pids = running.pids("worker")
         cpu = -sum(map(processor_seconds, pids))
-        for i in range(count):  # because this process is faster than a worker
+        for i in range(count):  # submitting is faster than a worker, so the queue stays full
             made.submit(made.seats[i % len(made.seats)])
         until(lambda: _done(made)[0] == before + count, "all jobs", 60 + 10 * raw * count)
         cpu += sum(map(processor_seconds, pids))

@@ -84,7 +84,7 @@ class Program:
 
     @property
     def device_name(self) -> str:
-        """The context on the device that `run` computes on."""
+        """The name of the device that `run` computes on."""
         context: Any = self._model.context
         return cpu_name() if context.device == "cpu" else str(context._native.device["name"])
 

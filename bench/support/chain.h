@@ -12,9 +12,9 @@
 namespace latticino::bench {
 
 struct Chain {
-  // And the most records in a chain in which each depends on the one before.
-  int records = 0, longest = 0;
-  double share = 0;  // the heaviest such chain, as part of all bytes moved
+  int records = 0;
+  int longest = 0;   // the most records in a chain in which each depends on the one before
+  double share = 0;  // the largest part of all bytes that the records of such a chain move
 };
 
 // Dependencies are by limb: a record waits for the last one that wrote what it reads or writes, and

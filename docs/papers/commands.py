@@ -1,4 +1,4 @@
-"""Whether a command that a page names is there, with its options."""
+"""Checks that a command which a page names exists, with its options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shlex
 from .rows import ROOT
 
 INTERPRETER = "python3"
-OWN = ("test", "lint", "docs", "setup", "python")  # commands of the launcher that the package does not have
+OWN = ("test", "lint", "docs", "setup", "python")  # commands of the launcher that are not part of the package
 
 
 def words_of_the_launcher() -> set[str]:
@@ -27,7 +27,7 @@ def programs() -> dict[str, list[str]]:
 
 
 def fault(command: str) -> str:
-    """What is wrong with a command; "" where nothing is."""
+    """What is wrong with a command; "" if nothing is."""
     program, *words = shlex.split(command)
     if program == "./latticino":
         return _launcher(command, words)

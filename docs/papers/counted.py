@@ -1,4 +1,4 @@
-"""Lines of figures that hardware counters of the GPU give (`./latticino bench counters`)."""
+"""Lines of figures from hardware counters of the GPU (`./latticino bench counters`)."""
 
 from .ours import COUNTED_BOOT, COUNTED_FORMS, COUNTED_PASSES
 from .rows import Line, Mean, Recorded, Several, Sum

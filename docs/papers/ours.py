@@ -1,4 +1,4 @@
-"""Figures of ours, and of other people's code on the same card, that several papers ask for."""
+"""Our figures, and those of other people's code on the same card, that several papers need."""
 
 from .rows import Cited, Ratio, Recorded
 

@@ -1,4 +1,4 @@
-"""What a row of docs/papers.md is made of, and how its figures are read from records."""
+"""The parts of a row of docs/papers.md, and how its figures are read from records."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def matches(row: Mapping[str, Any], name: str, where: Mapping[str, Any]) -> bool
 
 
 def printed(value: float) -> str:
-    """Three digits that count, without an exponent."""
+    """Three significant digits, without an exponent."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
@@ -58,7 +58,7 @@ class Recorded:
     name: str
     where: Mapping[str, Any] = field(default_factory=dict)
     member: str = "value"
-    unit: str = ""  # "": the row's own
+    unit: str = ""  # "": the unit of the row
     factor: float = 1.0
 
     def row(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Recorded:
         unit = self.unit or row["unit"]
         forms = {"1/s": ",.0f", "levels": ".0f", "%": ".2f", "key switches": ".0f", "products": ".0f", "rotation keys": ".0f"}
         number = f"{self.value():{forms[unit]}}" if unit in forms else printed(self.value())
-        # A plan's row also has what was measured, and where. What was counted has no device.
+        # The row of a plan also has measured figures, and their device. Counts have no device.
         device = row["measured_on"] if self.member.startswith("measured") else row.get("device", USUAL_DEVICE)
         shown = "" if device == USUAL_DEVICE else f" ({device.removeprefix('NVIDIA ')})"
         return f"{number} {unit.replace('1/s', 'per second')}" + shown
@@ -89,7 +89,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times one figure of ours is another."""
+    """The ratio of two of our figures."""
 
     above: Recorded
     below: Recorded
@@ -104,7 +104,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Sum:
-    """Several figures of ours added up."""
+    """The sum of several of our figures."""
 
     parts: tuple[Recorded, ...]
 
@@ -118,7 +118,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean of a share that several launches have, by their time."""
+    """The mean of a fraction over several launches, weighted by their times."""
 
     parts: tuple[Recorded, ...]
     weight: str = "us"
@@ -136,7 +136,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Several:
-    """Figures of one kind beside each other, such as those of several batches."""
+    """Figures of one kind next to each other, such as those of several batches."""
 
     parts: tuple[Recorded | Mean, ...]
 
@@ -151,7 +151,7 @@ class Several:
 
 @dataclass(frozen=True)
 class Cited:
-    """A figure that was measured of other people's code, from references.json."""
+    """A figure measured for other people's code, from references.json."""
 
     source: str
     name: str

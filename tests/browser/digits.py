@@ -19,7 +19,7 @@ class Digits:
         pixels = data.data / 16
         found = PCA(24, random_state=0).fit(pixels)
         self.inner = found.components_ / 2
-        self.shift = 1 - self.inner @ found.mean_  # scaled so that squares keep the sign of the scores
+        self.shift = 1 - self.inner @ found.mean_  # W x + b has mean 1, so squares keep the order of most values
         fitted = LogisticRegression(max_iter=2000).fit((pixels @ self.inner.T + self.shift) ** 2, data.target)
         self.outer, self.bias = fitted.coef_ / 8, fitted.intercept_ / 8
         self.accuracy = fitted.score((pixels @ self.inner.T + self.shift) ** 2, data.target)

@@ -133,7 +133,7 @@ def test_what_leaves_the_page_says_nothing_of_the_drawing(page, token, sent):
 
 def test_what_the_service_refuses_is_shown(page, service, token):
     connect(page, "no such token")
-    expect(page.locator("#problem")).to_contain_text("ValueError", timeout=PATIENCE)  # without spaces
+    expect(page.locator("#problem")).to_contain_text("ValueError", timeout=PATIENCE)  # a token has no spaces
     connect(page, "none-such")
     expect(page.locator("#problem")).to_contain_text("no valid token", timeout=PATIENCE)
     ready(page, token)

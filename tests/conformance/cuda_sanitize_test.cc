@@ -247,7 +247,7 @@ class CudaSanitize : public testing::Test {
     if (log_n - 2 >= kSmallestDegree) expect_dots(log_n);
   }
   void expect_variant(int variant) {
-    // All variants of the first two at every level, because key_inner has two for each number of
+    // The first two variants run at every level, because key_inner has two for each number of
     // digits.
     expect_records(16, variant, variant < 2 ? 0 : 2);
     expect_conversions(16, variant);

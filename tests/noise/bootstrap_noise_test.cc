@@ -26,7 +26,7 @@ TEST_P(NoiseOfBootstrapping, FollowsTheFormulas) {
   const BootstrapWorld& b = BootstrapWorld::of(GetParam().preset, GetParam().slots);
   const int k = b.world().params().bootstrap()->range_k;
   const BootstrapNoise budget = b.world().params().bootstrap_noise(b.slots());
-  // The factor from units of q0 in a coefficient to a slot.
+  // The factor of a variance, from coefficients in units of q0 to values of slots.
   const double ratio = b.plan().message_ratio();
   const double gain = 2.0 * b.slots() / (ratio * ratio);
   const double trace = static_cast<double>(b.world().params().max_slots()) / b.slots();

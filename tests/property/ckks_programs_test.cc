@@ -13,7 +13,7 @@ class CkksPrograms : public ::testing::TestWithParam<const char*> {
  protected:
   World& world() { return World::of(GetParam()); }
   int top() { return world().params().default_level(); }
-  // Fresh slots have at least 30 bits of precision at Delta = 2^40.
+  // Bits that results must keep: 26 at Delta = 2^40, where fresh slots have about 30.
   double bits() { return std::min(40.0, world().log_scale()) - 14; }
 };
 

@@ -129,8 +129,8 @@ TEST(OwnRequests, AreKeptOrRefusedWithWhatIsAccepted) {
   EXPECT_GE(kept, 6);
 }
 
-// One scale for all levels, and another scale for a level above the base, for which there are no
-// primes.
+// One scale for all levels, for which there are no primes at a level above the base. The refusal
+// names another scale for all levels.
 TEST(OwnRequests, OfOneScaleAreRefusedWithAScaleThatWorks) {
   ParamsRequest x;
   x.n = 1 << 17;

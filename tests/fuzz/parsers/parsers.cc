@@ -128,7 +128,7 @@ Seeds ciphertext_files() {
   return out;
 }
 
-// Final answers of full and of few slots, complete and shortened.
+// Final answers of full and of few slots, with all bits and with low bits left out.
 Seeds answer_files() {
   FileWorld& w = ckks();
   std::vector<ckks::Ciphertext> x{w.encrypt(w.message(), 0), w.encrypt(w.message(), 0)};

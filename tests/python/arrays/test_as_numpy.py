@@ -538,7 +538,7 @@ def test_switching_takes_every_layout(device, rng):
 
 
 def test_narrow_products_take_few_diagonals(ctx, rng):
-    """About three distances for each column, and not one for each value of a row."""
+    """About three diagonals for each column, and not one for each value of a row."""
     x, w = rng.uniform(-1, 1, (40, 250)), rng.uniform(-1, 1, (250, 4))
     few = ctx.plan(lambda a: a @ w, x)
     assert len(few.keys) < 30 and few.levels == (ctx.level - 1,)

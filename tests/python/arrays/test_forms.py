@@ -150,7 +150,8 @@ def test_tables_refresh_first_where_levels_are_lacking(device, program, want):
     assert own.plan(program, lt.Shape((4,), 7)).bootstraps == 0
     for level in (0, 1, 2):
         plan = own.plan(program, lt.Shape((4,), level))
-        levels, form = (note for note in plan.notes if not note.startswith("compare:"))  # this test is about its ties
+        # The note of a comparison is about equal values.
+        levels, form = (note for note in plan.notes if not note.startswith("compare:"))
         assert plan.bootstraps == 1 and "takes 3 levels" in levels and "usual order" in form
         if level == 1:
             continue

@@ -141,7 +141,7 @@ def test_random_functions_and_domains(ctx, client, case):
     for options in ({"range": domain}, {"like": uniform(rng, domain, shape)}):
         a = client.encrypt(x, **options)
         y = a.approximate(f, domain, bits)
-        slope = 3 * 2.0 ** (bits - 26)  # the noise of the operand
+        slope = 3 * 2.0 ** (bits - 26)  # the operand's noise of 2^-26, times slopes of up to 3, in units of 2^-bits
         assert y.shape == shape
         held(client, y, want, bits - math.log2(1 + slope) - 0.01, "like" in options and x.size > 500)
         assert a.level - y.level == lt.fit(f, domain, bits).levels or bits > 18

@@ -131,7 +131,7 @@ def test_the_demo_replays_recorded_steps(device, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("recorded", [False, True])
 def test_the_demo_predicts_its_memory(device, recorded):
-    """With all batches, 4 of 64 rows. The plan names exactly the keys that are used."""
+    """The training goes through all four batches of 64 rows. The plan names exactly the keys that are used."""
     row = demo.row(demo.run("test-n12-boot-insecure", device, "digits", iterations=5, rows=64, recorded=recorded))
     assert row["predicted_key_bytes"] == row["key_bytes"]
     assert row["peak_bytes"] == pytest.approx(row["predicted_peak_bytes"], rel=0.03)

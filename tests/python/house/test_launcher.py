@@ -48,7 +48,7 @@ def test_help_that_cannot_be_shown_is_set_up_for(launcher, monkeypatch):
         with pytest.raises(AssertionError, match="set-up"):
             launcher.main()
     monkeypatch.setattr(sys, "argv", ["latticino", "bench", "service-kills", "--help"])
-    with pytest.raises(AssertionError, match="set-up"):  # packages, which may be all that is missing
+    with pytest.raises(AssertionError, match="set-up"):  # its packages may be all that is missing
         launcher.main()
 
 

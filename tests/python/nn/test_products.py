@@ -90,7 +90,7 @@ MODELS = {"encoder": encoder, "two layers": lambda: encoder(8, 8, 2, 2), "odd si
           "gram": gram, "power": power, "one head": lambda: encoder(8, 4, 1), "softmax": attention,
           "several ciphertexts": lambda: encoder(16, 16, 4), "several blocks": lambda: encoder(12, 24, 3),
           "mask": lambda: attention(np.where(np.tril(np.ones((6, 6))) > 0, 0.0, -1e9))}
-DEEP = ("softmax", "mask")  # polynomials that are only close; a preset with many levels
+DEEP = ("softmax", "mask")  # their polynomials only approximate, and need a preset with many levels
 
 
 def data(graph, count=60):

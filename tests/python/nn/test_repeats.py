@@ -94,7 +94,8 @@ def test_weights_and_costs_do_not_grow_with_the_steps():
         counts.append(len(names))
         rates = Rates(machine, lt.Context._for_plans("test-n10-boot-insecure", "cpu", False))
         assert len({rates._signature(i) for i, n in enumerate(machine.graph.nodes) if n.op == "polynomial"}) == 2
-    assert counts == [2, 2]  # the range of the second step, whose input has its own, and that of all others
+    # One for the second step, whose input has a range of its own, and one for all others.
+    assert counts == [2, 2]
 
 
 def test_a_loop_runs_encrypted_as_its_shadow():

@@ -90,7 +90,7 @@ first, second = (tight.bind(c.server_keys(*plans)) for c in owners)
 b = second(owners[1].encrypt(x))
 held = first.evaluator  # an operation of another client, which does not end
 """
-WAITS = {  # lets other threads run
+WAITS = {  # work that waits for other threads
     "a recording of another thread": (BUSY, "a * a"), "encryption beside it": (BUSY, "client.encrypt(x)"),
     "a recording beside it": (BUSY, "lt.record(lambda v: v * v)(a)"), "memory for keys": (FULL, "b * b")}
 
@@ -220,7 +220,7 @@ def test_commands_end_in_one_line(command, child_environment):
         child.kill()
     *steps, last = err.splitlines()
     assert last == "latticino: interrupted" and all(fuzz and step.startswith("fuzz of ") for step in steps), err
-    assert time.monotonic() - start < LATE  # at the end of the interpreter
+    assert time.monotonic() - start < LATE  # including the end of the interpreter
 
 
 LOCKS = """

@@ -244,7 +244,7 @@ def test_a_list_that_lists_of_terminals_do_not_serve_takes_free_ones():
     check_claims(request | {"N": 2**16, "security": 128, "quantum": False}, params)
     assert ":which" in params.explain() and lt.parameter_costs(params, "cpu").seconds["product"] > 0
     with pytest.raises(lt.ParameterError) as refused:
-        make(request | {"word": 27})  # no internal words of the planner
+        make(request | {"word": 27})  # the refusal has the form of all others, not the planner's
     check_refusal(request | {"word": 27}, refused.value)
 
 

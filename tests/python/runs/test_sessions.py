@@ -155,7 +155,7 @@ def test_sessions_keep_to_their_own(world):
     with pytest.raises(lt.ContextError):
         type(world.ctx)(world.ctx.params, world.ctx.device, threads=1).bind(world.bundles[0])
     with pytest.raises(lt.KeyError):
-        lt.keygen(a)  # of another secret key than the bundle's
+        lt.keygen(a)  # the secret key would not be the one of the session's bundle
     assert a.plan(world.compute, x).operations == world.ctx.plan(world.compute, x).operations > 0
     assert one.key_id in repr(a)
 

@@ -15,7 +15,7 @@ def stable(x, k, largest=True):
 
 
 def kinds(count):
-    """Values that are equal, or a thirtieth apart."""
+    """Values that are equal, or more than 1/32 apart."""
     rng = np.random.default_rng(count)
     steps = np.linspace(-0.9, 0.9, min(count, 40))
     yield rng.permutation(np.resize(steps, count))

@@ -119,7 +119,7 @@ def test_each_role_closes_itself(role):
             return done.stdout.split()
 
         try:
-            if role != "service":  # it waits for its configuration
+            if role != "service":  # the other roles close after they have read their configuration
                 until(lambda: seen()[::2] == ["1", "1"], "a process of that user")
                 process.stdin.write(json.dumps({"store": f"sqlite:///{folder}/s.sqlite", "blobs": f"{folder}/blobs",
                                                 "socket": port.fileno()}).encode() + b"\n")

@@ -135,10 +135,10 @@ TEST(SealedSecretKeys, OpenWithTheirKeyOnly) {
   EXPECT_EQ(kdf->log_n, 10u);
   EXPECT_EQ(kdf->salt, file.kdf.salt);
   std::vector<std::uint8_t> other = file.key;
-  other[0] ^= 1;  // a bit of the encrypted data, after which the container's check is corrected
+  other[0] ^= 1;  // in the cipher's half of the key: the check of the seal is still right
   EXPECT_ANY_THROW(file.load(other));
   other[0] ^= 1;
-  other[40] ^= 1;
+  other[40] ^= 1;  // in the half for the check
   EXPECT_THROW(file.load(other), KeyError);
   EXPECT_THROW(file.load({}), KeyError);
   EXPECT_THROW(file.load(std::span(file.key).first(32)), KeyError);

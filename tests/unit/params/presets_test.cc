@@ -201,8 +201,7 @@ TEST(PairPreset, DividesByTwoPrimesAtEveryLevel) {
   EXPECT_LT(p->bootstrap_log_failure(), -100);
 }
 
-// The sizes that the papers' tables state. Contexts ask for these sets often, each for all sets of
-// switching.
+// Contexts ask for sets often, each for all sets of switching.
 TEST(Presets, AreCheckedOnce) {
   EXPECT_EQ(preset("test-n10-boot-insecure"), preset("test-n10-boot-insecure"));
   EXPECT_NE(preset("test-n10-boot-insecure"), preset("test-n10-leveled-insecure"));
@@ -211,6 +210,7 @@ TEST(Presets, AreCheckedOnce) {
   EXPECT_EQ(set->shared_ckks(), preset(set->ckks().name()));
 }
 
+// The sizes that the papers' tables state.
 TEST(LegacyPresets, HaveTheSizesOfTheirPapers) {
   const auto theodosian = preset("theodosian-d35-legacy");
   EXPECT_NEAR(theodosian->log_pq(), 1711, 0.5);
