@@ -34,7 +34,7 @@ struct TuningKey {
   bool operator==(const TuningKey&) const = default;
 };
 
-// Used by one backend at a time, because it is not thread-safe either.
+// Used by one backend at a time: like a backend, it is not thread-safe.
 class Tuning {
  public:
   static constexpr int kVariants = 32;

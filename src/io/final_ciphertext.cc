@@ -17,8 +17,8 @@ using ckks::Context;
 using Integers = std::vector<std::uint64_t>;
 __extension__ using Wide = unsigned __int128;
 
-// Limits the slots per byte, so that loading a small file does not allocate much more than its
-// size.
+// The fewest bits that are kept of a coefficient. With fewer, loading a small file could allocate
+// much more than its size.
 constexpr int kFewestBits = 8;
 // Fields: slots, scale, both shifts.
 constexpr std::size_t kFinalEntryBytes = 4 + 8 + 1 + 1;

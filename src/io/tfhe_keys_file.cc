@@ -31,7 +31,7 @@ Header header_of(ObjectType type, const TfheParams& params) {
   return h;
 }
 
-// Writes the bodies of the bootstrapping key's rows, which are the first polynomial of each row.
+// The number of rows of the bootstrapping key, of k + 1 polynomials each.
 std::uint32_t rows_of(const tfhe::ServerKeys& keys, const TfheParams& params) {
   return keys.bootstrap.view.count / (static_cast<std::uint32_t>(params.glwe_dimension()) + 1);
 }

@@ -34,7 +34,7 @@ class Checker : public FieldVisitor {
   void domain(const PolyView& v, const Label& label, std::initializer_list<Domain> allowed);
   void same_domain(const PolyView& x, const PolyView& y, const Label& label);
   void same_basis(const PolyView& v, const Basis& basis, const Label& label);
-  // V has all of these primes.
+  // v has all of these primes.
   void covers(const PolyView& v, const Basis& basis, const Label& label);
   void within(const PolyView& v, const Basis& basis, const Label& label);  // v has no other primes
   void galois(std::uint32_t g);

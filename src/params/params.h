@@ -209,9 +209,10 @@ class Params {
 
   double base_modulus() const;  // q0 = Q_0 (at most two primes), rounded once
 
-  // The functions from here on throw ParameterError for parameters without bootstrapping. The
-  // integer that multiplies a level-0 ciphertext before ModRaise, so that its scale comes close to
-  // q0 / 2^log_message_ratio from below; 1 where q0 falls short of it by a part of a bit.
+  // The functions from here on throw ParameterError for parameters without bootstrapping.
+
+  // The integer that multiplies a level-0 ciphertext before ModRaise, so that its scale comes close
+  // to q0 / 2^log_message_ratio from below; 1 if q0 falls short of that by a part of a bit.
   std::int64_t bootstrap_scale_up() const;
   // A coefficient m of the level-0 message becomes m times this after ModRaise, in units of q0.
   double bootstrap_message_ratio() const;

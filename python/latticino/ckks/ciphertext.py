@@ -262,8 +262,8 @@ class Ciphertext(NumpyMethods):
 
     @property
     def _full(self) -> bool:
-        """Whether all slots of the ring are in use. If they are not, errors of a few slots are less visible in the
-        mean."""
+        """Whether all slots of the ring are in use. Then the largest of the errors that the secret multiplies is
+        expected to be larger."""
         return self.slots == self.context.slots
 
     @property

@@ -185,7 +185,7 @@ def kind_of(program: SavedProgram) -> str:
 
 
 def described(made: Prediction, programs: Sequence[SavedProgram], workers: int, inputs: int, link: float) -> str:
-    """Prints the table of a batch."""
+    """The table of a batch, as text."""
     alone = predicted(programs, [0] * len(programs), 1, inputs, math.inf)
     traffic, several = made.traffic, "s" if workers > 1 else ""
     rows = [
@@ -207,7 +207,7 @@ def described(made: Prediction, programs: Sequence[SavedProgram], workers: int, 
 
 
 def switching(programs: Sequence[SavedProgram], device: str, link: float) -> str:
-    """Prints what dividing the limbs of a key switch among several devices would save: see docs/scaling.md."""
+    """A text on what dividing the limbs of a key switch among several devices would save: see docs/scaling.md."""
     found = {s.level: s for program in programs for s in key_switches(program, device)}
     if not found:
         return "limb-parallel key switching: not for this program, which has no key switches of CKKS"

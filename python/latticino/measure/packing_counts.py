@@ -123,8 +123,7 @@ class Packer:
         raise ValueError(f"log2 Q = {log_q} in words of {self.word} bits")
 
     def terminals(self, rest: float, count: int) -> tuple[int, ...] | None:
-        """Different candidates, as many as requested, whose product with the rest meets the target. None if there are
-        none."""
+        """`count` different candidates whose product is 2^`rest`, within the tolerance. None if there are none."""
         if not self.logs or not count * self.logs[0] - TOLERANCE <= rest <= count * self.logs[-1] + TOLERANCE:
             return None
         for others in itertools.combinations(range(len(self.logs)), count - 1):

@@ -293,7 +293,7 @@ class _Search:
         return splitting.splittable(self.network.graph, slots, each)
 
     def groups(self, slots: int, filled: bool) -> int:
-        """The images of a run, or only those in real parts."""
+        """The number of groups that the images of a run form; if `filled`, only those in real parts count."""
         if (slots, filled) not in self._groups:
             each = across(self.images, filled)
             self._groups[slots, filled] = groups_for(self.network.graph, slots, each)

@@ -69,7 +69,7 @@ class Packing:
 
     @cached_property
     def one(self) -> Packing:
-        """Addresses in the first group."""
+        """The packing of the first group."""
         if self.groups == 1:
             return self
         old = self.layout

@@ -394,7 +394,7 @@ class Front:
         return self._registry.named(name)
 
     def _most_chunks(self, who: Identity) -> int:
-        """The states of a bundle, for any model that a token is for."""
+        """The most chunks that a bundle may have, for any model that a token is for."""
         sizes = [Facts.read(row.facts).bundle_bytes for row in self._registry.active() if who.may_use(row.name)]
         return min(chunks_of(max(sizes, default=0)), MAX_CHUNKS)
 

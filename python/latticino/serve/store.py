@@ -25,7 +25,7 @@ from . import packages, tables
 
 Clock = Callable[[], float]
 
-# seconds until a store that does not answer, or is busy, is reported
+# errors of a store that does not answer, or is busy for too long
 STORE_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError)
 BUSY_MS = 30_000  # milliseconds that a writer of SQLite waits for another process
 _READ, _WRITE = "BEGIN", "BEGIN IMMEDIATE"  # how SQLite begins a transaction that reads, and one that writes

@@ -21,7 +21,7 @@ Interval times(const Interval& a, const Interval& b) {
   return {low, high};
 }
 
-// Whether both parts are within the modulus.
+// Clips both parts to the bound of the modulus.
 Range clipped(Range x) {
   for (Interval* part : {&x.re, &x.im}) {
     part->low = std::max(part->low, -x.bound);

@@ -69,7 +69,7 @@ def capture(model: Any, sample: Any) -> Graph:
     _require_one_input(model)
     x = _one(torch, sample, model.parameters())
     if not x.is_floating_point() and not any("Embedding" in type(m).__name__ for m in model.modules()):
-        # counts and pixels become doubles, but row numbers of an embedding stay integers
+        # counts and pixels become floating-point numbers, but row numbers of an embedding stay integers
         x = x.to(torch.get_default_dtype())
         x = _one(torch, x, model.parameters())
     training = [m for m in model.modules() if m.training]

@@ -137,7 +137,7 @@ std::size_t Launcher::static_shared(const void* function) {
   return static_shared_[function] = attributes.sharedSizeBytes;
 }
 
-// Division, rounded up.
+// Rounded up.
 std::size_t Launcher::blocks_per_sm(const Shape& shape) const {
   const std::size_t blocks = std::size_t{shape.grid.x} * shape.grid.y * shape.grid.z;
   const auto sms = static_cast<std::size_t>(properties_.sms);
