@@ -2,7 +2,7 @@
 //   bench_gates --device cpu --threads 1 --sets tfhe-gates-v1,tfhe-2-2-v1 --batches 1,16
 //   bench_gates --device cuda --mode replayed --batches 1,4096 --variants all
 //   bench_gates --device cuda --arithmetic fft64 --sets switch-n16-d40-fp64-v1 --batches 1056
-// A switching set stands for its tables, which are rotated for gates here.
+// The name of a switching set stands for the TFHE parameters of its tables.
 // --cpu-time counts what the process used instead of the time that passed: for one thread of a
 // machine that is busy with other work. --variants: own (what the backend chooses), all, or numbers
 // of kernels that can run a blind rotation (backend/tuning.h). Keys are real. Rows named gate are

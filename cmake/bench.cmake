@@ -1,4 +1,4 @@
-# Benchmark programs. What several of them use lies in bench/support.
+# Benchmark programs. Code that several of them use is in bench/support.
 add_executable(bench_records bench/records.cc bench/record_cases.cc bench/one_digit_cases.cc)
 add_executable(bench_operations bench/operations.cc bench/support/world.cc)
 add_executable(bench_bootstrap bench/bootstrap.cc bench/support/world.cc)

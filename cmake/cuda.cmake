@@ -1,4 +1,4 @@
-# The CUDA backend: src/backend/cuda. Without it src/backend/cuda_stub.cc says so at run time.
+# The CUDA backend: src/backend/cuda. Without it src/backend/cuda_stub.cc reports this at run time.
 set(LATTICINO_HAVE_CUDA OFF)
 if(NOT LATTICINO_CUDA STREQUAL "OFF")
   include(CheckLanguage)
@@ -26,7 +26,7 @@ if(LATTICINO_HAVE_CUDA)
   file(GLOB_RECURSE LATTICINO_CUDA_SOURCES CONFIGURE_DEPENDS src/backend/cuda/*.cu src/backend/cuda/*.cc)
   target_sources(latticino PRIVATE ${LATTICINO_CUDA_SOURCES})
   target_compile_definitions(latticino PRIVATE LATTICINO_HAVE_CUDA)
-  # The target exists already: variables would come too late.
+  # The target exists already, so variables would have no effect on it.
   set_target_properties(latticino PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
     CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Static)
   target_compile_options(latticino PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-warn-spills>)

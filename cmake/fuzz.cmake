@@ -1,11 +1,12 @@
-# libFuzzer's targets: one program a reader of tests/fuzz/parsers, and one that writes seeds.
+# libFuzzer's targets: one program per reader of tests/fuzz/parsers, and one that writes seeds.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "LATTICINO_FUZZ=ON needs clang: set CMAKE_CXX_COMPILER=clang++")
 endif()
 set(LATTICINO_PARSERS ckks_params ckks_params_text ckks_ciphertexts ckks_keys ckks_public_key
   ckks_secret_key tfhe_params tfhe_params_text tfhe_ciphertexts tfhe_keys tfhe_secret_key switch_keys
   ckks_bundle tfhe_bundle ckks_answers header tuning_table note)
-# Checksums are most of the time of an input, and nothing in them depends on what is parsed.
+# Checksums take most of the time of an input. They have no branches that fuzzing should find, so they
+# are compiled without instrumentation.
 set_source_files_properties(src/crypto/sha256.cc src/crypto/sha256_kernels.cc PROPERTIES
   SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-fno-sanitize=all")
 add_library(fuzz_parsers OBJECT tests/fuzz/parsers/parsers.cc)

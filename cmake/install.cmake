@@ -1,6 +1,6 @@
-# The library of other projects: its public headers, a static or a shared library, and
+# The library as other projects use it: its public headers, a static or a shared library, and
 # find_package(latticino).
-# Beside this project in one build: the public headers alone, and none of its flags.
+# For a project that has this one in its build: the public headers alone, and no compiler flags.
 add_library(latticino_interface INTERFACE)
 target_compile_features(latticino_interface INTERFACE cxx_std_20)
 target_include_directories(latticino_interface INTERFACE ${PROJECT_SOURCE_DIR}/include
@@ -16,7 +16,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(LATTICINO_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/latticino)
 
-# The shared library is the static one as a whole. Its exports: what LATTICINO_API names.
+# The shared library has all objects of the static one. It exports the names with LATTICINO_API.
 file(WRITE ${PROJECT_BINARY_DIR}/empty.cc "")
 add_library(latticino_shared SHARED ${PROJECT_BINARY_DIR}/empty.cc)
 target_compile_features(latticino_shared PUBLIC cxx_std_20)
@@ -29,7 +29,8 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set_target_properties(latticino_shared PROPERTIES LINK_DEPENDS ${exports})
 endif()
 
-# One kind is installed with the rest; the other one by name of its component, once it is built.
+# One kind is installed with everything else. The other one has to be built by its target, and is then
+# installed by the name of its component.
 if(LATTICINO_SHARED)
   set(static_rule COMPONENT static EXCLUDE_FROM_ALL)
   set(shared_rule COMPONENT library)

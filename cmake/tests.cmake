@@ -11,9 +11,9 @@ set_source_files_properties(tests/unit/bench/split_inner_test.cc tests/unit/benc
   tests/unit/bench/arguments_test.cc
   bench/bitpacker/bitpacker_sets.cc PROPERTIES INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/bench)
 include(cmake/discover.cmake)
-# A case that hangs is ended after so many seconds, and named.
+# A test case that hangs is ended after so many seconds, and its name is reported.
 set(LATTICINO_TEST_SECONDS 1200)
-# Of tests' own code: the compiler's time matters more than theirs.
+# For the tests' own code, whose time to compile matters more than its time to run.
 set(LATTICINO_TEST_OPTIMIZATION -O0)
 if(LATTICINO_SANITIZE)
   set(LATTICINO_TEST_SECONDS 3600)
@@ -31,7 +31,7 @@ foreach(folder unit conformance kat property noise fuzz)
     target_link_libraries(${folder}_tests PRIVATE latticino GTest::gtest_main)
     if(folder STREQUAL "unit")
       file(GLOB wasm CONFIGURE_DEPENDS src/wasm/*_client.cc src/wasm/client.cc src/wasm/notes.cc)
-      # The browser's client, without what JavaScript calls; and the search of bench bitpacker.
+      # The browser's client, without the functions that JavaScript calls, and the search of bench bitpacker.
       target_sources(unit_tests PRIVATE ${wasm} bench/bitpacker/bitpacker_sets.cc)
       target_precompile_headers(unit_tests PRIVATE <gtest/gtest.h> ${LATTICINO_STANDARD_HEADERS} <chrono> <filesystem> <fstream>
         <set> <thread>)
@@ -41,7 +41,7 @@ foreach(folder unit conformance kat property noise fuzz)
     latticino_discover(${folder}_tests ${folder} ${PROJECT_SOURCE_DIR} ${LATTICINO_TEST_SECONDS})
   endif()
 endforeach()
-# What tests of Python run beside it, through the public headers alone.
+# Programs on arrays with the public headers alone. Python tests run them, and compare them with Python's arrays.
 add_executable(array_programs tests/programs/array_programs.cc)
 target_compile_options(array_programs PRIVATE -O1)
 target_link_libraries(array_programs PRIVATE latticino)
@@ -58,8 +58,8 @@ if(NOT LATTICINO_SANITIZE)
   target_link_libraries(emulation_tests PRIVATE latticino GTest::gtest_main)
   latticino_discover(emulation_tests emulation ${PROJECT_SOURCE_DIR} ${LATTICINO_TEST_SECONDS})
 endif()
-# Branches and addresses that depend on secrets, and freed memory with some: the library as it is, under
-# valgrind (tests/secrets), which leaves the program its own operator new.
+# Finds branches and addresses that depend on secrets, and freed memory that still holds some. The library is
+# not changed for it: it runs under valgrind (tests/secrets), which leaves the program its own operator new.
 file(GLOB sources CONFIGURE_DEPENDS tests/secrets/*.cc)
 add_executable(secrets_tests EXCLUDE_FROM_ALL ${sources})  # ./latticino test --more builds and runs it
 target_include_directories(secrets_tests PRIVATE tests)

@@ -1,13 +1,14 @@
-# Several sources of one folder are compiled as one. The library then takes about three fifths of the compiler's time, and the
-# Python extension half of it, because most of that time goes into headers. Anything that a source keeps for itself must have a name of its own within its
-# folder. The fuzz targets are built without, so that every source still includes what it uses, and so are the tests with
-# MemorySanitizer: both have a part of the library, and sources that they do not reach would ask for the rest.
+# Several sources of one folder are compiled as one. The library then takes about three fifths of the compiler's time, and
+# the Python extension half of it, because most of that time goes into headers. So names that are private to a source must
+# be unique within its folder. The fuzz targets and the tests with MemorySanitizer are built without this. That shows
+# whether every source includes what it uses. Also, both link only a part of the library, and joined sources would need the
+# rest.
 option(LATTICINO_UNITY "Compile several sources of a folder as one" ON)
 
-# Alone: sources whose timing is measured or must not depend on a secret, so that no neighbour changes their code.
+# Compiled alone: sources whose timing is measured or must not depend on a secret, so that no neighbour changes their code.
 set(LATTICINO_UNITY_ALONE "src/(crypto|backend/cpu)/")
 
-# At most so many sources of a folder are one, but for those whose path matches `alone`.
+# Compiles up to `most` sources of a folder as one, except for sources whose path matches `alone`.
 function(latticino_unity target sources alone most)
   if(NOT LATTICINO_UNITY OR LATTICINO_FUZZ OR LATTICINO_MEMORY_SANITIZER)
     return()

@@ -22,7 +22,7 @@ list(APPEND LATTICINO_WASM_SOURCES src/session/note.cc src/session/claims/range.
   src/session/keys/ckks_key_holder.cc src/session/keys/tfhe_key_holder.cc)
 list(FILTER LATTICINO_WASM_SOURCES EXCLUDE REGEX "src/io/switch_keys_file.cc|src/tfhe/(integers_|evaluator_)")
 
-# One folder with all that a server of the page hands out.
+# One folder with all files that a server of the page serves.
 set(LATTICINO_WASM_FOLDER ${PROJECT_BINARY_DIR}/web)
 file(GLOB LATTICINO_WASM_PAGE CONFIGURE_DEPENDS web/*)
 file(COPY ${LATTICINO_WASM_PAGE} DESTINATION ${LATTICINO_WASM_FOLDER})

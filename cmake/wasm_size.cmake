@@ -1,4 +1,4 @@
-# Prints the size of FILE, and fails where it is above LIMIT bytes; the file is then removed.
+# Prints the size of FILE. If it is above LIMIT bytes, removes the file and fails.
 file(SIZE ${FILE} size)
 if(size GREATER LIMIT)
   file(REMOVE ${FILE})

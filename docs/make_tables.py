@@ -607,7 +607,7 @@ def words() -> str:
 
 
 def scales() -> str:
-    """Accuracy, bits and times of three workloads at four scales, beside those of the paper."""
+    """Accuracy, bits and times of three workloads at four scales, compared with those of the paper."""
     rows = []
     for scale in sorted(AT_FOUR_SCALES):
         preset = "n16-d48-dr-boot-v1" if scale == 48 else f"n16-d{scale}-boot-v1"

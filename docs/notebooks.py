@@ -76,7 +76,7 @@ def run_cell(text: str, names: dict[str, Any], where: str, number: int) -> list[
 
 @contextlib.contextmanager
 def folder_for(path: Path) -> Iterator[Path]:
-    """A folder that is removed again, with the arrays that lie beside a notebook."""
+    """A temporary folder with the arrays that are stored next to a notebook."""
     with tempfile.TemporaryDirectory() as name:
         for data in path.parent.glob("*.npz"):
             shutil.copy(data, name)

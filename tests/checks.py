@@ -470,7 +470,7 @@ def run_tidy(arguments):
 
 
 def docs(arguments):
-    """The page on the papers beside its records and commands, and the site of docs/, where a warning is an error."""
+    """Compares the page on the papers with its records and commands, and builds the site, where a warning is an error."""
     if arguments:
         die(f"docs takes nothing, not {' '.join(arguments)}")
     # The page on the papers names commands, which are compared with the package's: any build of it will do.

@@ -96,8 +96,8 @@ class Growth:
 
 
 def curve(samples: Sequence[tuple[float, int]], parts: int = 20) -> list[tuple[float, int]]:
-    """So many points of all samples, or as many as there are: the minute at which a part of them begins, and the median
-    of its bytes. They show whether memory grew by a step or all the time."""
+    """One point for each of `parts` parts of the samples, or for each sample if there are fewer: the minute at which
+    the part begins, and the median of its bytes. The points show whether memory grew by one step or all the time."""
     starts = [len(samples) * i // parts for i in range(parts + 1)]
     cut = [samples[first:last] for first, last in pairwise(starts) if first < last]
     return [(round(part[0][0] / 60, 2), int(statistics.median(b for _, b in part))) for part in cut]

@@ -174,7 +174,7 @@ class Row {
   std::string members_;
 };
 
-// Where a device was given less than it has (`--shared-limit`, `--arch`).
+// Adds what a device was limited to (`--shared-limit`, `--arch`), if it was.
 inline void add_limits(Row& params, const Arguments& arguments) {
   const int limit = arguments.number("shared-limit"), arch = arguments.number("arch");
   if (limit != 0) params.add("shared_limit", limit);

@@ -36,7 +36,7 @@ def gains(log_n: int, slow: str, fast: str, theirs: str) -> tuple[Line, ...]:
 
 
 def switching_points(log_n: int) -> tuple[Line, ...]:
-    """Of chunks of 4 to 4096 entries."""
+    """Lines for all switching points with chunks of 4 to 4096 entries."""
     points = [4**i for i in range(6) if 4 <= 2**log_n >> 2 * i <= 4096]
     return tuple(Line(f"N = 2^{log_n}, {chunks} chunks", "in the picture",
                       form(log_n, "OSSP-PCS-TA-NTT-2" if chunks > 1 else "OSSP-TA-NTT-2", chunks=chunks)) for chunks in points)

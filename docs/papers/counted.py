@@ -8,7 +8,7 @@ PASSES = {"intt_rows": "rows of the input", "mod_up": "conversion up", "key_inne
           "mod_switch_tile": "conversion down", "subtract_scale": "last step"}
 BATCHES = (1, 4, 16)
 NETWORK, DRAM = ("to_sm_bytes", "from_sm_bytes"), ("dram_read", "dram_write")
-# What a profiler says of the parts that Theodosian looks at.
+# Counters of the profiler for the parts of a bootstrapping that Theodosian's paper examines.
 BUSY = {"alu_percent": "ALU", "multiply_percent": "FMA", "from_sm_percent": "network from the multiprocessors to the L2",
         "to_sm_percent": "network from the L2 to the multiprocessors", "l2_percent": "L2"}
 CLASSES = ("transforms", "conversions", "products with keys", "last steps", "automorphisms", "element-wise")

@@ -121,5 +121,5 @@ def recurrent(member: str = "value", unit: str = "", factor: float = 1.0) -> Rec
 
 
 def of_cheddar(name: str, **where: object) -> tuple[tuple[str, Cited], ...]:
-    """Its own code on an H200, in one run: each kernel launched by itself, and the same as one graph."""
+    """Figures of Cheddar's own code on an H200, in one run: each kernel launched by itself, and the same as one graph."""
     return (("its code", Cited(LAUNCHED, name, where)), ("its code as a graph", Cited(AS_GRAPH, name, where)))

@@ -35,7 +35,7 @@ CLASSES = ("transforms", "conversions", "products with keys", "last steps", "aut
 
 
 def by_class(name: str, member: str = "value", unit: str = "ms", factor: float = 1.0) -> Recorded:
-    """Of the kernels of one class in a bootstrapping, alone in a graph."""
+    """A figure of the kernels of one class of a bootstrapping, which run alone in a graph."""
     return Recorded(ABLATION, "ablation.class", {"step": "+ graph", "class": name}, member, unit, factor)
 
 

@@ -25,8 +25,8 @@ std::vector<double> phases(const SwitchWorld& w, const LweView& lwe) {
   return out;
 }
 
-// As many values as a deviation within 15 % needs: it scatters by 3 %, and larger sets would take
-// minutes.
+// As many values as are needed to measure a deviation to 15 %: with so many it varies by 3 %.
+// Larger sets would take minutes.
 int values_of(const SwitchParams& params) { return std::min(params.ckks().max_slots(), 512); }
 
 class NoiseOfSwitching : public testing::TestWithParam<const char*> {};

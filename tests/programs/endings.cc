@@ -31,7 +31,7 @@ TEST(Skips, BuiltWithoutCuda) { GTEST_SKIP() << "built without CUDA: nothing was
 
 TEST(Skips, ForAnotherReason) { GTEST_SKIP() << "no vectorised kernels on this processor"; }
 
-// As a leak that AddressSanitizer finds in a process that has skipped its case.
+// Ends like a process that has skipped its case, and in which AddressSanitizer then finds a leak.
 TEST(Skips, ThenEndsBadly) {
   std::atexit([] {
     std::fputs("ERROR: LeakSanitizer: detected memory leaks\n", stderr);

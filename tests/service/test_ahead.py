@@ -320,7 +320,8 @@ def test_inputs_of_the_next_job_are_read_while_one_is_computed(world, monkeypatc
 
 
 def test_the_next_job_is_taken_earlier_if_inputs_take_long_to_read(world, monkeypatch):
-    """By the time that the last ones took, but no earlier than a job may wait for the end of a run."""
+    """It is taken earlier by the time that the last inputs took, but not so early that a job waits too long for the end
+    of a run."""
     worker, begun = world.worker(), []
     worker._open_models()
     worker._seconds[world.facts.digest] = 10.0

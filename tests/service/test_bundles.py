@@ -253,7 +253,7 @@ def test_a_chunk_that_changed_on_disk_is_found(rows):
 
 @pytest.mark.stores
 def test_a_damaged_chunk_is_asked_for_again(rows):
-    """In all bundles of the tenant that have it, and in those of no other tenant."""
+    """This holds for all bundles of the tenant that have the chunk, and for no bundle of another tenant."""
     a, b, model, _ = rows.two(bundles=0)
     data, more = os.urandom(1500), os.urandom(1000)
     for tenant in (a, b):

@@ -298,8 +298,8 @@ def test_quotas(rows, clock):
 
 @pytest.mark.stores
 def test_results_to_come_count_as_their_own_models_state(rows):
-    """Until the job has ended: then its result counts as large as it is. Inputs have 10 bytes, results 24 beside those of
-    their arrays."""
+    """Until a job has ended, its result counts with the size that its own model states; afterwards with its real size.
+    Inputs have 10 bytes, and a result has 24 bytes more than its arrays."""
     tenant, large, bundle = rows.ready("a", model=rows.model("large", result_bytes=976), bytes=1010 + 10 * 110)
     small = rows.model("small", result_bytes=76)
     rows.bundle(tenant, small)

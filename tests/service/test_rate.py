@@ -27,7 +27,8 @@ def test_jobs_of_two_tenants_run_in_turn(tmp_path):
 
 
 def test_a_rate_needs_two_jobs(capsys):
-    """It is the time between the first and the last one. A single job was only found to be too few at the end."""
+    """A rate follows from the time between the first and the last job, so one job is too few. Earlier this was only
+    noticed at the end."""
     parser = argparse.ArgumentParser()
     load.add_options(parser)
     assert parser.parse_args(["--jobs", "2"]).jobs == 2

@@ -97,7 +97,7 @@ def test_the_page(tmp_path, monkeypatch, capsys):
 
 
 def refused_by_the_scheduler(port, certificate=None):
-    """The alert that the scheduler sends to somebody who trusts it, but has not such a certificate."""
+    """The alert that the scheduler sends to a client that trusts it, but has no certificate of the authority."""
     context = ssl.create_default_context(cafile="ca.pem")
     context.check_hostname = False  # as Dask does
     if certificate:
@@ -108,7 +108,8 @@ def refused_by_the_scheduler(port, certificate=None):
 
 
 def test_the_page_with_tls(tmp_path, monkeypatch):
-    """Its authority, its commands and its program. Whoever has no certificate of the authority is refused."""
+    """Runs the page's commands for the authority and for the cluster, and its program. A client without a certificate of
+    the authority is refused."""
     monkeypatch.chdir(tmp_path)
     port = free_port()
     (_, certificates), (_, commands), (_, program) = blocks_of(

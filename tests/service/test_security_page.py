@@ -317,7 +317,7 @@ def _(here):
 
 @check("tenant")
 def _(here):
-    """It may state any key id; it computes with its own keys, and waits its turn."""
+    """A tenant may state any key id, but it computes with its own keys, and its jobs wait for their turn."""
     w, rows = here.world, here.rows
     assert w.a.client.key_id in {row["key_id"] for row in w.a.link.json("GET", "/v1/bundles")["bundles"]}
     assert checked_by("""printf %s '{"id": "any", "bytes": 1}'""", here.folder("x"), here.monkeypatch)().key_id == "any"

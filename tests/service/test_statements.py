@@ -108,7 +108,7 @@ def test_connections_are_used_again_and_closed(store):
 
 
 def test_long_polls_make_few_statements(store):
-    """One for each number of jobs that somebody waits for would fill the memory of every connection, for hours."""
+    """A statement for each number of jobs that are waited for would fill the memory of every connection, for hours."""
     asked, texts = Jobs(store), set()
     sa.event.listen(store._engine, "before_cursor_execute", lambda _c, _cursor, text, *_: texts.add(text))
     for count in range(MAX_JOBS + 1):

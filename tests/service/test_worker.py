@@ -326,7 +326,8 @@ def test_inputs_are_cut_as_the_model_says(world):
 
 
 def test_a_worker_follows_the_models_of_its_store(world, tmp_path, monkeypatch, capsys):
-    """Without models it says so and waits. Where they change, it ends, and the process in its place opens the new ones."""
+    """Without models it reports this and waits. If the models change, it ends, and the process that replaces it opens the
+    new ones."""
     monkeypatch.setattr("latticino.serve.worker.BEAT", 0.05)
     stop = threading.Event()
     empty = Worker(Store(f"sqlite:///{tmp_path}/s.sqlite"), world.blobs, Resources(threads=1), stop)

@@ -745,7 +745,7 @@ def test_times_zero_is_exact(ctx, client):
 
 @pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
 def test_errors_that_no_double_holds_are_not_exact(ctx, client):
-    """They were printed as "exact", also after a bootstrapping or a file."""
+    """Earlier they were printed as "exact", also after a bootstrapping or a file."""
     x = np.linspace(-1, 1, 8)
     for options in ({}, {"range": (-1, 1)}, {"like": x}):
         y = client.encrypt(x, **options)

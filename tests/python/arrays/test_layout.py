@@ -132,7 +132,7 @@ def test_arrays_of_pandas_may_be_the_first_operand(client, scheme):
 
 
 def test_other_arrays_leave_operators_to_encrypted_ones(client):
-    """As pandas does for objects of a higher priority than its own, of which that of frames, 4000, is the largest."""
+    """pandas leaves operators to objects with a higher priority. The highest priority of pandas is that of frames, 4000."""
     assert client.encrypt([1.0]).__pandas_priority__ > 4000
 
 
@@ -157,7 +157,7 @@ def test_dlpack_is_read():
     np.testing.assert_array_equal(arrays.as_numpy(Tensor(x), "encrypt"), x)
 
     class OfOwnType(Tensor):
-        """As one of bfloat16 in PyTorch: numpy has no such type, and every detach() makes another tensor."""
+        """A tensor like one of bfloat16 in PyTorch: numpy has no such type, and every detach() makes another tensor."""
 
         def __dlpack__(self, **options):
             raise RuntimeError("Unsupported dtype in DLTensor.")

@@ -89,7 +89,7 @@ def test_a_plan_prints_the_choice_and_the_explanation_lists_it(ctx):
 
 
 def test_keys_are_those_of_complex_values(ctx):
-    """So a server may find another form faster than the client that planned the keys."""
+    """All kinds of values need the same keys, so a server may choose another kind than the client that planned them."""
     for level in (0, 3):
         keys = [ctx.plan(lambda a, kind=kind: a.bootstrap(kind), lt.Shape((2 * SLOTS,), level, (-1, 1))).keys
                 for kind in ("complex", "real", "merged", None)]

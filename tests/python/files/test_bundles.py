@@ -243,8 +243,8 @@ def test_slots_without_values_count_for_what_an_answer_cuts_above(ctx, client):
 
 @pytest.mark.filterwarnings("ignore::latticino.RangeWarning")
 def test_arrays_of_which_no_error_is_known(ctx, client):
-    """Of such a product the bound of the error is infinite, and later that of the values too. Its files are read back,
-    and an answer keeps all bits, because no rounding is known to be small compared with the error."""
+    """After enough products the bound of the error is infinite, and later that of the values too. Files of such arrays
+    are read back, and an answer keeps all bits, because no rounding is known to be small compared with the error."""
     y = client.encrypt(np.zeros(8))
     while np.isfinite(y._known.error) or np.isfinite(y.range.high):
         y = y * 2**20

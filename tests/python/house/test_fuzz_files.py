@@ -126,7 +126,8 @@ def test_a_run_goes_on_where_the_last_one_ended(fuzz_files, counting, capsys, tm
 
 
 def test_inputs_of_sources_that_were_changed_do_not_count_for_the_commit(fuzz_files, counting, tmp_path, monkeypatch):
-    """They were read by other programs. Otherwise a record without "dirty" would have inputs of sources that nobody can see."""
+    """They were read by programs of changed sources. If they counted, a record without "dirty" would include inputs of
+    sources that are in no commit."""
     for dirty in (True, False):
         monkeypatch.setattr(fuzz_files._provenance, "commit", lambda _, dirty=dirty: {"commit": "one", "dirty": dirty})
         assert counting(5) == 0 and asked_for(tmp_path) == ["5"]

@@ -39,8 +39,8 @@ def wide(device):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MOVED)
 def test_errors_of_masks_add_up_in_sums(wide, rng, name):
-    """They were taken to be independent of each other: of positive values, errors were up to 15 times as large as
-    claimed, and more in more slots."""
+    """Earlier they were taken to be independent of each other. For positive values, errors were then up to 15 times as
+    large as claimed, and more in more slots."""
     ctx, client = wide
     program = MOVED[name]
     ctx.use(client.server_keys(program, lt.Shape((SIZE,), None, (0, 1)), show=False))

@@ -60,7 +60,7 @@ def test_each_workload_has_a_row_for_each_word_that_is_its_plan(capsys):
 
 
 def test_sets_that_are_not_packed_have_the_same_rows_on_their_scales(monkeypatch, capsys):
-    """Of the same workloads, so that bits stand beside those of packed chains."""
+    """The rows are of the same workloads, so that their bits can be compared with those of packed chains."""
     asked = []
     monkeypatch.setattr(workloads, "unpacked", lambda scale: asked.append(scale) or SMALL)
     rows = workloads.unpacked_rows(False, None, 0, say=lambda *a, **k: None)
@@ -94,7 +94,7 @@ def test_scales_have_the_accuracy_of_the_shadow_with_noise_and_the_claim_of_a_so
 
 @pytest.mark.slow
 def test_what_runs_is_measured_beside_its_plan(monkeypatch, capsys):
-    """As with --device cuda, on a CPU."""
+    """Runs on a CPU what --device cuda runs on a GPU."""
     monkeypatch.setattr(demo, "run", functools.partial(demo.run, iterations=2, rows=32))
     planned = workloads.word_rows(False, "cpu", 1, ("tiny",))[0]
     measured = workloads.word_rows(True, "cpu", 1, ("tiny",))[0]

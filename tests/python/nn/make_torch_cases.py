@@ -407,7 +407,7 @@ def kinds_of_samples():
     changing = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(2, 2)).double()
     got = reference.run(capture(changing, sample), sample.numpy())
     assert sample.tolist() == [[-1, 2]] and np.abs(got - one_by_one(changing, sample.clone())).max() < CLOSE
-    # The check beside other inputs invents inputs, which may lie outside of the module's domain.
+    # The check with other inputs in one batch makes up inputs, which may lie outside of the module's domain.
     capture(Of(lambda x: (1 - x).sqrt()), torch.full((1, 4), 0.9))
     return len(samples)
 

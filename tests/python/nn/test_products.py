@@ -182,9 +182,9 @@ FLAT = {"crossed": crossed, "gram": gram, "attention": lambda: encoder(8, 8, 2, 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLAT)
 def test_predicted_bits_are_the_measured_ones(name, device):
-    """Without bootstrappings: within a bit, layer by layer. Errors come anew with each of 24 encryptions. A layer of 30 values has
-    720 of them, whose mean size is half or twice the expected one at more than ten standard deviations. A result of 3 values has
-    72, and in all of them what the rounding of the same few weights makes: there two bits are allowed."""
+    """In networks without bootstrappings both differ by at most one bit in each layer. Each of 24 encryptions has new errors. A
+    layer of 30 values gives 720 of them: a mean of half or twice the expected size would be more than ten standard deviations
+    away. A result of 3 values gives 72, and all contain the error of the same few rounded weights: there two bits are allowed."""
     graph = FLAT[name]()
     x = data(graph, 400)
     reading = read(graph, calibration=x, form="matmul")

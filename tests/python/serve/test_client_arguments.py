@@ -81,7 +81,7 @@ def test_flags_that_are_none(remote, link, final):
 
 @pytest.mark.parametrize("scheme", ["ckks", "tfhe"])
 def test_keys_of_another_client(tmp_path, scheme):
-    """They are told apart before anything is uploaded; in a file, once the service has read whose they are."""
+    """They are refused before anything is uploaded. Those in a file are refused when the service has read whose they are."""
     if scheme == "ckks":
         context = lt.Context("test-n10-leveled-insecure", "cpu", threads=1)
         own, other = lt.keygen(context), lt.keygen(context)

@@ -61,7 +61,7 @@ def test_pages_and_files_that_do_not_fit(tmp_path):
 
 @pytest.mark.slow
 def test_files_elsewhere_are_found(tmp_path, monkeypatch):
-    """As in a container whose other folders are read-only."""
+    """In a container whose other folders are read-only, such files could not be written."""
     container = Container(installed(tmp_path))
     tried = container._tried
 

@@ -38,7 +38,7 @@ def test_shares_of_a_gpu():
     ([], "cuda:0", 60 * GIB - 60 * GIB // 16 - GIB),
     (["--device", "cuda", "--memory", "5GiB"], "cuda:0", 5 * GIB)])
 def test_serve_on_a_gpu_needs_no_memory(words, device, each, model, told, gpu):
-    """Of 60 GiB that are free. Without --device the GPU is taken, as the help says."""
+    """The GPU has 60 GiB free. Without --device the GPU is used, as the help says."""
     asked = gpu(60 * GIB, 2)
     status, out, err, found = told("serve", f"score={model}", "--port", 0, *words)
     assert (status, err) == (0, "") and (found["device"], found["memory"]) == (device, each)

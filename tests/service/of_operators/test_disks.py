@@ -145,7 +145,7 @@ def test_no_process_of_a_service_makes_the_folder_of_blobs(tmp_path):
 
 
 def test_a_service_beside_no_blobs_does_not_start(world, model, tmp_path, capsys):
-    """Also at the second try. A store without keys starts with an empty folder."""
+    """It does not start at the second try either. With a store without keys it starts, and the folder may be empty."""
     blobs = tmp_path / "none"
     with world.store.write() as c:
         c.exec_driver_sql("INSERT INTO chunks VALUES (?, ?, 5, 1)", (world.owner, "0" * 64))
@@ -183,7 +183,7 @@ def test_blobs_that_are_lost_or_cannot_be_read(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["a full disk", "a pipe that nobody reads"])
 def test_a_service_whose_log_cannot_be_written(model, tmp_path, kind):
-    """It goes on: a full disk of logs, or a program that collected them and has ended, is no reason to stop."""
+    """It continues: a full disk for logs, or the end of the program that collected them, is no reason to stop."""
     class Unlogged(Running):
         def start(self):
             self.out = self.folder / "out"
@@ -240,7 +240,7 @@ def test_a_process_that_cannot_be_started_now_is_started_later(monkeypatch, caps
     (1024, 1024, 256, None), (1024, 4096, 1792, 4096), (1024, 1 << 20, 4096, 8704), (1024, -1, 4096, 8704), (-1, -1, 4096, None),
     (1 << 20, 1 << 20, 4096, None), (64, 64, 16, None)])
 def test_connections_leave_room_for_files(monkeypatch, soft, hard, left, raised):
-    """Of a front whose files are limited. The limit is raised where the system allows it."""
+    """For a front with a limit of open files. The limit is raised if the system allows it."""
     given = []
     monkeypatch.setattr(traffic.resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(traffic.resource, "setrlimit", lambda _, limits: given.append(limits))

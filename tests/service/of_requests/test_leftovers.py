@@ -1,4 +1,4 @@
-"""What requests leave behind: files beside the quota, rows of jobs that have ended, uploads before those of others."""
+"""What requests leave behind: files that no quota counts, rows of jobs that have ended, uploads that hinder others."""
 
 import asyncio
 import hashlib
@@ -60,7 +60,8 @@ def test_a_deleted_bundle_leaves_no_chunks(rows):
 
 
 def test_bundles_of_models_that_are_served_no_longer_can_be_deleted(rows):
-    """They count in the quota. Nobody could delete them: their model's name stood for the new version, or for nothing."""
+    """They count in the quota. Earlier the tenant could not delete them: their model's name stood for the new version, or
+    for nothing."""
     tenant, token = rows.tenant("a"), rows.tenants.token("a")
     only = rows.tenants.token("a", ["gone"])
     old, gone, new = rows.model("old", active=False), rows.model("gone", active=False), rows.model("m")
@@ -168,7 +169,8 @@ def test_tenants_take_turns_at_checks(rows):
 
 
 def test_a_client_that_does_not_read_its_answer(monkeypatch):
-    """It would keep its connection, and the file of its result, open for ever. One that reads slowly gets all of it."""
+    """Otherwise it would keep its connection, and the file of its result, open for ever. A client that reads slowly gets
+    the whole result."""
     monkeypatch.setattr(traffic, "UNREAD", 0.5)
     size = 30 << 20
 

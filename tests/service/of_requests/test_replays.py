@@ -70,7 +70,7 @@ def test_a_replay_after_the_row_of_its_job_is_gone(sender, rows, clock):
 
 @pytest.mark.stores
 def test_a_request_that_is_refused_so_is_not_taken_from_its_record_later(sender, rows, clock):
-    """With a token that is younger than all that is known of its key."""
+    """The token was made after everything that is known about the key of the request."""
     sender.sends()
     sender.ends()
     clock.now += WEEK + 60

@@ -53,7 +53,7 @@ TEST(SharedLimit, IsWithinTheDevices) {
   EXPECT_THROW(make_cuda_backend({.shared_limit = std::size_t{1} << 30}), UnsupportedError);
 }
 
-// As an RTX 4090 chooses: no overlap of launches, and the rules of kernels instead of a table.
+// Chooses as for an RTX 4090: no overlap of launches, and the rules of kernels instead of a table.
 TEST(SharedLimit, ChoosesAsAnOlderArchitectureWithTheSameResults) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   const auto primes = test::ntt_primes(16, 24 + 29, 1u << 30);

@@ -162,9 +162,9 @@ TEST(SwitchParams, HashIsThatOfEveryLocale) {
   EXPECT_EQ(grouped->explain(), before->explain());
 }
 
-// Without packing the second prime is dropped, and what blind rotation leaves is most of both. The
-// range holds 11 deviations and more, and grows with
-// the root of N' and barely with the number of values.
+// Without packing the second prime is dropped. With and without it, most of the variance comes from
+// the blind rotation. The range holds at least 11 deviations. It grows with the root of N', and
+// hardly with the number of values.
 TEST(SwitchParams, PhasesWithoutPacking) {
   const auto params = switch_preset("switch-n16-d40-v1");
   EXPECT_NEAR(params->value_variance() / params->packed_variance(), 1, 0.01);

@@ -186,8 +186,8 @@ TEST(SessionError, WhatDecodingReadsMoreOfRepeatedValuesIsNotAlikeInAllSlots) {
   EXPECT_EQ(Error::common(1, 2).repeated(16).common_rest(), 2);
 }
 
-// Of 256 values, 16 copies each of 16 values: a sum adds up 16 errors that are independent, each 16
-// times. They had counted as one error, 256 times.
+// A sum of 256 values that are 16 copies each of 16 values adds up 16 independent errors, each 16
+// times. Earlier they counted as one error, 256 times.
 TEST(SessionError, CopiesOfSeveralValuesHaveErrorsOfTheirOwn) {
   const Error copies = Error::fresh(1).shared(16);
   EXPECT_NEAR(copies.summed(256, 16, false).rms(), 64, 1e-12);
@@ -195,7 +195,7 @@ TEST(SessionError, CopiesOfSeveralValuesHaveErrorsOfTheirOwn) {
   EXPECT_NEAR(copies.shared(4).summed(256, 16, false).rms(), 128, 1e-12);
   EXPECT_NEAR(copies.shared(256).summed(256, 16, false).rms(), 256, 1e-12);  // all of them
   EXPECT_NEAR(Error::fresh(1).shared(1).moved(3).summed(256, 16, false).rms(), 16, 1e-12);
-  // Where one value meets its copies, they are the same error all the same.
+  // A value and its copy have the same error, also in an array that was moved.
   EXPECT_NEAR((copies + copies.moved(3)).rms(), 2, 1e-12);
 }
 
