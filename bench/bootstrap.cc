@@ -243,7 +243,8 @@ class Benchmark {
     return sizes;
   }
 
-  // The dry run keeps one input, and no result while it makes the next.
+  // All inputs of the dry run share the memory of one, and it keeps no results of an earlier run,
+  // as timed runs do. For a batch these are added here.
   double dry_peak() const {
     const double limbs = params_->limbs(level_) + params_->limbs(bootstrapper_->output_level());
     const double more = (batch_ - 1) * limbs * 2 * sizeof(std::uint32_t) * params_->n();

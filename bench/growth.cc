@@ -1,10 +1,9 @@
 // How the time of a rotation's key switch grows: with limbs, with N, and with independent rotations
 // in one batch.
 //   bench_growth --device cuda --output rows.json
-// Rows are replayed programs; `footprint_bytes` is the memory that one batch touches. Its operands
-// are "cold": those of one batch after the other, which leave the cache between uses. Batches are
-// measured "warm" as well: the same one again and again, whose operands and key stay as far as they
-// fit.
+// Rows are replayed programs; `footprint_bytes` is the memory that one batch touches. With
+// "cold" operands several batches take turns, so that those of a batch have left the cache when its
+// turn comes again. With "warm" operands one batch runs again and again, and what fits stays there.
 // --stages 48,24,12: the memory of the key switch of a rotation, for each of these numbers of
 // limbs. A switch has three stages: conversion up to the digits, products with the key, and
 // conversion down to the limbs. A row has the memory that the largest pass of a stage touches, and
@@ -88,8 +87,8 @@ class Growth {
     std::fflush(stdout);
   }
 
-  // The stages of a key switch as Theodosian's Table III has them. Up to one limb more than a digit
-  // has, also as parameter sets cut them: all limbs are one digit.
+  // The stages of a key switch as Theodosian's Table III has them. With at most one limb more than
+  // the digits have, there are also rows in which all limbs are one digit, as in parameter sets.
   void stages(int log_n, int limbs) {
     const Ring ring(log_n, ntt_primes_below(log_n, 1u << 30, limbs + kAux));
     Shapes shapes(queue_, ring, limbs, kAux);

@@ -3,12 +3,12 @@
 //   bench_bitpacker --part chains --words 28,31 --scales 35,50 --device cuda --output rows.json
 //   bench_bitpacker --part errors --scales 30,45,60 --samples 1000000
 // chains: for each word, scale and kind of chain, the program searches for the deepest parameter
-// set with 128-bit security and bootstrapping, which takes up to minutes. --kinds packed leaves out
-// the chains that are not, --kinds whole the packed ones. It writes the limbs and bytes of the set.
-// It also times rotation, product, rescale, adjust and bootstrapping; --runs 0 leaves the times
-// out. Where the ring does not have the primes for a chain, the row says why. errors: the program
-// writes quartiles of the error that one rescale or adjust adds to a slot. It fails where the root
-// mean square differs from the predicted one by 0.1 bit or more.
+// set with 128-bit security and bootstrapping, which takes up to minutes. --kinds packed searches
+// for packed chains only, --kinds whole for the others only. It writes the limbs and bytes of the
+// set. It also times rotation, product, rescale, adjust and bootstrapping; --runs 0 leaves the
+// times out. Where the ring does not have the primes for a chain, the row says why. errors: the
+// program writes quartiles of the error that one rescale or adjust adds to a slot. It fails where
+// the root mean square differs from the predicted one by 0.1 bit or more.
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -79,7 +79,7 @@ class Benchmark {
     Chain chain;
     ChainSize size;
     std::shared_ptr<const Params> params = nullptr;
-    std::string why = "";  // there are none
+    std::string why = "";  // why there are no parameters
   };
 
   // The deepest sets, searched for on all cores.

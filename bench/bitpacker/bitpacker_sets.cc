@@ -152,8 +152,8 @@ int digits_of_four(const ParamsLiteral& x) {
   return (primes + kDigits - 1) / kDigits;
 }
 
-// The primes that the auxiliary ones leave decide how many there are, and so how many auxiliary
-// ones four digits take.
+// A digit has as many primes as are auxiliary. How many primes the chain needs depends on which
+// ones the auxiliary primes leave for it, so the chain is made again until the numbers agree.
 ParamsLiteral with_four_digits(Chain chain, const ChainSize& size, const Levels& levels) {
   int alpha = least_alpha(size, levels);
   for (;;) {

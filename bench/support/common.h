@@ -91,7 +91,8 @@ class Arguments {
 };
 
 // `tuning`: a table of kernel variants for CUDA instead of the shipped one. `shared_limit`: bytes
-// of shared memory that a block has at most. `arch`: the architecture as which it chooses.
+// of shared memory that a block has at most. `arch`: chooses variants as on a GPU of this
+// architecture.
 inline std::unique_ptr<Backend> make_backend(const std::string& device, int threads,
                                              const std::string& tuning = "", int shared_limit = 0,
                                              int arch = 0) {

@@ -90,7 +90,7 @@ def sorted_finely(scale: int, member: str = "value", unit: str = "") -> Recorded
 
 
 def residual_at(scale: int, member: str = "measured", unit: str = "ms", factor: float = 1.0) -> Recorded:
-    """ResNet-20: 20 images in turn, and the shadow of 1,000."""
+    """ResNet-20 at a scale: 20 encrypted images one after the other, and `shadow` on 1,000 images."""
     return Recorded(AT_SCALES, "resnet20.accuracy", {"log_scale": scale}, member, unit, factor)
 
 

@@ -1,6 +1,7 @@
 // Hostile files. Every altered byte string must end in a FileError, ContextError or ParameterError;
-// nothing may crash, hang or allocate more than a small multiple of the file. The checks are keyed
-// with nothing, so the second half repairs them after every mutation to reach the parsers behind.
+// nothing may crash, hang or allocate more than a small multiple of the file. Checks have no
+// key, so the second half repairs them after every mutation, and the parsers behind them are
+// reached.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -271,8 +272,8 @@ TEST(Fuzz, ResiduesAboveTheirPrimeAreRefused) {
     // Its payload has no residues: see tests/unit/io/final_test.cc.
     if (bytes[8] == kFinalVersion) continue;
     Bytes b = bytes;
-    // 0xff is over every prime below 2^31 as a top byte, and not ternary as a coefficient: -1 is,
-    // so the secret's byte becomes 127.
+    // As the top byte of a residue, 0xff is above every prime below 2^31. As a coefficient of a
+    // secret key it is -1, which is valid, so that byte becomes 127.
     b[b.size() - kDigestBytes - 1] = kind.type == ObjectType::SecretKey ? 127 : 0xff;
     repair(b);
     EXPECT_EQ(load_any(kind, b), Outcome::Refused) << name(kind);

@@ -1,6 +1,6 @@
 // Which records an operation submits, in which order, on which primes and in which domains, the
 // bytes that each counts, and how much memory all hold at once: known answers. A change of the code
-// must change neither, unless that is intended.
+// must change none of them, unless that is intended.
 #include <gtest/gtest.h>
 
 #include <string>

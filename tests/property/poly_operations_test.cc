@@ -1,4 +1,4 @@
-// PolynomialIdentities that hold for every input, on random rings and polynomials.
+// Identities that hold for every input, on random rings and polynomials.
 #include <gtest/gtest.h>
 
 #include "support/ring_support.h"

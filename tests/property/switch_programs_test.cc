@@ -1,4 +1,4 @@
-// Random programs of both schemes: linear layers, products and random tables in any order, every
+// Random programs of both schemes: linear layers, products and random tables in any order. Every
 // result is compared with the same step on the decrypted earlier results.
 #include <gtest/gtest.h>
 

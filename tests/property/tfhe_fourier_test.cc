@@ -302,8 +302,8 @@ TEST(TfheFourier, GatesAreTheSameWords) {
   EXPECT_EQ(words[0], words[1]);
 }
 
-// The key's second form is made under the queue's lock: a thread that began it beside a recording,
-// which holds that lock, waited for it for ever, as the recording did for the key.
+// The key's second form is made under the queue's lock, which a recording holds. Before, a thread
+// that began to make the form waited for the recording for ever, and the recording for the form.
 TEST(TfheFourier, TheKeyIsMadeBesideARecording) {
   TfheWorld w(tfhe_preset("test-tfhe-gates-insecure"), true, 1, BlindRotateArithmetic::Fft64);
   const Ciphertext x = w.encrypt({0, 1}, Encoding::Boolean);

@@ -22,7 +22,7 @@ constexpr int kKindPacked = 4;  // the same for one kind of change
 constexpr int kMaxOmissions = 4;
 // Distance in bits between scales that are tried instead of a refused one.
 constexpr double kScaleStep = 0.25;
-constexpr double kMaxScaleDistance = 36;  // and how far they may be from it
+constexpr double kMaxScaleDistance = 36;  // bits between the refused scale and the farthest one
 
 // Changes that are tried, the nearest first. The message names one of each kind.
 using Kind = std::vector<Fix>;

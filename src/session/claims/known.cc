@@ -22,7 +22,7 @@ constexpr double kFewValues = 256;
 // Such products have a long tail, so the largest of many is sometimes much larger than expected.
 // `latticino fuzz` checks that no error is more than 1 bit above its claim.
 const double kMoreThanExpected = std::exp2(0.75);
-constexpr double kMaxAboveSample = 4;  // multiplies what samples of a few values show
+constexpr double kMaxAboveSample = 4;  // estimates count up to this multiple of what samples show
 // If fewer values than this have errors near the largest one, they are few. In 10,092 results of
 // the fuzz on sparse data, largest errors with 8 to 16 such values exceeded what replicas show by
 // up to 3.5 bits.

@@ -794,7 +794,7 @@ def test_values_outside_of_their_range(ctx, client):
 
 @pytest.mark.parametrize("sample", [np.linspace(-1, 1, 8), np.zeros(8), np.linspace(-1, 1, 8) * (1 + 1j)])
 def test_values_much_larger_than_their_sample(client, sample):
-    """Such values left the modulus or the range of a bootstrapping unseen."""
+    """Before, such values went beyond the modulus or the range of a bootstrapping without a warning."""
     with pytest.warns(lt.RangeWarning, match="like=") as warned:
         client.encrypt(sample + 7.5, like=sample)
     assert "7.5" not in str(warned[0].message)

@@ -37,7 +37,7 @@ def test_the_extension_exports_its_entry_alone():
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="typing.get_overloads is of Python 3.11")
 def test_each_scheme_has_its_types():
-    """Who checks types sees a client of CKKS for a context of CKKS."""
+    """A type checker sees a client of CKKS for a context of CKKS."""
     for function in (lt.keygen, lt.load_ciphertext, lt.from_bytes, lt.load_server_keys, lt.load_client):
         seen = [o.__annotations__ for o in typing.get_overloads(function)]
         assert [a["context"] for a in seen[:2]] == ["Context", "tfhe.Context"]

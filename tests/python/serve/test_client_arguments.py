@@ -1,4 +1,4 @@
-"""Arguments of the client of a service that are none: an error says what to change, and nothing is sent."""
+"""Wrong arguments of the client of a service: an error says what to change, and nothing is sent."""
 
 import json
 from types import SimpleNamespace

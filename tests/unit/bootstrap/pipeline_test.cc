@@ -147,7 +147,7 @@ TEST(Bootstrap, ChainsWithoutDrift) {
     if (i == 0) first.add(z, b.world().decrypt(x));
   }
   last.add(z, b.world().decrypt(x));
-  // Independent errors: twice the deviation, a fourth of the bits of a drift.
+  // 16 independent errors add up to four times the deviation: two bits. A drift would take four.
   EXPECT_GT(last.mean_bits(), first.mean_bits() - 2.7);
 }
 

@@ -183,7 +183,7 @@ DryReport rotations(std::size_t count) {
   return dry.report();
 }
 
-// The batch whose time is stated (docs/performance.md, "Beside the targets").
+// The batch whose time docs/lab/operations.md states.
 TEST(CkksBatches, SixteenRotationsAreOne) {
   const DryReport one = rotations(1);
   EXPECT_EQ(rotations(16).operations_by_name, one.operations_by_name);

@@ -301,7 +301,7 @@ TEST(PresetNames, UnknownNamesGetSuggestions) {
   }
 }
 
-// The whole name was in the message, and the search for names near it took half a minute.
+// Before, messages had the whole name, and the search for names like it took half a minute.
 TEST(Presets, ShortenLongNamesInMessages) {
   try {
     preset(std::string(1000000, 'x'));

@@ -121,7 +121,7 @@ TEST(SwitchParams, NamesOfPresetsAreTheirs) {
   EXPECT_THROW(checked(x), ParameterError);
 }
 
-// A set had the name of a preset of another scheme.
+// Before, a set could have the name of a preset of another scheme.
 TEST(SwitchParams, NamesOfPresetsAreTheirsInEveryScheme) {
   SwitchLiteral x = good();
   for (const char* name : {"test-n12-boot-insecure", "test-tfhe-2-2-insecure"}) {

@@ -311,7 +311,7 @@ TEST(Array, ClaimsRestOnWhatIsStated) {
   EXPECT_EQ(world.warnings[0].kind, Warning::Kind::Range);
 }
 
-// Such values left the modulus unseen.
+// Before, such values went beyond the modulus without a warning.
 TEST(Array, ValuesMuchLargerThanTheirSampleAreToldOf) {
   PublicWorld& world = PublicWorld::of(kLeveled);
   world.warnings.clear();

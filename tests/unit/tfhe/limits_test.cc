@@ -54,8 +54,8 @@ TEST(TfheDefaultIntegers, WhatTheFailureBoundLetsThrough) {
   EXPECT_THROW(e.apply_full(x, make_table(context, f)), LevelError);
 }
 
-// The failure of a dry run is the sum over its bootstrappings, each with its own noise: more than
-// as many of the set's where a pair has more than the set's norm.
+// The failure probability of a dry run is the sum over its bootstrappings, each with its own noise.
+// Here a norm is larger than the set's, so the sum is more than the set states for each of eight.
 TEST(TfheDefaultIntegers, FailureOfAProgram) {
   const auto params = tfhe_preset("tfhe-2-2-v1");
   const auto context = Context::create_dry(params);
