@@ -25,8 +25,8 @@ from ..programs.program import Program
 MIB = 2**20
 SMALL, LARGE = 16, 2**14  # default count of numbers, on a CPU and on a GPU
 BITS = 12.0
-# Of an exchange, by log2 of the scale. The largest error of sorted numbers is then about as small as that of Cheddar's
-# sort, whose Table 6 has largest errors. At 2^30 no exchange is more precise.
+# Bits of an exchange, by log2 of the scale. The largest error of sorted numbers is then about as small as that of
+# Cheddar's sort, whose Table 6 has largest errors. At 2^30 no exchange is more precise.
 BITS_AT = {30: 12.0, 35: 15.5, 40: 15.5, 48: 16.0}
 _DIFFERENT = 10  # number of distinct values of the data with duplicates
 
