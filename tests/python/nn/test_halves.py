@@ -123,7 +123,9 @@ def test_node_by_node(device, name, images):
 def test_bits_are_as_planned(name, images):
     """Measured bits of each layer are within one of the plan's, on both sides where no bootstrapping comes before."""
     enc, client, x = filled(ALL[name], images)
-    measured = enc.measured_bits(client, x[: 5 * images] if len(x) >= 5 * images else x[: len(x) // images * images])
+    some = x[: 5 * images] if len(x) >= 5 * images else x[: len(x) // images * images]
+    # A few inputs with large values dominate the error of all, so one run of each says too little about its size.
+    measured = enc.measured_bits(client, np.concatenate([some] * 6))
     refreshed = False
     for layer, bits in zip(enc.plan.layers, measured):
         refreshed |= layer.bootstraps > 0
