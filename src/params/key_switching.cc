@@ -64,6 +64,7 @@ void Params::derive_keys() {
   // then meet few digits.
   const int outer = static_cast<int>(literal_.outer.size()), inner = q_count() - outer;
   std::vector<int> all;
+  all.reserve(static_cast<std::size_t>(q_count()));
   for (int i = 0; i < q_count(); ++i) all.push_back(i < outer ? inner + i : i - outer);
   key_layouts_.push_back(key_layout_of(0, all, aux_basis()));
   for (const SwitchBand& b : literal_.bands) {
@@ -73,6 +74,7 @@ void Params::derive_keys() {
       band_[l] = static_cast<int>(key_layouts_.size());
     }
     std::vector<int> primes;
+    primes.reserve(static_cast<std::size_t>(q.size()));
     for (int i = 0; i < q.size(); ++i) primes.push_back(q.prime(i));
     const auto end = static_cast<std::uint16_t>(q_count());
     const Basis extra{{static_cast<std::uint16_t>(end - b.extra), end}};

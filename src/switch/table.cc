@@ -157,7 +157,8 @@ double Table::look_up(double x) const {
   if (!std::isfinite(x)) return std::nan("");
   if (values.empty()) return x > 0 ? largest : -largest;
   const double last = static_cast<double>(values.size()) - 1;
-  const double at = x / step_of(context->params(), bound) + static_cast<double>(values.size() / 2);
+  const std::size_t middle = values.size() / 2;
+  const double at = x / step_of(context->params(), bound) + static_cast<double>(middle);
   return values[static_cast<std::size_t>(std::lround(std::clamp(at, 0.0, last)))];
 }
 

@@ -80,7 +80,7 @@ class Extension {
 
   void extend(const Draft& from, std::vector<Step>& out) {
     from_ = &from, out_ = &out;
-    open_.assign(static_cast<std::size_t>(4 * supply_.plan.most_terminals), {});
+    open_.assign(std::size_t{4} * static_cast<std::size_t>(supply_.plan.most_terminals), {});
     bool better = false;
     for (const std::uint32_t q : supply_.candidates) {
       better |= add({q}, 0);
@@ -149,7 +149,8 @@ class Extension {
 
   // Pool::open() of the pool, made once.
   const std::vector<Choice>& open(int lists, int room) {
-    std::vector<Choice>& out = open_[static_cast<std::size_t>(4 * (room - 1) + lists)];
+    std::vector<Choice>& out = open_[std::size_t{4} * static_cast<std::size_t>(room - 1) +
+                                     static_cast<std::size_t>(lists)];
     if (out.empty()) out = from_->pool.open(lists, room);
     return out;
   }

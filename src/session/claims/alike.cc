@@ -177,7 +177,8 @@ double Alike::largest_growth() const {
 double Alike::most_repetitions() const {
   std::size_t least = slots;
   for (const Diagonal& d : diagonals) least = std::min(least, d.period == 0 ? slots : d.period);
-  return static_cast<double>(slots / least);
+  const std::size_t repetitions = slots / least;  // periods divide the slots
+  return static_cast<double>(repetitions);
 }
 
 double Alike::added_up(NumbersView values, bool with_signs) const {

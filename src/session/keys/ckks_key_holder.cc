@@ -23,6 +23,7 @@ std::vector<ckks::Complex> CkksKeyHolder::decrypt(const ckks::Ciphertext& x) con
 
 std::vector<double> CkksKeyHolder::coefficients(const ckks::Ciphertext& x) const {
   std::vector<PolyView> parts;
+  parts.reserve(x.parts.size());
   for (const Poly& part : x.parts) parts.push_back(part.view);
   return rlwe::decrypt(context->constants(), context->queue(), secret, parts, x.level, x.scale);
 }
