@@ -101,13 +101,13 @@ class LATTICINO_API ServerKeys {
 
 /// A bundle of server keys on a context's device.
 struct BundleUse {
-  std::string id = {};           ///< identity of the secret key
-  std::uint64_t bytes = 0;       ///< size of the keys in device memory, in bytes
-  std::uint64_t host_bytes = 0;  ///< size of their copy in host memory; 0 if there is none
-  bool resident = false;         ///< whether the keys are in device memory now
-  bool pinned = false;           ///< whether a running operation or a recording uses the keys
-  double last_use = 0;           ///< time of the last use, in seconds since 1970; 0 if never used
-  std::uint64_t evictions = 0;   ///< number of times the keys were moved to host memory
+  std::string id = {};           ///< The name of the secret key.
+  std::uint64_t bytes = 0;       ///< The bytes that the keys take in device memory.
+  std::uint64_t host_bytes = 0;  ///< The bytes of their copy in host memory. 0: there is no copy.
+  bool resident = false;         ///< Whether the keys are in device memory now.
+  bool pinned = false;           ///< Whether a running operation or a recording uses the keys.
+  double last_use = 0;           ///< When they were last used, in seconds since 1970. 0: never.
+  std::uint64_t evictions = 0;   ///< How often the keys were moved to host memory.
 };
 
 /// The form of bootstrapping that is chosen for a ciphertext, and why.

@@ -20,11 +20,12 @@ class Params;  // of the library
 /// terminal primes. In most sets a level has the first primes of each list. In a set with free
 /// terminals a level may have other terminal primes, and `chosen` says which.
 struct LevelPrimes {
-  std::uint16_t mains = 0;      ///< number of main primes; the level has the first ones of the list
-  std::uint16_t terminals = 0;  ///< number of terminal primes from the first list
-  std::uint16_t outer = 0;      ///< number of terminal primes from the second list
-  /// A set of bits: bit i says whether the level has prime i of the first list. If no bit is set,
-  /// the level has the first primes of the list.
+  /// How many main primes the level has. They are the first ones of the list.
+  std::uint16_t mains = 0;
+  std::uint16_t terminals = 0;  ///< How many terminal primes it has from the first list.
+  std::uint16_t outer = 0;      ///< How many terminal primes it has from the second list.
+  /// Which terminal primes of the first list these are: bit i stands for prime i. If no bit is set,
+  /// they are the first ones.
   std::uint16_t chosen = 0;
   /// The same for the second list.
   std::uint16_t chosen_outer = 0;

@@ -39,15 +39,17 @@ struct TableReport {
 
 /// f(x) of every real value. Takes a few levels (LevelError says how many) and gives an array at
 /// the level after bootstrapping's EvalMod. The error is that of the argument times the slope of f.
-/// ParameterError for sets that no set of switching belongs to, KeyError without its keys,
-/// ValueError for a bound that is not from 2^-40 to 2^64 and for values of f that are not finite or
-/// above 2^64 in size, UnsupportedError for values that are known to be complex.
+///
+/// The bound is a number from 2^-40 to 2^64. Values of f are finite, and at most 2^64 in size.
+/// Other bounds and values are a ValueError. Values x that are known to be complex are an
+/// UnsupportedError. ParameterError if no set of switching belongs to the parameters. KeyError if
+/// the bundle in use has no keys for switching.
 LATTICINO_API Array apply_lut(const Array& x, const std::function<double(double)>& f,
                               const LookupOptions& options = {});
 /// \{
 /// 1 where x > y, 0 where x < y, both within the bound. If they differ by less than about 2^-6 of
-/// the bound, the result may be either. For a number y beyond the bound, and values of which
-/// nothing is stated, there is a warning (ScaleError in a plan).
+/// the bound, the result may be either. There is a warning (ScaleError in a plan) if y is a number
+/// beyond the bound and nothing is stated of the values of x.
 LATTICINO_API Array compare(const Array& x, const Array& y, const LookupOptions& options = {});
 LATTICINO_API Array compare(const Array& x, double y, const LookupOptions& options = {});
 /// \}

@@ -262,7 +262,8 @@ LATTICINO_API TfheArray clear_like(const TfheOperand& x, const TfheArray& y);
 }  // namespace detail
 /// \endcond
 /// \{
-/// The same with the clear values on the left, for example `100 - x` and `1 << x`.
+/// The same operators with clear values on the left: one integer, or a list. For example, `100 - x`
+/// and `1 << x`. The clear values get the type of y.
 template <TfheClear T>
 TfheArray operator&(const T& x, const TfheArray& y) {
   return y & TfheOperand(x);

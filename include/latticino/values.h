@@ -72,14 +72,14 @@ enum class Claim {
 /// never depends on encrypted data. Ciphertexts and files contain it. If a range was computed from
 /// sample data, files say so, but they do not contain the sample.
 struct Range {
-  double low = -1;       ///< lower bound of all real parts
-  double high = 1;       ///< upper bound of all real parts
-  double imag_low = 0;   ///< lower bound of all imaginary parts
-  double imag_high = 0;  ///< upper bound of all imaginary parts
-  double rms = 0;        ///< root mean square of the absolute values; 0 if it is not known
+  double low = -1;       ///< No real part is smaller.
+  double high = 1;       ///< No real part is larger.
+  double imag_low = 0;   ///< No imaginary part is smaller.
+  double imag_high = 0;  ///< No imaginary part is larger.
+  double rms = 0;        ///< The root mean square of the absolute values. 0: it is not known.
   /// Values without structure: no mean and no pattern. Bootstrapping then keeps more levels.
   bool random = false;
-  Claim claim = Claim::Declared;  ///< what it is based on
+  Claim claim = Claim::Declared;  ///< What the range is based on.
 };
 
 /// Expected precision in bits, `-log2` of an absolute error; infinite if values are exact.
