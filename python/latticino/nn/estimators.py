@@ -171,9 +171,12 @@ def _columns(build: Builder, x: int, step: Any, name: str) -> int:
     for own, part, columns in found:
         if isinstance(columns, str) or (np.ndim(columns) == 1 and len(columns) and isinstance(columns[0], str)):
             columns = [names.index(c) for c in np.atleast_1d(columns)]
-        places = np.atleast_1d(np.arange(len(names))[columns if isinstance(columns, slice) else np.asarray(columns)]) \
-            if isinstance(columns, slice) or np.size(columns) else np.zeros(0, int)
-        if len(places) and not (isinstance(part, str) and part == "drop"):
+        dropped = isinstance(part, str) and part == "drop"
+        empty = not isinstance(columns, slice) and np.size(columns) == 0
+        if dropped or empty:
+            continue
+        places = np.atleast_1d(np.arange(len(names))[columns if isinstance(columns, slice) else np.asarray(columns)])
+        if len(places):
             label = f"{name}.{own}" if name else own
             given = rules.chosen(build, x, places, label)
             parts.append(given if isinstance(part, str) else _pipeline(build, given, part, label, False))

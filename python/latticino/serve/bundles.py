@@ -239,7 +239,7 @@ class Bundles:
         ``blame`` this does not count as a try."""
         with self._store.write() as c:
             c.execute(bundles.update().where(*_named(check), bundles.c.lease == check.lease).values(
-                state="uploaded", lease=None, attempts=bundles.c.attempts - (not blame)))
+                state="uploaded", lease=None, attempts=bundles.c.attempts - (0 if blame else 1)))
 
     def withdraw_damaged(self, tenant: str, manifest: Manifest) -> int:
         """Reads all chunks of a bundle, and marks those as missing that are lost or damaged.

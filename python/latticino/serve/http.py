@@ -34,8 +34,7 @@ class Link:
     A request is repeated if its connection breaks, if the service is busy for now (429, 503), or if a proxy does not
     reach it (502, 504). It is never repeated before the time that Retry-After states. A random time is added, so that
     clients that were refused at the same moment do not all return at the same moment. ServiceError for other refusals,
-    and if the time would be later than
-    ``patience`` allows.
+    and if the time would be later than ``patience`` allows.
     """
 
     def __init__(self, url: str, token: str, cafile: str | None = None, patience: float = 600.0,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class Missing(NamedTuple):
 
 
 RULES: dict[str, Callable[..., Any]] = {}
+Rule = TypeVar("Rule", bound=Callable[..., Any])
 SOFTMAX = {"softmax", "_softmax", "_safe_softmax"}
 HIDDEN = -1e9  # what is added to scores that softmax leaves out
 _MASK = -30.0  # where so little is added to scores, it is a mask: without one, exp would have to hold such values
@@ -68,8 +69,8 @@ def remedy(name: str) -> str:
     return _FEWER
 
 
-def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def kept(f: Callable[..., Any]) -> Callable[..., Any]:
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    def kept(f: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, f))
         return f
 

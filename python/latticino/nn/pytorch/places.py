@@ -5,6 +5,7 @@ the numbers 0, 1, 2, ... of the values, and its result says where each value goe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from .layers import RULES as RULES
 from .layers import Call, Value, rule
 
+_LOOK_UP = "look the values up on the client, or multiply by a matrix of zeros and ones"
 _MOST = 1 << 24  # the most products of two numbers that one map is written with
 
 
@@ -29,20 +31,16 @@ def _picked(c: Call, x: Any, columns: np.ndarray, rows: np.ndarray, size: int) -
 @rule("diagonal", "gather", "take")
 def _chosen(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
     """Values at constant places, as in ``x.gather(1, places)``."""
-    require_constant_places(c, x, *args)
+    _require_constants(c, args, _LOOK_UP)
+    if not c.is_value(x):
+        raise c.refuse(f"{c.name} of a constant", "values of the network", _LOOK_UP)
     chosen = c.node.target(_numbers(c, x), *args, **kwargs).reshape(-1).numpy()
     return c.value(_picked(c, x, chosen, np.arange(len(chosen)), len(chosen)))
 
 
-def require_constant_places(c: Call, x: Any, *others: Any) -> None:
-    if not c.is_value(x) or any(c.is_value(i) for a in others for i in (a if isinstance(a, (list, tuple)) else [a])):
-        raise c.refuse(f"{c.name} at places that are computed from the input", "constant places",
-                       "look the values up on the client, or multiply by a matrix of zeros and ones")
-
-
 @rule("index")
 def _index(c: Call, x: Any, indices: Any) -> Value:
-    return Value(*_chosen(c, x, indices))
+    return _chosen(c, x, indices)
 
 
 # ---- values that are set ----
@@ -65,7 +63,7 @@ def _put(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
     source, places = args[at], [*args[:at], *args[at + 1:]]
     if c.name == "scatter" and ("reduce" in kwargs or len(places) > 2):
         raise c.refuse("scatter with reduce=", "values that are set or added", "use scatter_add")
-    _require_constants(c, *places)
+    _require_constants(c, places)
     if c.name == "index_put" and (kwargs.get("accumulate") or (len(args) > 2 and args[2])):
         return _added(c, x, source, _numbers(c, x)[tuple(slice(None) if i is None else i for i in args[0])])
     size, plain = math.prod(x.shape), isinstance(source, (int, float))
@@ -88,7 +86,7 @@ def _put(c: Call, x: Any, *args: Any, **kwargs: Any) -> Value:
 
 @rule("scatter_add")
 def _scatter_add(c: Call, x: Any, axis: int, places: Any, source: Any) -> Value:
-    _require_constants(c, places)
+    _require_constants(c, [places])
     to = _numbers(c, x).gather(axis, places)
     return _added(c, x, source, to, tuple(slice(n) for n in places.shape))
 
@@ -97,24 +95,22 @@ def _added(c: Call, x: Any, source: Any, to: Any, part: tuple[slice, ...] = ()) 
     """x plus values of a source (a part of it), which are added up in the places `to`."""
     given = _numbers(c, source)[part] if part else _numbers(c, source)
     rows, columns = to.reshape(-1).numpy(), given.expand(to.shape).reshape(-1).numpy()
-    size, total = math.prod(x.shape), None
-    if c.is_value(source):
-        total = _picked(c, source, columns, rows, size)
-    else:
+    size = math.prod(x.shape)
+    if not c.is_value(source):
         flat = np.zeros(size)
         np.add.at(flat, rows, c.constant(source).reshape(-1)[columns])
         return c.value(c.build.shift(c.build.reshape(x.node, (size,), c.layer), flat, c.layer))
+    total = _picked(c, source, columns, rows, size)
     if c.is_value(x):
         return c.value(c.build.add(total, c.build.reshape(x.node, (size,), c.layer), c.layer))
     fixed = c.constant(x).reshape(-1)
     return c.value(c.build.shift(total, fixed, c.layer) if fixed.any() else total)
 
 
-def _require_constants(c: Call, *places: Any) -> None:
+def _require_constants(c: Call, places: Sequence[Any], remedy: str = "multiply by a mask instead") -> None:
     for a in places:
         if any(c.is_value(i) for i in (a if isinstance(a, (list, tuple)) else [a])):
-            raise c.refuse(f"{c.name} at places that are computed from the input", "constant places",
-                           "multiply by a mask instead")
+            raise c.refuse(f"{c.name} at places that are computed from the input", "constant places", remedy)
 
 
 def _require_floats(c: Call) -> None:
@@ -162,7 +158,7 @@ def _bilinear(c: Call, x: Any, y: Any, weight: Any, bias: Any = None) -> Value:
         sides = "koi,...i->...ok" if c.is_value(x) else "kio,...i->...ok"
         made = np.einsum(sides, w, c.constant(other))
         row = Value(value.node, (*value.shape[:-1], 1, value.shape[-1]))
-        out = Value(*_by_matrices(c, row, made, False))
+        out = _by_matrices(c, row, made, False)
     else:
         lead = tuple(x.shape[1:-1])
         left = c.build.reshape(x.node, (*lead, x.shape[-1], 1), c.layer)

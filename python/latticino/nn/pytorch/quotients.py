@@ -73,7 +73,7 @@ def _norm(c: Call, x: Any, order: Any = 2, axes: Any = None, keep: bool = False,
 
 @rule("norm")
 def _older_norm(c: Call, x: Any, order: Any = 2, axes: Any = None, keep: bool = False, **_: Any) -> Value:
-    return Value(*_norm(c, x, 2 if order is None else order, axes, keep))
+    return _norm(c, x, 2 if order is None else order, axes, keep)
 
 
 @rule("var_mean")
